@@ -72,5 +72,5 @@ COPY --chown=grader:grader solutions solutions
 EXPOSE 8888
 # Healthy: submissions can be isolated here at some level.
 HEALTHCHECK --interval=5m --timeout=60s \
-    CMD ["python", "-c", "from autograder.sandbox import available, strongest_level; raise SystemExit(strongest_level(available()) == 'none')"]
+    CMD ["python", "-c", "from autograder.sandbox import find_layers, find_strongest_level; raise SystemExit(find_strongest_level(find_layers()) == 'none')"]
 CMD ["gradlab", "doctor"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from autograder.words import readable, some
+from autograder.words import join_names, make_readable
 
 CLOCKS = timedelta(minutes=10)  # by which clocks may differ, and a copy may take
 NEVER = datetime.min
@@ -37,34 +37,34 @@ class Arrival:
     @property
     def shown_name(self) -> str:
         """The name of its folder, for a terminal."""
-        return readable(self.folder.name)
+        return make_readable(self.folder.name)
 
 
-def why_not(arrival: Arrival, now: datetime) -> str:
+def find_problem(arrival: Arrival, now: datetime) -> str:
     """Why it does not count now; empty where it does."""
     return arrival.wrong or ("its time lies ahead: it counts from then on" if arrival.when > now + CLOCKS else "")
 
 
-def newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
+def select_newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
     """Of each student and lab the newest that counts, in the order in which they came."""
     last: dict[tuple[str, str], Arrival] = {}
     for arrival in arrivals:
         key = arrival.student, arrival.lab
-        if not why_not(arrival, now) and (key not in last or arrival.when > last[key].when):
+        if not find_problem(arrival, now) and (key not in last or arrival.when > last[key].when):
             last[key] = arrival
     return sorted(last.values(), key=lambda arrival: arrival.when)
 
 
-def times_of(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
+def collect_times(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
     """student -> when each submission of this lab that counts was handed in."""
     found: dict[str, list[datetime]] = {}
     for arrival in arrivals:
-        if arrival.lab == lab and not why_not(arrival, now):
+        if arrival.lab == lab and not find_problem(arrival, now):
             found.setdefault(arrival.student, []).append(arrival.when)
     return {student: sorted(times) for student, times in found.items()}
 
 
-def uncollected(times: Mapping[str, list[datetime]], there: Mapping[str, datetime | None]) -> set[str]:
+def find_uncollected(times: Mapping[str, list[datetime]], there: Mapping[str, datetime | None]) -> set[str]:
     """Who has one in the exchange that is later than what lies in submitted/. there: its times, by student."""
     return {
         student
@@ -73,18 +73,19 @@ def uncollected(times: Mapping[str, list[datetime]], there: Mapping[str, datetim
     }
 
 
-def by_reason(arrivals: Iterable[Arrival], now: datetime) -> dict[str, list[Arrival]]:
+def group_by_reason(arrivals: Iterable[Arrival], now: datetime) -> dict[str, list[Arrival]]:
     """why -> those that count for nobody, without what may still be on the way."""
     found: dict[str, list[Arrival]] = {}
     for arrival in arrivals:
-        if (why := why_not(arrival, now)) and not arrival.comes:
+        if (why := find_problem(arrival, now)) and not arrival.comes:
             found.setdefault(why, []).append(arrival)
     return found
 
 
-def for_nobody(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
+def describe_uncounted(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
     """What counts for nobody, a line for each reason."""
     return [
-        f"in the exchange, and counts for nobody, since {why}: {some(sorted(arrival.shown_name for arrival in found))}"
-        for why, found in by_reason(arrivals, now).items()
+        f"in the exchange, and counts for nobody, since {why}: "
+        f"{join_names(sorted(arrival.shown_name for arrival in found))}"
+        for why, found in group_by_reason(arrivals, now).items()
     ]

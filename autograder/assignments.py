@@ -9,18 +9,20 @@ from pathlib import Path
 from autograder.errors import GradlabError
 
 
-def assignments(course: Path) -> set[str]:
+def list_assignments(course: Path) -> set[str]:
     """Their names."""
     return {path.name for path in (course / "source").glob("*") if path.is_dir()}
 
 
 def refuse_unknown_lab(course: Path, lab: str) -> None:
     """Raise GradlabError where source/ has no lab of this name."""
-    if lab not in (known := assignments(course)):
-        raise GradlabError(f"no lab {lab!r} in {course}/source: check the name{nearest(lab, known)}, or gradlab build")
+    if lab not in (known := list_assignments(course)):
+        raise GradlabError(
+            f"no lab {lab!r} in {course}/source: check the name{suggest_nearest(lab, known)}, or gradlab build"
+        )
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_nearest(name: str, known: Iterable[str]) -> str:
     """The one of these that may be meant, as words in brackets."""
     found = get_close_matches(name, list(known), 1)
     return f" (the nearest is {found[0]})" if found else ""

@@ -18,15 +18,15 @@ def make_forks_cheap() -> None:
     """To be called when all is imported. What is there then is never looked at again as garbage."""
     gc.freeze()
     gc.enable()
-    gather()
+    gather_huge_pages()
 
 
-def gather() -> int:
+def gather_huge_pages() -> int:
     """Bytes of this process that now lie in huge pages; 0 where the kernel gives none."""
     madvise = ctypes.CDLL(None).madvise
     madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     gathered = 0
-    for start, end in _private_memory():
+    for start, end in _find_private_memory():
         first, last = -(-start // HUGE) * HUGE, end // HUGE * HUGE
         if first < last:
             madvise(start, end - start, MADV_HUGEPAGE)
@@ -34,7 +34,7 @@ def gather() -> int:
     return gathered
 
 
-def _private_memory() -> list[tuple[int, int]]:
+def _find_private_memory() -> list[tuple[int, int]]:
     """(start, end) of each mapping that can be written and belongs to no file."""
     found = []
     for line in Path("/proc/self/maps").read_text().splitlines():

@@ -97,7 +97,7 @@ class Cell(Model):
     folded: bool = False
     quiz: tuple[QuizStatement, ...] = ()
 
-    def line_of(self, number: int) -> int:
+    def get_line(self, number: int) -> int:
         """The line in the file of a line of the source, counted from 1."""
         return self.lines[min(number, len(self.lines)) - 1] if self.lines else self.line
 
@@ -207,5 +207,5 @@ class Course(Model):
     root: Path
     labs: tuple[LabEntry, ...]
 
-    def entry(self, name: str) -> LabEntry:
+    def get_entry(self, name: str) -> LabEntry:
         return next(e for e in self.labs if e.name == name)

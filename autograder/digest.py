@@ -16,7 +16,7 @@ def digest(*parts: str | bytes) -> str:
     return found.hexdigest()
 
 
-def digest_of_files(*folders: Path) -> str:
+def digest_files(*folders: Path) -> str:
     """Of all Python files in these folders, with their paths below. A file counts as itself."""
     parts: list[str | bytes] = []
     for folder in folders:

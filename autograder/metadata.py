@@ -38,12 +38,12 @@ class Facts(Model):
     another: AnotherWay | None = None
 
 
-def of_lab(lab: Lab) -> dict[str, Any]:
+def make_lab_metadata(lab: Lab) -> dict[str, Any]:
     """The notebook's own metadata: what a student's front end tells of the lab, without its sources."""
     return {"lab": lab.name, "title": lab.title, "minutes": lab.minutes, "needs": list(lab.needs)}
 
 
-def written(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
+def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
     """The metadata of a cell of the source notebook. stub: of one that a student writes."""
     checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
     facts = Facts(
@@ -54,12 +54,12 @@ def written(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
         answer=cell.answer,
         stub=stub,
         quiz=cell.quiz,
-        another=_another(cell, lab),
+        another=_find_another_answer(cell, lab),
     )
     return facts.model_dump(mode="json", exclude_defaults=True, exclude={"checks": {"__all__": SECRET}})
 
 
-def _another(cell: Cell, lab: Lab) -> AnotherWay | None:
+def _find_another_answer(cell: Cell, lab: Lab) -> AnotherWay | None:
     """The first right answer of an exercise; a quiz has no other way."""
     if cell.kind is not Kind.EXERCISE or cell.quiz:
         return None
@@ -75,13 +75,13 @@ def clear_hidden(metadata: dict[str, Any]) -> None:
         metadata.get(KEY, {}).pop(secret, None)
 
 
-def facts_of(cell: NotebookNode) -> Facts | None:
+def read_facts(cell: NotebookNode) -> Facts | None:
     """None where the course did not write this cell."""
     found = cell.metadata.get(KEY)
     return None if found is None else Facts.model_validate(found)
 
 
-def kind_of(cell: NotebookNode) -> Kind | None:
+def read_kind(cell: NotebookNode) -> Kind | None:
     """None where the course did not write this cell."""
     found = cell.metadata.get(KEY)
     return None if found is None else Kind(found["kind"])
@@ -106,54 +106,54 @@ def is_written(cell: NotebookNode) -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("solution"))
 
 
-def answer_to(name: str) -> str:
+def get_answer_name(name: str) -> str:
     """The cell of the answer that this graded cell speaks of, by name; itself for a question."""
-    exercise = name.removeprefix(cell_name(Kind.CHECK, ""))
-    return name if exercise == name else cell_name(Kind.EXERCISE, exercise)
+    exercise = name.removeprefix(make_cell_name(Kind.CHECK, ""))
+    return name if exercise == name else make_cell_name(Kind.EXERCISE, exercise)
 
 
-def stub_of(cell: NotebookNode) -> str:
+def read_stub(cell: NotebookNode) -> str:
     """The text with which a student receives this cell of an exercise or a question."""
     return str(cell.metadata[KEY]["stub"])
 
 
-def exercise_of(cell: NotebookNode) -> str:
+def read_exercise_name(cell: NotebookNode) -> str:
     """The exercise that a student writes in this cell; empty for every other cell."""
-    return str(cell.metadata[KEY]["exercise"]) if kind_of(cell) is Kind.EXERCISE else ""
+    return str(cell.metadata[KEY]["exercise"]) if read_kind(cell) is Kind.EXERCISE else ""
 
 
-def exercises_of(cells: Iterable[NotebookNode]) -> dict[str, str]:
+def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
     """Cell's name -> the exercise that a student writes there."""
-    return {name_of(cell): exercise for cell in cells if (exercise := exercise_of(cell))}
+    return {get_cell_name(cell): exercise for cell in cells if (exercise := read_exercise_name(cell))}
 
 
-def name_of(cell: NotebookNode) -> str:
+def get_cell_name(cell: NotebookNode) -> str:
     """nbgrader's name for a cell of the course's, or the cell's own id."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "")))
 
 
-def cell_name(kind: Kind, exercise: str) -> str:
+def make_cell_name(kind: Kind, exercise: str) -> str:
     """The name of a cell that belongs to an exercise, a question or a prediction, in notebooks and in the gradebook."""
     return f"{kind}-{exercise}"
 
 
-def plain_name(notebook: str, grade_id: str) -> str:
+def make_stock_name(notebook: str, grade_id: str) -> str:
     """The name of a cell of a plain assignment, whose notebooks may use one grade_id twice."""
     return f"{notebook}/{grade_id}"
 
 
-def name_among(names: Container[str], notebook: str, grade_id: str) -> str:
+def choose_name(names: Container[str], notebook: str, grade_id: str) -> str:
     """The name that the gradebook's cell has among these: a plain assignment's, or nbgrader's own."""
-    name = plain_name(notebook, grade_id)
+    name = make_stock_name(notebook, grade_id)
     return name if name in names else grade_id
 
 
 def is_named(name: str) -> bool:
     """Whether this is the name of a cell that belongs to an exercise or a question."""
-    return name.startswith(tuple(cell_name(kind, "") for kind in NAMED))
+    return name.startswith(tuple(make_cell_name(kind, "") for kind in NAMED))
 
 
-def parts_of(name: str) -> tuple[Kind, str]:
+def split_cell_name(name: str) -> tuple[Kind, str]:
     """(kind, exercise or question) of what cell_name made: the gradebook keeps nothing else."""
     kind, _, exercise = name.partition("-")
     return Kind(kind), exercise

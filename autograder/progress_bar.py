@@ -33,14 +33,14 @@ class Steps:
         self.failed += failed
         self.bar.update(self.task, advance=1, words=self.words())
         if not self.console.is_terminal and (time.monotonic() - self.told > LINE_SECONDS or self.done == self.total):
-            self._tell(self.words())
+            self._print_line(self.words())
 
     def words(self) -> str:
         """How many failed, and how many are done in a second."""
         rate = self.done / max(time.monotonic() - self.begun, 1e-3)
         return f"{self.failed} failed, {rate:.1f}/s" if self.failed else f"{rate:.1f}/s"
 
-    def tell_what_takes_long(self) -> None:
+    def report_slow_steps(self) -> None:
         """Where there is such, and nothing was said for long."""
         now = time.monotonic()
         long = [
@@ -51,15 +51,15 @@ class Steps:
         words = f"still at {', '.join(long)}"
         self.bar.update(self.task, words=words)
         if not self.console.is_terminal and now - self.told > LONG_SECONDS:
-            self._tell(words)
+            self._print_line(words)
 
-    def _tell(self, words: str) -> None:
+    def _print_line(self, words: str) -> None:
         self.told = time.monotonic()
         self.console.print(f"{self.title}: {self.done} of {self.total}, {words}", markup=False)
 
 
 @contextlib.contextmanager
-def progress(
+def show_progress(
     console: Console, title: str, total: int, running: Callable[[], Running] = dict[str, float]
 ) -> Iterator[Steps]:
     """Call step() of what it gives for each of `total`. running: what is being done, asked from another thread."""
@@ -73,7 +73,7 @@ def progress(
     ended = Event()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         steps = Steps(console, title, total, bar, bar.add_task(title, total=total, words=""), running)
-        looking = Thread(target=_look, args=(steps, ended), daemon=True)
+        looking = Thread(target=_watch_steps, args=(steps, ended), daemon=True)
         looking.start()
         try:
             yield steps
@@ -82,6 +82,6 @@ def progress(
             looking.join()
 
 
-def _look(steps: Steps, ended: Event) -> None:
+def _watch_steps(steps: Steps, ended: Event) -> None:
     while not ended.wait(LINE_SECONDS):
-        steps.tell_what_takes_long()
+        steps.report_slow_steps()

@@ -65,10 +65,10 @@ class Result(Model):
     notebooks: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
-    def points_of(self, cell_id: str) -> float | None:
+    def get_points(self, cell_id: str) -> float | None:
         return next((cell.points for cell in self.cells if cell.id == cell_id), None)
 
-    def name_of(self, cell_id: str) -> str:
+    def shorten_cell_name(self, cell_id: str) -> str:
         """As pages name a cell: one of a plain assignment without its notebook, where that is the only one."""
         return cell_id.partition("/")[2] if len(self.notebooks) == 1 else cell_id
 

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 import tomlkit
 from pydantic import AfterValidator, Field, ValidationError
 
+from autograder.atomic_files import write_atomically
 from autograder.course import Model
 from autograder.errors import GradlabError
-from autograder.whole_files import write_whole
 
 FILE = "term.toml"
 Tell = Literal["all", "visible", "points"]  # of a mark: with hidden checks, without them, or no check at all
@@ -58,7 +58,7 @@ class Team(Model):
     members: tuple[str, ...]
     labs: tuple[str, ...] = ()
 
-    def holds_for(self, lab: str) -> bool:
+    def is_for_lab(self, lab: str) -> bool:
         return not self.labs or lab in self.labs
 
 
@@ -113,7 +113,7 @@ class Term(Model):
 
     def extended(self, lab: str) -> dict[str, datetime]:
         """student -> until when, UTC without a zone, as nbgrader keeps times."""
-        return {e.student: plain_utc(e.until) for e in self.extension if e.lab == lab}
+        return {e.student: to_naive_utc(e.until) for e in self.extension if e.lab == lab}
 
     def excused(self, lab: str, student: str) -> dict[str, frozenset[str]]:
         """exercise -> the checks that count as passed; none of them named: the whole exercise does."""
@@ -125,8 +125,8 @@ class Term(Model):
                 found[excuse.exercise] = frozenset() if whole else (before or frozenset()) | {excuse.check}
         return found
 
-    def team_of(self, lab: str, student: str) -> Team | None:
-        return next((t for t in self.team if student in t.members and t.holds_for(lab)), None)
+    def find_team(self, lab: str, student: str) -> Team | None:
+        return next((t for t in self.team if student in t.members and t.is_for_lab(lab)), None)
 
 
 def read_term(course: Path) -> Term:
@@ -161,7 +161,7 @@ def add_excuse(course: Path, excuse: Excuse) -> None:
 def _add(course: Path, kind: str, entry: Model, same: tuple[str, ...]) -> None:
     read_term(course)
     path = course / FILE
-    document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else _empty()
+    document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else _create_document()
     if kind not in document:
         document.append(kind, tomlkit.aot())
     entries: Any = document[kind]
@@ -169,34 +169,34 @@ def _add(course: Path, kind: str, entry: Model, same: tuple[str, ...]) -> None:
     for number in reversed(range(len(entries))):
         if all(entries[number].get(name, "") == said.get(name, "") for name in same):
             del entries[number]
-    entries.append(_table(said))
-    write_whole(path, TABLE.sub("\n\n", tomlkit.dumps(document)))
+    entries.append(_make_table(said))
+    write_atomically(path, TABLE.sub("\n\n", tomlkit.dumps(document)))
 
 
-def _table(said: Mapping[str, Any]) -> Any:
+def _make_table(said: Mapping[str, Any]) -> Any:
     table = tomlkit.table()
     for name, value in said.items():
-        table.add(name, utc(value) if isinstance(value, datetime) else value)
+        table.add(name, to_utc(value) if isinstance(value, datetime) else value)
     return table
 
 
-def _empty() -> Any:
+def _create_document() -> Any:
     document = tomlkit.document()
     document.add(tomlkit.comment(HEAD))
     document.add(tomlkit.nl())
     return document
 
 
-def utc(time: datetime) -> datetime:
+def to_utc(time: datetime) -> datetime:
     """The time in UTC; one without a zone is taken to be."""
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
 
 
-def plain_utc(time: datetime) -> datetime:
+def to_naive_utc(time: datetime) -> datetime:
     """The same without a zone, as nbgrader keeps times."""
-    return utc(time).replace(tzinfo=None)
+    return to_utc(time).replace(tzinfo=None)
 
 
-def minute(when: datetime) -> str:
+def format_minute(when: datetime) -> str:
     """A time to the minute; UTC, which the words beside it say."""
     return f"{when:%Y-%m-%d %H:%M}"

@@ -52,9 +52,9 @@ def _course_of_copies(course: Path) -> list[str]:
 
 
 def _inside(course: Path) -> float:
-    from autograder.authoring.course_folder import build, generated_files, read_course, read_labs
+    from autograder.authoring.course_folder import build, read_course, read_labs, render_files
 
-    next(iter(generated_files(next(read_labs(read_course(course))), course)))  # first-use imports
+    next(iter(render_files(next(read_labs(read_course(course))), course)))  # first-use imports
     for kind in ("source", "release", "solutions"):
         shutil.rmtree(course / kind)
     started = time.perf_counter()

@@ -18,7 +18,7 @@ from statistics import mean, median
 import torch
 
 from autograder.course import Lab
-from autograder.sandbox import available, strongest_level
+from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks import otter_grader
 from benchmarks.classroom import LIGHT, copy_for, hand_in, new_course
 from benchmarks.compare import Marks, differing_marks, differing_outputs, marks_in
@@ -83,7 +83,7 @@ def run(students: int = 24, others: int = 6, turns: int = 3, otters: int = 2, la
         "the course's own labs), between which the others ran. CPU is that of all processes together, without the "
         f"start of the command: for gradlab, what a class of {LARGER} times the same notebooks takes more; for "
         "nbgrader, what a class of one takes less. The floor runs the same cells and checks in a fork of one warm "
-        f"process. gradlab grades {JOBS} at a time, isolation {strongest_level(available())}. nbgrader "
+        f"process. gradlab grades {JOBS} at a time, isolation {find_strongest_level(find_layers())}. nbgrader "
         f"{version('nbgrader')} and otter-grader {otter_grader.VERSION} are as installed; otter starts anew for "
         f"each submission. Python {platform.python_version()}, torch {torch.__version__}, {os.cpu_count()} cores.\n\n"
         + HEAD

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.course import Lab
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 from autograder.grading.nbgrader_api import open_course
 
 ROOT = Path(__file__).parent.parent
@@ -51,7 +51,7 @@ def members(lab: Lab, count: int, different: int = 0) -> Iterator[tuple[str, byt
 
     different: after so many notebooks they come again, from the first one; 0 is never.
     """
-    right = reference(lab)
+    right = collect_reference(lab)
     sources = {
         e.name: [right[e.name], *(answer.source for answer in e.answers if not answer.liar)] for e in lab.exercises
     }
@@ -60,7 +60,7 @@ def members(lab: Lab, count: int, different: int = 0) -> Iterator[tuple[str, byt
         turn = number - 1
         solutions = {name: each[turn % len(each)] for name, each in sources.items()}
         solutions = (right, {}, solutions)[min(number, 2)]
-        yield f"student_{member:04}", json.dumps(filled(lab, solutions), indent=1).encode()
+        yield f"student_{member:04}", json.dumps(fill_notebook(lab, solutions), indent=1).encode()
 
 
 def hand_in(course: Path, lab: Lab, count: int, different: int = 0) -> None:

@@ -19,11 +19,11 @@ import nbformat
 import torch
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.notebooks import build_source_notebook
 from autograder.course import Lab
 from autograder.demo.students import make_class
 from autograder.grading.cluster import grade_on_cluster
-from autograder.grading.one_submission import Graded
+from autograder.grading.one_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
 
 ROOT = Path(__file__).parent.parent
@@ -56,7 +56,7 @@ def run(submissions: int = SUBMISSIONS, runs: int = RUNS) -> str:
 def _tasks(lab: Lab, count: int) -> list[Task]:
     """Answers of every kind over and over. The damaged and the blank ones compute nothing, and stay out."""
     files = [m.file for m in make_class(lab) if m.student.startswith(("all_right", "right_in", "wrong"))]
-    course = nbformat.writes(source_notebook(lab)).encode()
+    course = nbformat.writes(build_source_notebook(lab)).encode()
     tasks = []
     for number in range(count):
         notebook = json.loads(files[number % len(files)])
@@ -87,7 +87,7 @@ def _graded(tasks: Sequence[Task], workers: int) -> float:
 
 def _all_graded(tasks: Sequence[Task], address: str) -> None:
     outcomes = list(grade_on_cluster(tasks, Settings(), address, (), Event()))
-    if len(outcomes) < len(tasks) or not all(isinstance(outcome, Graded) for _, outcome in outcomes):
+    if len(outcomes) < len(tasks) or not all(isinstance(outcome, GradedSubmission) for _, outcome in outcomes):
         raise SystemExit("a submission was not graded: nothing can be compared")
 
 

@@ -14,14 +14,14 @@ import psutil
 import torch
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.notebooks import build_source_notebook
 from autograder.cheap_forks import make_forks_cheap
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.compiled import compiled_for
-from autograder.grading.one_submission import steps_of
+from autograder.grading.one_submission import list_steps
+from autograder.grading.solution_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
-from labkit.outcome import earned
+from labkit.outcome import compute_earned
 
 ROOT = Path(__file__).parent.parent
 RUNS = 10
@@ -37,10 +37,10 @@ def run() -> str:
     rows, layers = [], frozenset[str]()
     with new_floor() as floor:
         for lab in read_labs(read_course(ROOT)):
-            notebook = source_notebook(lab)
-            steps = steps_of(notebook)
+            notebook = build_source_notebook(lab)
+            steps = list_steps(notebook)
             checks = sum(step.kind == "check" for step in steps)
-            fork_server = ForkServer(Purpose(compiled=compiled_for(nbformat.writes(notebook).encode())))
+            fork_server = ForkServer(Purpose(compiled=prepare_compile_cache(nbformat.writes(notebook).encode())))
             layers = frozenset(fork_server.layers)
             turns = [
                 (_examined([], fork_server), floor.run(steps).cpu, _examined(steps, fork_server))
@@ -70,7 +70,7 @@ def _examined(steps: Sequence[Step], fork_server: ForkServer) -> float:
     before = _own(resource.RUSAGE_SELF) + _of_warm(fork_server)
     seen = examine(steps, fork_server.student)
     took = _own(resource.RUSAGE_SELF) + _of_warm(fork_server) - before
-    if not all(earned(came.outcomes, 1) == 1 for step, came in seen.items() if step.startswith("check-")):
+    if not all(compute_earned(came.outcomes, 1) == 1 for step, came in seen.items() if step.startswith("check-")):
         raise SystemExit("a worked solution lost a point: nothing can be compared")
     return took
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from autograder.examiner.examine import Step
-from autograder.forkserver.starting import ONE_THREAD
+from autograder.forkserver.server_process import ONE_THREAD
 from benchmarks.classroom import ROOT
 
 

@@ -18,14 +18,14 @@ from typing import Any
 import torch
 
 from autograder.cheap_forks import make_forks_cheap
-from autograder.forkserver.server import warm_kernel
+from autograder.forkserver.server import create_warm_kernel
 from autograder.student.kernel import Kernel
 
 Cells = list[list[str]]
 
 
 def main() -> None:
-    kernel = warm_kernel()
+    kernel = create_warm_kernel()
     importlib.import_module("torch._inductor.compile_fx")
     make_forks_cheap()
     with os.fdopen(os.dup(1), "w") as answers:

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.notebooks import build_source_notebook
 from autograder.course import Lab
 from benchmarks.measure import Cost, cost_of
 
 VERSION = "7.0.0"
 TEST = """
 import contextlib
-from labkit.check import recording
-from labkit.outcome import paying
+from labkit.check import record_outcomes
+from labkit.outcome import select_paying
 from otter.test_files import test_case
 
 OK_FORMAT = False
@@ -31,9 +31,9 @@ seen = []
 
 def pays(label, env):
     if not seen:
-        with recording() as outcomes, contextlib.suppress(Exception):
+        with record_outcomes() as outcomes, contextlib.suppress(Exception):
             exec(compile(cell, name, "exec"), dict(env))
-        seen.append([outcome.label for outcome in paying(outcomes)])
+        seen.append([outcome.label for outcome in select_paying(outcomes)])
     assert label in seen[0]
 """
 CASE = """
@@ -58,7 +58,7 @@ def assignment(otter: Path, lab: Lab, folder: Path) -> Path:
     """The autograder of a lab, a zip file in this folder, which is made."""
     tests = folder / "tests"
     tests.mkdir(parents=True)
-    sources = {cell.id: cell.source for cell in source_notebook(lab).cells}
+    sources = {cell.id: cell.source for cell in build_source_notebook(lab).cells}
     for exercise in lab.exercises:
         total = sum(check.weight for check in exercise.checks)
         text = TEST.format(name=exercise.check_id, cell=sources[exercise.check_id])

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.nbgrader_api import open_course
-from autograder.sandbox import available, strongest_level
+from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks.compare import differing_marks, marks_in
 from benchmarks.measure import Cost, cost_of, per_submission
 from benchmarks.paths import JOBS, STOCK
@@ -58,7 +58,7 @@ def run(students: int = STUDENTS) -> str:
     return (
         f"# A course made for stock nbgrader\n\n{students} submissions of {EXERCISES} exercises with plain asserts, "
         f"{JOBS} jobs, {os.cpu_count()} cores, Python {platform.python_version()}, nbgrader {version('nbgrader')}, "
-        f"isolation {strongest_level(available())}.\n\n"
+        f"isolation {find_strongest_level(find_layers())}.\n\n"
         "| path | ms a submission, whole command | without the start | CPU of that |\n|---|---|---|---|\n"
         f"{''.join(rows)}\n"
         f"nbgrader's time against gradlab's: {ratio:.1f} times for the whole command, {beyond:.1f} times without the "
@@ -79,7 +79,7 @@ def _costs(folder: Path, students: int) -> dict[str, Cost]:
         with open_course(course).gradebook:
             pass  # a new gradebook is nobody's work
         cost_of([sys.executable, "-m", "nbgrader", "generate_assignment", LAB, "--force"], course)
-    level = strongest_level(available())
+    level = find_strongest_level(find_layers())
     grade = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--jobs", str(JOBS), "--isolation", level]
     autograde = [sys.executable, "-m", "nbgrader", "autograde", LAB]
     return {"gradlab": cost_of(grade, ours), "nbgrader": cost_of(autograde, stock)}

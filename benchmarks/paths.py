@@ -8,12 +8,12 @@ from pathlib import Path
 import nbformat
 
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.compiled import compiled_for
-from autograder.grading.one_submission import grade_task, steps_of
-from autograder.grading.task import Task, settings_of
+from autograder.grading.one_submission import grade_task, list_steps
+from autograder.grading.solution_cache import prepare_compile_cache
+from autograder.grading.task import Task, make_settings
 from autograder.intake.read import read_file, read_notebook
 from autograder.intake.repair import repair
-from autograder.sandbox import available, strongest_level
+from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks.floor import Run, new_floor
 from benchmarks.measure import Cost, cost_of, descendants, memory
 
@@ -26,7 +26,7 @@ def floor(course: Path, lab: str) -> dict[str, Run]:
     source = nbformat.read(course / "source" / lab / f"{lab}.ipynb", as_version=4)
     handed_in = {folder.name: folder / lab / f"{lab}.ipynb" for folder in sorted((course / "submitted").iterdir())}
     repaired = {name: repair(read_notebook(*read_file(path)), source) for name, path in handed_in.items()}
-    steps = {name: steps_of(one.notebook) for name, one in repaired.items()}
+    steps = {name: list_steps(one.notebook) for name, one in repaired.items()}
     with new_floor() as process:
         process.run(next(iter(steps.values())))
         return {name: process.run(each) for name, each in steps.items()}
@@ -34,7 +34,7 @@ def floor(course: Path, lab: str) -> dict[str, Run]:
 
 def gradlab(course: Path, lab: str, jobs: int = JOBS, sample: float = 0.0, again: bool = False) -> Cost:
     """The whole command, examiner and sandbox on, at this machine's best level."""
-    level = strongest_level(available())
+    level = find_strongest_level(find_layers())
     options = ["--jobs", str(jobs), "--isolation", level, *(["--again"] if again else [])]
     return cost_of([sys.executable, "-m", "autograder.cli", "grade", lab, *options], course, sample)
 
@@ -49,8 +49,8 @@ def student_memory(course: Path, lab: str, student: str) -> int:
     """Bytes that the processes of one submission hold beyond what they share, where most was seen."""
     path = course / "submitted" / student / lab / f"{lab}.ipynb"
     source = (course / "source" / lab / path.name).read_bytes()
-    settings = settings_of(strongest_level(available()))
-    purpose = Purpose(settings.isolation, settings.limits, compiled=compiled_for(source))
+    settings = make_settings(find_strongest_level(find_layers()))
+    purpose = Purpose(settings.isolation, settings.limits, compiled=prepare_compile_cache(source))
     fork_server = ForkServer(purpose, [course])
     seen = [0]
     ask = fork_server._ask

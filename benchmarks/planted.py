@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.course import Lab
-from autograder.demo.students import reference
+from autograder.demo.students import collect_reference
 
 NAMES = "foo bar tmp out result acc val item data buf left right first second total part piece step".split()
 
@@ -31,7 +31,7 @@ class Pool:
 
 def pool_of(lab: Lab) -> dict[str, Pool]:
     """By exercise. The worked solution is one of the right ones."""
-    worked = reference(lab)
+    worked = collect_reference(lab)
     return {
         e.name: Pool(
             [worked[e.name], *(a.source for a in e.answers if a.right)],

@@ -19,7 +19,7 @@ from statistics import median
 import torch
 
 from autograder.course import Lab
-from autograder.sandbox import available, strongest_level
+from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks.classroom import copy_for, hand_in, new_course
 from benchmarks.measure import Cost, median_of, per_submission
 from benchmarks.paths import JOBS, gradlab
@@ -51,7 +51,8 @@ def run(counts: Sequence[int] = COUNTS, turns: int = TURNS) -> str:
         ]
     return (
         "# Classes of ten and of a thousand\n\n"
-        f"The light lab, {JOBS} at a time, isolation {strongest_level(available())}. Seconds a submission, medians of "
+        f"The light lab, {JOBS} at a time, isolation {find_strongest_level(find_layers())}. "
+        "Seconds a submission, medians of "
         f"{turns} turns, in each of which every class was graded, those of fewer than {PAIRS_FOR} several times; the "
         f"start is what a class of {JOBS} takes, which was graded right before each. The ratio is the median of those "
         "within a turn. Memory is that of all processes together, shared pages counted once, the median and the most "

@@ -12,7 +12,7 @@ from typing import Any
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.course import Lab
-from autograder.demo.students import reference
+from autograder.demo.students import collect_reference
 from autograder.reports.similar_pairs import search
 from benchmarks.planted import planted_class, pool_of
 
@@ -56,7 +56,7 @@ def run(names: Sequence[str] = ()) -> str:
 
 def _tried(lab: Lab, kind: dict[str, Any]) -> tuple[int, int, int, int]:
     """(copies found, planted, pairs that are none, the most of them in one class)."""
-    known = {name: [text] for name, text in reference(lab).items()}
+    known = {name: [text] for name, text in collect_reference(lab).items()}
     found = planted = 0
     false = []
     for seed in range(CLASSES):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import to_text
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 
 ROOT = Path(__file__).parents[1]
 LAB = "03_autograd"
@@ -66,7 +66,7 @@ def _marks(head_start: float = 0.0) -> list[float]:
         shutil.copy(ROOT / "nbgrader_config.py", course)
         notebook = course / "work" / LAB / f"{LAB}.ipynb"
         notebook.parent.mkdir(parents=True)
-        notebook.write_text(to_text(filled(lab, reference(lab))))
+        notebook.write_text(to_text(fill_notebook(lab, collect_reference(lab))))
         seconds = []
         command = [sys.executable, "-m", "autograder.cli", "mark", "--serve", "--course", str(course)]
         begun = time.perf_counter()

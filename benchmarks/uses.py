@@ -19,7 +19,7 @@ import torch
 
 from autograder.examiner.connection import Connection
 from autograder.examiner.effort import Effort
-from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.student.main import serve_calls
 
 TURNS = 5
@@ -61,7 +61,7 @@ def run() -> str:
 
 
 def _kinds(world: RemoteNamespace) -> dict[str, Callable[[], Any]]:
-    f, double, uses, backward = (world.proxy(name) for name in STUDENT)
+    f, double, uses, backward = (world.get_proxy(name) for name in STUDENT)
     x, w = torch.ones(3, 4), torch.ones(3, 4, requires_grad=True)
 
     def repeated(call: Callable[[], Any]) -> Callable[[], Any]:

@@ -9,10 +9,10 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
-from labext.handing_in import ASK, NotHandedIn, class_of, hand_in
-from labext.marking import GraderProcess, NoGrader
+from labext.class_submission import ASK, SubmissionError, find_class, submit_notebook
+from labext.marking import GraderProcess, GraderUnavailable
 from labext.workspace import Workspace
-from labkit.progress import DAMAGED, marks_of, page_path, progress_of, read_progress, title_of
+from labkit.progress import DAMAGED, get_page_path, parse_progress, read_marks, read_progress, read_title
 
 MAX_BYTES = 20_000_000  # of a notebook whose state the browser asks for
 PAGE_POLICY = (
@@ -39,8 +39,8 @@ class CourseHandler(APIHandler):
     @web.authenticated
     def get(self) -> None:
         folder = self.workspace.root
-        labs = [lab.as_dict() | {"changed": _changed_at(folder / lab.path)} for lab in read_progress(folder)]
-        self.finish({"title": title_of(folder), "labs": labs})
+        labs = [lab.as_dict() | {"changed": _read_change_time(folder / lab.path)} for lab in read_progress(folder)]
+        self.finish({"title": read_title(folder), "labs": labs})
 
 
 class StateHandler(APIHandler):
@@ -55,13 +55,13 @@ class StateHandler(APIHandler):
             raise web.HTTPError(413, "this notebook is too large to be looked at")
         asked = _read_request(self)
         root, at = self.workspace.root, str(asked.get("path", ""))
-        own = self.workspace.own_copy(at)
+        own = self.workspace.find_own_copy(at)
         path = own or self.workspace.inside(at)
         if path is None:
             raise web.HTTPError(404, "there is no such notebook")
         try:
-            lab = progress_of(
-                asked.get("notebook", {}), path.relative_to(root).as_posix(), marks_of(own) if own else {}
+            lab = parse_progress(
+                asked.get("notebook", {}), path.relative_to(root).as_posix(), read_marks(own) if own else {}
             )
         except DAMAGED:
             lab = None
@@ -84,16 +84,16 @@ class MarkHandler(APIHandler):
     @web.authenticated
     async def post(self) -> None:
         asked = _read_request(self)
-        path = self.workspace.own_copy(str(asked.get("path", "")))
+        path = self.workspace.find_own_copy(str(asked.get("path", "")))
         if path is None:
             raise web.HTTPError(409, NOT_YOURS)
-        to = None if self.workspace.has_grader(path.stem) else class_of(path, self.workspace)
+        to = None if self.workspace.has_grader(path.stem) else find_class(path, self.workspace)
         try:
             if to and not asked.get("agreed"):
                 self.finish({"ask": ASK})
                 return
-            marked = await hand_in(to, path) if to else await self.grader.mark(path)
-        except (NoGrader, NotHandedIn) as error:
+            marked = await submit_notebook(to, path) if to else await self.grader.mark(path)
+        except (GraderUnavailable, SubmissionError) as error:
             raise web.HTTPError(409, str(error)) from None
         self.finish(marked | {"page": path.relative_to(self.workspace.root).as_posix()})
 
@@ -106,8 +106,8 @@ class PageHandler(JupyterHandler):
 
     @web.authenticated
     def get(self, path: str) -> None:
-        own = self.workspace.own_copy(path)
-        page = page_path(own) if own else None
+        own = self.workspace.find_own_copy(path)
+        page = get_page_path(own) if own else None
         if page is None or page.is_symlink() or not page.is_file():
             raise web.HTTPError(404, "this notebook has not been marked yet")
         self.set_header("Content-Type", "text/html; charset=utf-8")
@@ -115,7 +115,7 @@ class PageHandler(JupyterHandler):
         self.finish(page.read_text(encoding="utf-8"))
 
 
-def _changed_at(path: Path) -> float:
+def _read_change_time(path: Path) -> float:
     """When this file was saved last, in seconds; 0 if it is gone by now."""
     try:
         return path.stat().st_mtime

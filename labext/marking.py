@@ -16,7 +16,7 @@ NO_COURSE = (
 )
 
 
-class NoGrader(Exception):
+class GraderUnavailable(Exception):
     """Why a notebook could not be marked, in words for its student."""
 
 
@@ -41,7 +41,7 @@ class GraderProcess:
     async def mark(self, notebook: Path) -> dict[str, Any]:
         """{points, worth, words}. The feedback page and the marks are written beside the labs. Raises NoGrader."""
         if self._course is None:
-            raise NoGrader(NO_COURSE)
+            raise GraderUnavailable(NO_COURSE)
         async with self._turn:
             process = await self._start(self._course)
             assert process.stdin is not None and process.stdout is not None
@@ -53,10 +53,10 @@ class GraderProcess:
                 line = b""
             if not line:
                 self._process = None
-                raise NoGrader("The grader ended. Try again; `gradlab mark` in a terminal says why.")
+                raise GraderUnavailable("The grader ended. Try again; `gradlab mark` in a terminal says why.")
         answer: dict[str, Any] = json.loads(line)
         if "refused" in answer:
-            raise NoGrader(str(answer["refused"]))
+            raise GraderUnavailable(str(answer["refused"]))
         return answer
 
     async def _start(self, course: Path) -> asyncio.subprocess.Process:

@@ -30,11 +30,11 @@ def protect_pages(workspace: Workspace) -> None:
     for kind in handlers:
         usual = kind.content_security_policy
 
-        def policy(handler: Any, usual: Any = usual) -> str:
+        def choose_policy(handler: Any, usual: Any = usual) -> str:
             parts = PurePosixPath(handler.request.path).parts
             return POLICY if is_of_others or SUBMISSIONS.intersection(parts) else str(usual.fget(handler))
 
-        kind.content_security_policy = property(policy)
+        kind.content_security_policy = property(choose_policy)
     of_logout: Any = LogoutHandler
     log_out = of_logout.get
 

@@ -59,7 +59,7 @@ class Workspace:
         return (self.root, self.course / COPIES) if self.course else (self.root,)
 
     @property
-    def fetched(self) -> Path:
+    def fetched_folder(self) -> Path:
         """The folder in which `nbgrader fetch_assignment` puts labs."""
         course = str(self.config.CourseDirectory.get("course_id", ""))
         return self.root / course if self.config.Exchange.get("path_includes_course", False) else self.root
@@ -68,7 +68,7 @@ class Workspace:
         """Whether the course here can mark this lab itself."""
         return self.course is not None and (self.course / "source" / lab / f"{lab}.ipynb").is_file()
 
-    def own_copy(self, path: str) -> Path | None:
+    def find_own_copy(self, path: str) -> Path | None:
         """Find the notebook at this path of the browser's, if it is a student's own copy of a lab.
 
         Args:
@@ -81,7 +81,7 @@ class Workspace:
         if found is None or found.suffix != ".ipynb" or found.parent.name != found.stem or not self.places:
             return None
         place = found.parent.parent
-        return found if place in self.places or place == self.fetched else None
+        return found if place in self.places or place == self.fetched_folder else None
 
     def inside(self, path: str) -> Path | None:
         """Resolve a path of the browser's; None when it leads out of the root."""
@@ -114,7 +114,7 @@ def _is_course(folder: Path, root: Path) -> bool:
     return is_closed(folder, root) and all(is_trusted(path, root) for path in (config, source, *source.rglob("*")))
 
 
-def may_configure(path: str, root: Path) -> bool:
+def can_configure(path: str, root: Path) -> bool:
     """Whether a program started for whoever is logged in may read the configuration in this folder.
 
     Args:

@@ -6,14 +6,14 @@ labkit imports nothing from `autograder`: a student needs only this package.
 from typing import TYPE_CHECKING, Any
 
 from labkit import memory, pictures, probes
+from labkit.argument_changes import unchanged
 from labkit.check import check
 from labkit.choices import assert_answered, assert_letters, assert_some_right
 from labkit.compare import assert_close, explain
 from labkit.device import device, use_device
 from labkit.hint import hint
 from labkit.progress import progress
-from labkit.seen import Seen
-from labkit.unchanged import unchanged
+from labkit.recorded_calls import Seen
 
 if TYPE_CHECKING:
     from labkit.pictures import (

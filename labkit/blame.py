@@ -27,12 +27,12 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     kind = type(error).__name__
     if getattr(error, "from_course", False):
         return f"this check does not work: {shorten(str(error))}", kind, "check"
-    if reason := _trouble(error):
+    if reason := _find_trouble(error):
         return reason, kind, "process"
     if getattr(error, "from_student", False):  # raised in a student process
         unwritten = isinstance(error, NotImplementedError) and not error.args
         return NOT_WRITTEN if unwritten else f"raised {kind}: {shorten(str(error))}", kind, "student"
-    frames = _frames(trace)
+    frames = _list_frames(trace)
     students = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
     if students:
         if isinstance(error, NotImplementedError) and not error.args:
@@ -53,7 +53,7 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     return f"your result could not be used: {kind}: {shorten(str(error))}", kind, whose
 
 
-def _trouble(error: BaseException) -> str:
+def _find_trouble(error: BaseException) -> str:
     """Why a student process could not answer, as the examiner says it; empty where that is not what happened.
 
     Python's own UnicodeError has a `reason` too, which is no such thing.
@@ -62,7 +62,7 @@ def _trouble(error: BaseException) -> str:
     return str(getattr(error, "reason", "")) if told else ""
 
 
-def _frames(trace: TracebackType | None) -> list[tuple[str, int]]:
+def _list_frames(trace: TracebackType | None) -> list[tuple[str, int]]:
     frames = []
     while trace is not None:
         frames.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))

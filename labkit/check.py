@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from labkit.blame import describe_exception, shorten
 from labkit.compare import Mismatch
-from labkit.difference import difference_of
-from labkit.history import digest_of_cell
-from labkit.outcome import Outcome, earned
+from labkit.difference import compute_difference
+from labkit.history import digest_cell
+from labkit.outcome import Outcome, compute_earned
 from labkit.verdict import Verdict
 
 
@@ -68,7 +68,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         self.outcome = Outcome(
             id, label, float(weight), guard, required, first, observed=observed, further_hints=tuple(further)
         )
-        self._cell = _caller(sys._getframe(1))
+        self._cell = _get_caller(sys._getframe(1))
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> check:
@@ -91,7 +91,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         outcome.passed = error is None
         if isinstance(error, Mismatch):
             outcome.seen, outcome.expected = shorten(error.seen), shorten(error.expected)
-            outcome.misconception, outcome.difference = error.misconception, difference_of(error.pair)
+            outcome.misconception, outcome.difference = error.misconception, compute_difference(error.pair)
         elif error is not None:
             outcome.seen, outcome.error, outcome.blame = describe_exception(error, trace, self._cell)
         outcome.notes = [shorten(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
@@ -107,16 +107,16 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         points: what the exercise is worth. hidden: labels of the checks that a student's notebook does not have. The
         builder writes this call.
         """
-        outcomes = list(_by_cell.pop(_caller(sys._getframe(1)), {}).values())
+        outcomes = list(_by_cell.pop(_get_caller(sys._getframe(1)), {}).values())
         came = {outcome.label for outcome in outcomes}
         verdict = Verdict(
             exercise=exercise,
             outcomes=outcomes,
             points=points,
-            earned=earned(outcomes, points),
+            earned=compute_earned(outcomes, points),
             later=tuple(label for label in hidden if label not in came),
             hidden_present=came >= set(hidden),
-            source=digest_of_cell(exercise),
+            source=digest_cell(exercise),
         )
         if os.environ.get("NBGRADER_EXECUTION") == "validate" and verdict.earned < points:
             print(verdict, file=sys.stderr)  # nbgrader's Validate button shows stderr, not the table
@@ -124,7 +124,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
 
 
 @contextlib.contextmanager
-def recording(
+def record_outcomes(
     before_check: Callable[[], None] = lambda: None, after_check: Callable[[], None] = lambda: None
 ) -> Iterator[list[Outcome]]:
     """Outcomes of the checks that run inside go to the list that it gives, and nowhere else.
@@ -138,7 +138,7 @@ def recording(
         _recordings.pop()
 
 
-def _caller(frame: FrameType) -> str:
+def _get_caller(frame: FrameType) -> str:
     return frame.f_code.co_filename
 
 
@@ -147,10 +147,10 @@ def _keep(outcome: Outcome, cell: str) -> None:
         _recordings[-1].outcomes.append(outcome)
         return
     _by_cell.setdefault(cell, {})[outcome.id] = outcome
-    if not _in_a_shell():
+    if not _is_in_shell():
         print(f"{'pass' if outcome.passed else 'FAIL'}  {outcome.label}", *filter(None, [outcome.seen]), sep="\n      ")
 
 
-def _in_a_shell() -> bool:
+def _is_in_shell() -> bool:
     ipython = sys.modules.get("IPython")
     return ipython is not None and ipython.get_ipython() is not None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 STATEMENTS = "abcde"
 
 
-def letters(answers: object, question: str) -> str:
+def read_letters(answers: object, question: str) -> str:
     """The letters that were given for a question, in order: upper case, spaces and commas make no difference.
 
     answers: a dict from question to a string of letters, or to a list, tuple or set of such strings. Anything else has
@@ -30,7 +30,7 @@ def assert_answered(answers: object, questions: int) -> None:
     if set(answers) != {f"q{number}" for number in range(1, questions + 1)}:
         raise AssertionError(f"your keys are {sorted(map(str, answers))}")
     for question in answers:
-        given = letters(answers, question)
+        given = read_letters(answers, question)
         if not given:
             raise AssertionError(f'{question} has no letters: write them as one text, such as "ac"')
         if not set(given) <= set(STATEMENTS):
@@ -42,11 +42,11 @@ def assert_some_right(answers: object, key: Mapping[str, str]) -> None:
 
     One alone can be a guess. key: the right letters of each question, in order.
     """
-    if sum(letters(answers, question) == right for question, right in key.items()) < 2:
+    if sum(read_letters(answers, question) == right for question, right in key.items()) < 2:
         raise AssertionError("fewer than two are right")
 
 
 def assert_letters(answers: object, question: str, right: str) -> None:
     """Raises AssertionError unless the question has exactly these letters. right: in order."""
-    if letters(answers, question) != right:
+    if read_letters(answers, question) != right:
         raise AssertionError(f"not all of your letters for {question} are right, or some are missing")

@@ -58,13 +58,13 @@ def assert_close(
     """
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "check_dtype": check_dtype, "check_device": check_device}
     if isinstance(want, Tensor):
-        _tensors_close(got, want, rtol, atol, check_dtype, name, check_device)
+        _assert_tensors_close(got, want, rtol, atol, check_dtype, name, check_device)
     elif isinstance(want, np.ndarray):
         if not isinstance(got, np.ndarray):
             raise Mismatch(f"{name} is {describe(got)}", f"a NumPy array of shape {want.shape}")
         if check_dtype and got.dtype != want.dtype:
             raise Mismatch(f"{name} has dtype {got.dtype}", f"dtype {want.dtype}")
-        _tensors_close(torch.tensor(got), torch.tensor(want), rtol, atol, check_dtype, name)
+        _assert_tensors_close(torch.tensor(got), torch.tensor(want), rtol, atol, check_dtype, name)
     elif isinstance(want, Mapping):
         if not isinstance(got, Mapping):
             raise Mismatch(f"{name} is {describe(got)}", "a dict")
@@ -74,13 +74,13 @@ def assert_close(
             assert_close(got[key], want[key], name=f"{name}{show_key(key, place)}", **options)
     elif isinstance(want, list | tuple):
         if not isinstance(got, Sequence) or isinstance(got, str):
-            raise Mismatch(f"{name} is {describe(got)}", _items(want))
+            raise Mismatch(f"{name} is {describe(got)}", _count_items(want))
         if len(got) != len(want):
-            raise Mismatch(f"{name} has {_items(got)}", _items(want))
+            raise Mismatch(f"{name} has {_count_items(got)}", _count_items(want))
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             assert_close(g, w, name=f"{name}[{i}]", **options)
     elif isinstance(want, float):
-        _numbers_close(got, want, rtol, atol, name)
+        _assert_numbers_close(got, want, rtol, atol, name)
     elif isinstance(got, Tensor | np.ndarray) or isinstance(want, bool) != isinstance(got, bool) or got != want:
         raise Mismatch(f"{name} is {describe(got)}", describe(want))
 
@@ -138,7 +138,7 @@ def _is_plain_part(part: Any) -> bool:
     return part is None or type(part) in (bool, int, float, complex) or isinstance(part, torch.dtype)
 
 
-def _tensors_close(
+def _assert_tensors_close(
     got: Any,
     want: Tensor,
     rtol: float | None,
@@ -154,7 +154,7 @@ def _tensors_close(
     if got.shape != want.shape:
         raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}", pair=pair)
     if check_dtype and got.dtype != want.dtype:
-        raise Mismatch(f"{name} has dtype {_dtype(got)}", f"dtype {_dtype(want)}", pair=pair)
+        raise Mismatch(f"{name} has dtype {_format_dtype(got)}", f"dtype {_format_dtype(want)}", pair=pair)
     if not check_device:
         got = got.to(want.device)
         pair = Pair(got, want)
@@ -179,18 +179,18 @@ def _tensors_close(
     many = int((~same).sum())
     count = f"; {many} of {same.numel()} values differ" if same.numel() > 1 else ""
     pair = pair._replace(differs=~same)
-    yours, expected = _told_apart(got[index].item(), want[index].item())
+    yours, expected = _format_distinct(got[index].item(), want[index].item())
     raise Mismatch(f"{name} is {yours}{place}{count}", f"{expected}{place}", pair=pair)
 
 
-def _numbers_close(got: Any, want: float, rtol: float | None, atol: float | None, name: str) -> None:
+def _assert_numbers_close(got: Any, want: float, rtol: float | None, atol: float | None, name: str) -> None:
     if isinstance(got, bool) or not isinstance(got, int | float):
         raise Mismatch(f"{name} is {describe(got)}", "a number")
     relative = TOLERANCES[torch.float32][0] if rtol is None else rtol
     absolute = TOLERANCES[torch.float32][1] if atol is None else atol
     both_nan = math.isnan(got) and math.isnan(want)
     if not both_nan and not math.isclose(got, want, rel_tol=relative, abs_tol=absolute):
-        yours, expected = _told_apart(got, want)
+        yours, expected = _format_distinct(got, want)
         raise Mismatch(f"{name} is {yours}", expected)
 
 
@@ -202,11 +202,11 @@ def _is_close(got: Any, wrong: Any, options: Mapping[str, Any]) -> bool:
     return True
 
 
-def _dtype(t: Tensor) -> str:
+def _format_dtype(t: Tensor) -> str:
     return str(t.dtype).removeprefix("torch.")
 
 
-def _told_apart(*numbers: Any) -> list[str]:
+def _format_distinct(*numbers: Any) -> list[str]:
     """Two numbers as texts: with six digits, or with as many as show that they differ."""
     for digits in (6, 9, 17):
         texts = [f"{n:.{digits}g}" if isinstance(n, float | complex) else repr(n) for n in numbers]
@@ -215,7 +215,7 @@ def _told_apart(*numbers: Any) -> list[str]:
     return texts
 
 
-def _items(sequence: Sequence[Any]) -> str:
+def _count_items(sequence: Sequence[Any]) -> str:
     return f"{len(sequence)} item{'' if len(sequence) == 1 else 's'}"
 
 

@@ -46,33 +46,35 @@ class Difference:
     most: float = 0.0
 
 
-def difference_of(pair: Pair | None) -> Difference | None:
+def compute_difference(pair: Pair | None) -> Difference | None:
     """None where there is nothing to tell. It raises nothing: a student's class of tensor may answer anything."""
     try:
-        return _difference(pair) if pair else None
+        return _compute_difference(pair) if pair else None
     except Exception:
         return None
 
 
-def _difference(pair: Pair) -> Difference | None:
+def _compute_difference(pair: Pair) -> Difference | None:
     got, want = pair.got, pair.want
     if max(got.dim(), want.dim()) > MAX_DIMENSIONS or (pair.differs is not None and got.dim() == 0):
         return None  # of two numbers the message says all
     if not (_is_small(got) and _is_small(want)):
-        return Difference(_form(got), _form(want))
-    g, w = _numbers(got), _numbers(want)
-    note = _alike(g, w) if got.dtype == want.dtype else ""
+        return Difference(_describe_form(got), _describe_form(want))
+    g, w = _convert_numbers(got), _convert_numbers(want)
+    note = _describe_likeness(g, w) if got.dtype == want.dtype else ""
     strides = note == OTHER_ORDER and got.stride() != want.stride()
-    yours, expected = _form(got, strides), _form(want, strides)
+    yours, expected = _describe_form(got, strides), _describe_form(want, strides)
     if not (_is_matrix(got) and _is_matrix(want)) or (pair.differs is None and got.shape == want.shape):
         return Difference(yours, expected, note)
     finite = torch.cat([t[t.isfinite()] for t in (g, w)])
     least, most = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
-    marks = _rows(pair.differs, SAME + DIFFERS) if pair.differs is not None else ()
-    return Difference(yours, expected, note, _shades(g, least, most), _shades(w, least, most), marks, least, most)
+    marks = _format_rows(pair.differs, SAME + DIFFERS) if pair.differs is not None else ()
+    return Difference(
+        yours, expected, note, _compute_shades(g, least, most), _compute_shades(w, least, most), marks, least, most
+    )
 
 
-def _form(t: Tensor, strides: bool = False) -> str:
+def _describe_form(t: Tensor, strides: bool = False) -> str:
     dtype = str(t.dtype).removeprefix("torch.")
     where = "" if t.device.type == "cpu" else f" on {t.device.type}"
     return f"shape {tuple(t.shape)}, {dtype}{where}" + (f", strides {t.stride()}" if strides else "")
@@ -86,14 +88,14 @@ def _is_matrix(t: Tensor) -> bool:
     return t.dim() == 2 and max(t.shape) <= MAX_SIDE
 
 
-def _numbers(t: Tensor) -> Tensor:
+def _convert_numbers(t: Tensor) -> Tensor:
     return t.detach().resolve_neg().to("cpu", torch.float64)
 
 
 OTHER_SHAPE, OTHER_ORDER = "the same values, in another shape", "the same values, in another order"
 
 
-def _alike(g: Tensor, w: Tensor) -> str:
+def _describe_likeness(g: Tensor, w: Tensor) -> str:
     a, b = g.flatten(), w.flatten()
     if len(a) != len(b):
         return ""
@@ -102,12 +104,12 @@ def _alike(g: Tensor, w: Tensor) -> str:
     return OTHER_ORDER if torch.allclose(a.sort().values, b.sort().values, rtol=1e-5, equal_nan=True) else ""
 
 
-def _shades(t: Tensor, least: float, most: float) -> tuple[str, ...]:
+def _compute_shades(t: Tensor, least: float, most: float) -> tuple[str, ...]:
     span = (most - least) or 1.0
     levels = ((t - least) / span * (len(LEVELS) - 1)).round()
-    return _rows(levels.nan_to_num(ABOVE, ABOVE, ABOVE).clamp(0, ABOVE), LEVELS + NOT_FINITE)
+    return _format_rows(levels.nan_to_num(ABOVE, ABOVE, ABOVE).clamp(0, ABOVE), LEVELS + NOT_FINITE)
 
 
-def _rows(numbers: Tensor, characters: str) -> tuple[str, ...]:
+def _format_rows(numbers: Tensor, characters: str) -> tuple[str, ...]:
     """A text for each row, with the character of each number."""
     return tuple("".join([characters[number] for number in row]) for row in numbers.to("cpu", torch.uint8).tolist())

@@ -18,10 +18,10 @@ class Hints:
         return f"hint 1: {self.hints[0]}{more}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/markdown": folded(self.hints)}
+        return {"text/plain": repr(self), "text/markdown": fold_hints(self.hints)}
 
 
-def folded(hints: tuple[str, ...]) -> str:
+def fold_hints(hints: tuple[str, ...]) -> str:
     """The hints as Markdown with HTML's <details>: each opens by a click, inside the one before."""
     text = ""
     for number, one in reversed(list(enumerate(hints, start=1))):

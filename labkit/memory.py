@@ -19,13 +19,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from labkit.probes.bytes_alive import Live
-from labkit.probes.saved import saved_bytes
+from labkit.probes.bytes_alive import StorageCounter
+from labkit.probes.saved_tensors import saved_bytes
 
 __all__ = ["Watch", "nbytes", "on_device", "saved_bytes", "watch"]
 
 
-class Watch(Live):
+class Watch(StorageCounter):
     """now: bytes that are alive. peak: the most that were. timeline: `now` after each change. marks: places in it."""
 
     def __init__(self, known: list[Any]) -> None:

@@ -48,20 +48,20 @@ class Outcome:
         return vars(self) | {"notes": list(self.notes), "difference": difference}
 
 
-def outcome_from(data: Mapping[str, Any]) -> Outcome:
+def build_outcome(data: Mapping[str, Any]) -> Outcome:
     """What as_dict made a dictionary of."""
     difference = data.get("difference")
     return Outcome(**{**data, "difference": Difference(**difference) if difference else None})
 
 
-def fitting_hints(outcome: Outcome) -> tuple[str, ...]:
+def select_hints(outcome: Outcome) -> tuple[str, ...]:
     """The check's hints, where they fit what failed: not beside an exception, and not where nothing came back."""
     if outcome.passed or outcome.error or NOTHING.fullmatch(outcome.seen) or not outcome.hint:
         return ()
     return (outcome.hint, *outcome.further_hints)
 
 
-def paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def select_paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """The checks whose weight is paid.
 
     A required check that fails voids the whole cell: it says that the result has not even the right form.
@@ -76,12 +76,12 @@ def paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
     return [o for o in outcomes if o.passed and (values or not o.observed)]
 
 
-def share(outcomes: Sequence[Outcome]) -> float:
+def compute_share(outcomes: Sequence[Outcome]) -> float:
     """The part of a cell's points that these outcomes earn, between 0 and 1."""
     total = sum(o.weight for o in outcomes)
-    return sum(o.weight for o in paying(outcomes)) / total if total else 0.0
+    return sum(o.weight for o in select_paying(outcomes)) / total if total else 0.0
 
 
-def earned(outcomes: Sequence[Outcome], points: float) -> float:
+def compute_earned(outcomes: Sequence[Outcome], points: float) -> float:
     """Points earned, rounded to four places so that thirds add up to the same mark everywhere."""
-    return round(points * share(outcomes), 4)
+    return round(points * compute_share(outcomes), 4)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.blame import NOT_WRITTEN
-from labkit.history import digest_of
+from labkit.history import digest_source
 from labkit.verdict import MIME
 
 KEY = "gradlab"
@@ -85,7 +85,7 @@ class LabProgress:
 
     @property
     def number(self) -> str:
-        return number_of(self.name)
+        return get_number(self.name)
 
     @property
     def points(self) -> float:
@@ -114,14 +114,14 @@ class LabProgress:
 def read_progress(folder: Path) -> list[LabProgress]:
     """The labs in this folder, each at NAME/NAME.ipynb, in their order. What is no notebook of a lab is left out."""
     found = []
-    for path in _labs(folder):
+    for path in _find_labs(folder):
         # A notebook that claims to be a lab and isn't whole must not cost the others their place in the panel.
         with contextlib.suppress(*DAMAGED):
-            found.append(progress_of(_read(path), path.relative_to(folder).as_posix(), marks_of(path)))
+            found.append(parse_progress(_read(path), path.relative_to(folder).as_posix(), read_marks(path)))
     return [lab for lab in found if lab]
 
 
-def progress_of(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]) -> LabProgress | None:
+def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]) -> LabProgress | None:
     """Of one notebook as JSON; None where it is no lab's. marks: exercise -> {source, points}, as they were given.
 
     Raises one of DAMAGED if a fact in the notebook is missing, or of another type than a page can show.
@@ -134,27 +134,36 @@ def progress_of(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]
     checks = {facts["exercise"]: (facts, cell) for facts, cell in cells if facts.get("kind") == "check"}
     quizzes = {facts["exercise"] for facts, _ in cells if facts.get("kind") == "prose" and facts.get("exercise")}
     work = tuple(
-        _work(
-            _str(name), "quiz" if name in quizzes else facts["kind"], facts, cell, checks.get(name), marks.get(name, {})
+        _build_work(
+            _check_text(name),
+            "quiz" if name in quizzes else facts["kind"],
+            facts,
+            cell,
+            checks.get(name),
+            marks.get(name, {}),
         )
         for name, (facts, cell) in known.items()
     )
-    begun = any(each.state != UNTOUCHED for each in work) or any(_was_used(cell) for _, cell in cells)
-    name, title, needs = _str(lab["lab"]), _str(lab["title"]), tuple(_str(each) for each in lab["needs"])
-    return LabProgress(name, title, path, int(_number(lab["minutes"])), needs, work, _missed(cells), begun)
+    begun = any(each.state != UNTOUCHED for each in work) or any(_has_been_used(cell) for _, cell in cells)
+    name, title, needs = (
+        _check_text(lab["lab"]),
+        _check_text(lab["title"]),
+        tuple(_check_text(each) for each in lab["needs"]),
+    )
+    return LabProgress(name, title, path, int(_check_number(lab["minutes"])), needs, work, _find_missed(cells), begun)
 
 
-def _was_used(cell: Mapping[str, Any]) -> bool:
+def _has_been_used(cell: Mapping[str, Any]) -> bool:
     return bool(cell.get("execution_count")) or PREDICTION in cell.get("metadata", {})
 
 
-def _missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[str, ...]:
+def _find_missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[str, ...]:
     asked = [
         (facts["exercise"], cell["metadata"].get(PREDICTION, {}))
         for facts, cell in cells
         if facts.get("kind") == "predict"
     ]
-    return tuple(_str(name) for name, made in asked if _is_due(made, date.today()))
+    return tuple(_check_text(name) for name, made in asked if _is_due(made, date.today()))
 
 
 def _is_due(made: Mapping[str, Any], today: date) -> bool:
@@ -172,13 +181,13 @@ def _is_due(made: Mapping[str, Any], today: date) -> bool:
     return False
 
 
-def _work(
+def _build_work(
     name: str, kind: str, facts: Mapping[str, Any], cell: Mapping[str, Any], check: Any, mark: Mapping[str, Any]
 ) -> Work:
-    text = _text(cell)
-    source = digest_of(text)
-    points = _number(check[0]["points"] if check else facts.get("points", 0.0))
-    verdict = _verdict(check[1]) if check else {}
+    text = _join_source(cell)
+    source = digest_source(text)
+    points = _check_number(check[0]["points"] if check else facts.get("points", 0.0))
+    verdict = _find_verdict(check[1]) if check else {}
     ran = verdict.get("checks", []) if verdict.get("source") == source else []
     passed = sum(bool(outcome.get("passed")) for outcome in ran)
     stale = verdict.get("source", source) not in ("", source)
@@ -193,44 +202,44 @@ def _work(
     return Work(name, kind, fine if passed == len(ran) else FAILING, points, None, passed, len(ran))
 
 
-def number_of(name: str) -> str:
+def get_number(name: str) -> str:
     """What texts call a lab: 7 of 07_memory, 7b of 07b_profiler."""
     return name.partition("_")[0].lstrip("0")
 
 
-def sources_of(notebook: Mapping[str, Any]) -> dict[str, str]:
+def digest_sources(notebook: Mapping[str, Any]) -> dict[str, str]:
     """Exercise or question -> the digest of its cell, of a notebook as JSON."""
     cells = [(cell.get("metadata", {}).get(KEY, {}), cell) for cell in notebook.get("cells", [])]
-    return {facts["exercise"]: digest_of(_text(cell)) for facts, cell in cells if facts.get("kind") in WORK}
+    return {facts["exercise"]: digest_source(_join_source(cell)) for facts, cell in cells if facts.get("kind") in WORK}
 
 
-def marks_path(notebook: Path) -> Path:
+def get_marks_path(notebook: Path) -> Path:
     """Where the marks of a notebook are kept that the grader gave: exercise -> {source: digest of its cell, points}."""
     return notebook.parent.parent / ".gradlab" / f"{notebook.stem}.json"
 
 
-def page_path(notebook: Path) -> Path:
+def get_page_path(notebook: Path) -> Path:
     """Where the feedback page of a notebook is kept that the grader wrote."""
-    return marks_path(notebook).with_suffix(".html")
+    return get_marks_path(notebook).with_suffix(".html")
 
 
-def marks_of(notebook: Path) -> Mapping[str, Any]:
+def read_marks(notebook: Path) -> Mapping[str, Any]:
     """The marks of the notebook at this path; none where it was not marked. What is no mark is left out."""
     marks = {}
-    for name, mark in _read(marks_path(notebook)).items():
+    for name, mark in _read(get_marks_path(notebook)).items():
         with contextlib.suppress(*DAMAGED):
-            marks[name] = {"source": _str(mark["source"]), "points": _number(mark["points"])}
+            marks[name] = {"source": _check_text(mark["source"]), "points": _check_number(mark["points"])}
     return marks
 
 
-def title_of(folder: Path) -> str:
+def read_title(folder: Path) -> str:
     """The course's title, as its start page has it; empty where there is none."""
     with contextlib.suppress(*DAMAGED):
-        return _str(_read(folder / START)["metadata"][KEY]["title"])
+        return _check_text(_read(folder / START)["metadata"][KEY]["title"])
     return ""
 
 
-def _labs(folder: Path) -> list[Path]:
+def _find_labs(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*/*.ipynb") if path.stem == path.parent.name)
 
 
@@ -250,26 +259,26 @@ def _read(path: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _str(value: object) -> str:
+def _check_text(value: object) -> str:
     """A text. Raises TypeError for anything else: a page could not show it."""
     if not isinstance(value, str):
         raise TypeError("this is no text")
     return value
 
 
-def _number(value: object) -> float:
+def _check_number(value: object) -> float:
     """A finite number. Raises ValueError for anything else: JSON for a browser has no others."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError("this is no finite number")
     return value
 
 
-def _text(cell: Mapping[str, Any]) -> str:
+def _join_source(cell: Mapping[str, Any]) -> str:
     source = cell.get("source", "")
     return "".join(source) if isinstance(source, list) else str(source)
 
 
-def _verdict(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+def _find_verdict(cell: Mapping[str, Any]) -> Mapping[str, Any]:
     for output in cell.get("outputs", []):
         found = output.get("data", {}).get(MIME) if isinstance(output, dict) else None
         if isinstance(found, dict):
@@ -284,10 +293,10 @@ class Progress:
     labs: tuple[LabProgress, ...]
 
     def __repr__(self) -> str:
-        return "\n".join(_line(lab) for lab in self.labs) or "no lab is here"
+        return "\n".join(_format_line(lab) for lab in self.labs) or "no lab is here"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": _html(self.labs)}
+        return {"text/plain": repr(self), "text/html": _render_html(self.labs)}
 
 
 def progress(folder: str = "") -> Progress:
@@ -296,21 +305,20 @@ def progress(folder: str = "") -> Progress:
     return Progress(tuple(read_progress(here) or read_progress(here.parent)))
 
 
-def _line(lab: LabProgress) -> str:
+def _format_line(lab: LabProgress) -> str:
     done = sum(work.done for work in lab.work)
     marked = f", {lab.earned:g} of {lab.points:g} points" if any(w.state == MARKED for w in lab.work) else ""
     after = f"; next: {lab.next}" if done and lab.next else ""
     return f"{lab.name}: {done} of {len(lab.work)} done{marked}{after}"
 
 
-def _html(labs: tuple[LabProgress, ...]) -> str:
+def _render_html(labs: tuple[LabProgress, ...]) -> str:
     rows = []
     for lab in labs:
         done = sum(work.done for work in lab.work)
         link = f'<a href="{escape(lab.path, quote=True)}">{escape(lab.title)}</a>'
-        bar = (
-            f'<progress max="{len(lab.work)}" value="{done}" aria-label="{escape(_line(lab), quote=True)}"></progress>'
-        )
-        text = escape(_line(lab).partition(": ")[2])
+        label = escape(_format_line(lab), quote=True)
+        bar = f'<progress max="{len(lab.work)}" value="{done}" aria-label="{label}"></progress>'
+        text = escape(_format_line(lab).partition(": ")[2])
         rows.append(f"<tr><td>{escape(lab.number)}</td><td>{link}</td><td>{bar}</td><td>{text}</td></tr>")
     return f"<table>{''.join(rows)}</table>"

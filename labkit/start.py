@@ -33,8 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no folder {parsed.folder}: name the one that holds the labs")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={parsed.folder.resolve()}", *rest]
     if os.name == "posix":  # signals reach JupyterLab itself
-        os.execve(sys.executable, command, environment(parsed.folder, parsed.instructor))
-    return subprocess.run(command, env=environment(parsed.folder, parsed.instructor), check=False).returncode
+        os.execve(sys.executable, command, build_environment(parsed.folder, parsed.instructor))
+    return subprocess.run(command, env=build_environment(parsed.folder, parsed.instructor), check=False).returncode
 
 
 def add_new(release: Path, folder: Path) -> list[Path]:
@@ -49,7 +49,7 @@ def add_new(release: Path, folder: Path) -> list[Path]:
     return new
 
 
-def environment(folder: Path, instructor: bool = False) -> dict[str, str]:
+def build_environment(folder: Path, instructor: bool = False) -> dict[str, str]:
     """This process's environment, in which JupyterLab finds the course's extension where it is not installed.
 
     A student gets none of nbgrader's panels for teachers, and its list of assignments only where an exchange is.

@@ -11,8 +11,8 @@ from typing import Any
 
 from labkit.blame import NOT_WRITTEN
 from labkit.difference import Difference
-from labkit.hint import folded
-from labkit.outcome import NOTHING, Outcome, fitting_hints, paying
+from labkit.hint import fold_hints
+from labkit.outcome import NOTHING, Outcome, select_hints, select_paying
 
 MIME = "application/vnd.gradlab.verdict+json"
 NO_RETURN = "Your function gave nothing back. Does each way through it end in a return?"
@@ -37,16 +37,16 @@ class Verdict:
     folds: bool = True
 
     def __repr__(self) -> str:
-        return as_text(self)
+        return render_text(self)
 
     def __float__(self) -> float:
         return self.earned
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        return {"text/plain": f"{self.earned:g}", "text/html": as_html(self), MIME: as_json(self)}
+        return {"text/plain": f"{self.earned:g}", "text/html": render_html(self), MIME: to_json(self)}
 
 
-def as_json(verdict: Verdict) -> dict[str, Any]:
+def to_json(verdict: Verdict) -> dict[str, Any]:
     return {
         "exercise": verdict.exercise,
         "points": verdict.points,
@@ -58,57 +58,59 @@ def as_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def summary(verdict: Verdict) -> str:
+def summarize(verdict: Verdict) -> str:
     """One line: how many checks passed, and what is still to be decided."""
-    if not_written(verdict):
-        return f"not written yet; {_points(verdict.points)} to earn"
+    if is_unwritten(verdict):
+        return f"not written yet; {_format_points(verdict.points)} to earn"
     passed, ran = sum(o.passed for o in verdict.outcomes), len(verdict.outcomes)
-    counted = f"{passed} of {_count(ran, 'check')} passed"
+    counted = f"{passed} of {_format_count(ran, 'check')} passed"
     if verdict.hidden_present:
-        return f"{counted}, {_readable(verdict.earned)} of {_points(verdict.points)}"
-    return f"{counted} here; {len(verdict.later)} more run when it is marked, for {_points(verdict.points)} in all"
+        return f"{counted}, {_format_number(verdict.earned)} of {_format_points(verdict.points)}"
+    return (
+        f"{counted} here; {len(verdict.later)} more run when it is marked, for {_format_points(verdict.points)} in all"
+    )
 
 
-def not_written(verdict: Verdict) -> bool:
+def is_unwritten(verdict: Verdict) -> bool:
     """Whether the exercise is as it was handed out."""
     return bool(verdict.outcomes) and all(o.seen == NOT_WRITTEN for o in verdict.outcomes)
 
 
-def details(outcome: Outcome, verdict: Verdict) -> list[str]:
+def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
     """What a student reads under a check's label: nothing where it passed without a note."""
     lines = [f"note: {note}" for note in outcome.notes]
     if outcome.passed:
-        if verdict.outcomes and outcome not in paying(verdict.outcomes):
+        if verdict.outcomes and outcome not in select_paying(verdict.outcomes):
             lines.append("pays nothing yet: see the checks that failed")
         return lines
     told = [outcome.misconception] if outcome.misconception else []
     if outcome.seen and not (outcome.misconception and verdict.hidden_present):
         expected = f" (expected: {outcome.expected})" if outcome.expected and not verdict.hidden_present else ""
         told.append(outcome.seen + expected)
-    if difference := shown_difference(outcome, verdict):
-        told += _forms(difference)
+    if difference := select_difference(outcome, verdict):
+        told += _format_forms(difference)
     if NOTHING.fullmatch(outcome.seen):
         lines.append(NO_RETURN)
     return told + lines
 
 
-def shown_difference(outcome: Outcome, verdict: Verdict) -> Difference | None:
+def select_difference(outcome: Outcome, verdict: Verdict) -> Difference | None:
     """None where hidden checks ran too: which of the outcomes are theirs is not known here."""
     return None if outcome.passed or verdict.hidden_present else outcome.difference
 
 
-def _forms(difference: Difference) -> list[str]:
+def _format_forms(difference: Difference) -> list[str]:
     same = difference.yours == difference.expected
     forms = f"both: {difference.yours}" if same else f"yours: {difference.yours}; expected: {difference.expected}"
     return [forms, difference.note] if difference.note else [forms]
 
 
-def as_text(verdict: Verdict) -> str:
-    lines = [f"{verdict.exercise}: {summary(verdict)}"]
-    for outcome in [] if not_written(verdict) else verdict.outcomes:
+def render_text(verdict: Verdict) -> str:
+    lines = [f"{verdict.exercise}: {summarize(verdict)}"]
+    for outcome in [] if is_unwritten(verdict) else verdict.outcomes:
         lines.append(f"{'pass' if outcome.passed else 'FAIL'}  {outcome.label}")
-        lines += [f"      {line}" for line in details(outcome, verdict)]
-        if hints := fitting_hints(outcome):
+        lines += [f"      {line}" for line in list_details(outcome, verdict)]
+        if hints := select_hints(outcome):
             more = f" ({len(hints) - 1} more in a notebook)" if hints[1:] else ""
             lines.append(f"      hint: {hints[0]}{more}")
     return "\n".join([*lines, *(f"later {label}" for label in verdict.later)])
@@ -123,47 +125,50 @@ COLOURS = {
 CARD = "border:1px solid var(--jp-border-color1, #c3cad1);border-radius:4px;padding:.5em .8em;max-width:60em"
 
 
-def as_html(verdict: Verdict) -> str:
+def render_html(verdict: Verdict) -> str:
     """The card: no script, no table, so that JupyterLab, nbgrader's pages and nbviewer show the same."""
-    shown = [] if not_written(verdict) else verdict.outcomes
-    rows = [_row("pass" if o.passed else "fail", o.label, details(o, verdict), _opened(o, verdict)) for o in shown]
-    waiting = [_row("later", o.label, []) for o in verdict.outcomes if not shown]
-    waiting += [_row("later", label, []) for label in verdict.later]
-    head = f"<b>{escape(verdict.exercise)}</b>: {escape(summary(verdict))}"
+    shown = [] if is_unwritten(verdict) else verdict.outcomes
+    rows = [
+        _render_row("pass" if o.passed else "fail", o.label, list_details(o, verdict), _render_opened(o, verdict))
+        for o in shown
+    ]
+    waiting = [_render_row("later", o.label, []) for o in verdict.outcomes if not shown]
+    waiting += [_render_row("later", label, []) for label in verdict.later]
+    head = f"<b>{escape(verdict.exercise)}</b>: {escape(summarize(verdict))}"
     label = escape(f"Checks of {verdict.exercise}", quote=True)
     listed = "".join(rows + waiting)
     return f'<div class="gradlab-card" role="group" aria-label="{label}" style="{CARD}"><div>{head}</div>{listed}</div>'
 
 
-def _opened(outcome: Outcome, verdict: Verdict) -> str:
+def _render_opened(outcome: Outcome, verdict: Verdict) -> str:
     """What stands below the lines, as HTML: the two matrices, and hints that open one by one."""
-    difference, matrices = shown_difference(outcome, verdict), ""
+    difference, matrices = select_difference(outcome, verdict), ""
     if difference and difference.your_shades:
-        from labkit.pictures.shades import side_by_side  # here, since most checks need none
+        from labkit.pictures.shades import draw_side_by_side  # here, since most checks need none
 
-        matrices = side_by_side(difference)
-    hints = fitting_hints(outcome)
+        matrices = draw_side_by_side(difference)
+    hints = select_hints(outcome)
     if not verdict.folds:
         return matrices + "".join(
             f"<div>hint {number}: {escape(one)}</div>" for number, one in enumerate(hints, start=1)
         )
-    return matrices + folded(hints)
+    return matrices + fold_hints(hints)
 
 
-def _row(state: str, label: str, lines: list[str], opened: str = "") -> str:
+def _render_row(state: str, label: str, lines: list[str], opened: str = "") -> str:
     under = "".join(f'<div style="opacity:.85;white-space:pre-wrap">{escape(line)}</div>' for line in lines) + opened
     word = f'<b style="color:{COLOURS[state]};min-width:3em">{state}</b>'
     return f'<div style="display:flex;gap:.8em;margin-top:.35em">{word}<div>{escape(label)}{under}</div></div>'
 
 
-def _points(points: float) -> str:
-    return _count(points, "point")
+def _format_points(points: float) -> str:
+    return _format_count(points, "point")
 
 
-def _count(number: float, noun: str) -> str:
-    return f"{_readable(number)} {noun}" if number == 1 else f"{_readable(number)} {noun}s"
+def _format_count(number: float, noun: str) -> str:
+    return f"{_format_number(number)} {noun}" if number == 1 else f"{_format_number(number)} {noun}s"
 
 
-def _readable(number: float) -> str:
+def _format_number(number: float) -> str:
     """A number of points as a person says it: at most one decimal."""
     return f"{round(number, 1):g}"

@@ -38,7 +38,7 @@ def _write(lab: Lab, folder: Path, places: dict[str, list[str]]) -> str:
     program = folder / f"lab_{lab.name}.py"
     program.write_text("\n".join(cell.source for cell in code) + "\n", encoding="utf-8")
     places[str(program)] = [
-        f"{cell.path.relative_to(ROOT)}:{cell.line_of(number)}"
+        f"{cell.path.relative_to(ROOT)}:{cell.get_line(number)}"
         for cell in code
         for number in range(1, cell.source.count("\n") + 2)
     ]

@@ -15,11 +15,11 @@ from playwright.sync_api import Page, sync_playwright
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.course import Kind
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.metadata import cell_name
-from autograder.proving.bench import benches
-from autograder.reports.feedback import feedback_page
-from labkit.outcome import Outcome, earned
-from labkit.verdict import Verdict, as_html
+from autograder.metadata import make_cell_name
+from autograder.proving.bench import iter_benches
+from autograder.reports.feedback import render_feedback_page
+from labkit.outcome import Outcome, compute_earned
+from labkit.verdict import Verdict, render_html
 
 ROOT = Path(__file__).parent.parent
 LAB, EXERCISE, ANSWER = "03_autograd", "value_and_slope", "the lowest power comes first"
@@ -30,28 +30,32 @@ STYLE = "body { font: 14px/1.5 system-ui, sans-serif; margin: 0; padding: 12px; 
 
 def main() -> None:
     lab = next(read_labs(read_course(ROOT), (LAB,)))
-    bench = next(bench for bench in benches(lab) if bench.exercise.name == EXERCISE)
+    bench = next(bench for bench in iter_benches(lab) if bench.exercise.name == EXERCISE)
     exercise = bench.exercise
     answer = next(answer for answer in exercise.answers if answer.label == ANSWER)
     hidden = {check.id for check in exercise.checks if check.hidden}
     outcomes = [replace(outcome, hidden=outcome.id in hidden) for outcome in bench.try_source(answer.source).outcomes]
     visible = [outcome for outcome in outcomes if not outcome.hidden]
     later = tuple(check.label for check in exercise.checks if check.hidden)
-    verdict = Verdict(exercise.name, visible, exercise.points, earned(visible, exercise.points), later, not later)
+    verdict = Verdict(
+        exercise.name, visible, exercise.points, compute_earned(visible, exercise.points), later, not later
+    )
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         page = browser.new_page(viewport={"width": 820, "height": 600}, device_scale_factor=1.5)
-        _draw(page, f"<!doctype html><style>{STYLE}</style>{as_html(verdict)}", "check.png")
+        _draw(page, f"<!doctype html><style>{STYLE}</style>{render_html(verdict)}", "check.png")
         _draw(page, _feedback(outcomes, answer.source, exercise.points, Path(folder) / "n.ipynb"), "feedback.png")
         browser.close()
 
 
 def _feedback(outcomes: list[Outcome], source: str, points: float, notebook: Path) -> str:
-    cell = nbformat.v4.new_code_cell(source, metadata={"nbgrader": {"grade_id": cell_name(Kind.EXERCISE, EXERCISE)}})
+    cell = nbformat.v4.new_code_cell(
+        source, metadata={"nbgrader": {"grade_id": make_cell_name(Kind.EXERCISE, EXERCISE)}}
+    )
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), notebook)
-    got = earned(outcomes, points)
+    got = compute_earned(outcomes, points)
     exercise = ExerciseResult(name=EXERCISE, points=got, worth=points, checks=tuple(outcomes))
-    return feedback_page(
+    return render_feedback_page(
         SubmissionResult(student="ada", lab=LAB, points=got, worth=points, exercises=(exercise,)), notebook
     )
 

@@ -20,7 +20,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from autograder.course import Course, Lab
     from autograder.forkserver.client import ForkServer
-    from autograder.grading.where import ThisMachine
+    from autograder.grading.backends import LocalBackend
 
 ROOT = Path(__file__).parent.parent
 
@@ -30,7 +30,7 @@ settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Files of more than a quarter of a minute.
 LONGEST = """attacks cluster teaching course resume pictures watch liars command_line pool student nbgrader_cycle
-    like_nbgrader notebook_seven judgement marks compiled instructor labs plugin whole_run limits damaged notebooks term
+    like_nbgrader notebook_seven judgement marks solution_cache instructor labs plugin whole_run limits damaged notebooks term
     outputs_like_a_kernel attempts""".split()
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
@@ -98,9 +98,9 @@ def labs(course: Course) -> list[Lab]:
 def fork_server() -> Iterator[ForkServer]:
     """One for all tests that only ask it for student processes: each imports torch."""
     from autograder.forkserver.client import ForkServer, Purpose
-    from autograder.sandbox import available, strongest_level
+    from autograder.sandbox import find_layers, find_strongest_level
 
-    process = ForkServer(Purpose(strongest_level(available())))
+    process = ForkServer(Purpose(find_strongest_level(find_layers())))
     yield process
     process.close()
 
@@ -109,13 +109,13 @@ def fork_server() -> Iterator[ForkServer]:
 def course_without_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built once."""
     from autograder.authoring.course_folder import build, read_course
-    from autograder.authoring.new import new_lab
+    from autograder.authoring.new_lab import create_lab
 
     root = tmp_path_factory.mktemp("built")
     (root / "labs").mkdir()
     (root / "labs" / "course.toml").write_text('title = "A small course"\n')
     shutil.copy(ROOT / "nbgrader_config.py", root)
-    new_lab(root, "01_squares")
+    create_lab(root, "01_squares")
     build(read_course(root))
     return root
 
@@ -130,14 +130,14 @@ def built_course(course_without_gradebook: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def two_graders(built_course: Path) -> Iterator[ThisMachine]:
+def two_graders(built_course: Path) -> Iterator[LocalBackend]:
     """They stay, as those of `gradlab watch` do, for tests that ask what grading gives: each start imports torch."""
+    from autograder.grading.backends import LocalBackend
     from autograder.grading.nbgrader_api import open_course
-    from autograder.grading.watch_start import started_pool
-    from autograder.grading.where import ThisMachine
+    from autograder.grading.watch_start import start_pool
 
-    pool = started_pool(open_course(built_course), "cpu", 2, None)
-    yield ThisMachine(2, pool=pool)
+    pool = start_pool(open_course(built_course), "cpu", 2, None)
+    yield LocalBackend(2, pool=pool)
     pool.close()
 
 

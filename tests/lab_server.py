@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.start import environment
+from labkit.start import build_environment
 
 ENDS_WITHIN = 300  # seconds; one that is killed leaves its kernels
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever proxy the environment names
@@ -101,7 +101,9 @@ def _environment(home: Path) -> dict[str, str]:
 
 def _course(folder: Path) -> dict[str, str]:
     return {
-        name: value for name, value in environment(folder).items() if name in ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
+        name: value
+        for name, value in build_environment(folder).items()
+        if name in ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
     }
 
 

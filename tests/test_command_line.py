@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.cli import main
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 from autograder.sandbox.doctor import LEVELS
 from autograder.sandbox.layers import LAYERS
 from tests.conftest import NIGHTLY, ROOT
@@ -152,9 +152,11 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     """Slow: a fork server for each grading."""
     lab = next(read_labs(read_course(small_course)))
     files = {
-        "ada": json.dumps(filled(lab, reference(lab))),
+        "ada": json.dumps(fill_notebook(lab, collect_reference(lab))),
         "ben": "not a notebook",
-        "cleo": json.dumps(filled(lab, {"sum_of_squares": "def sum_of_squares(x):\n    import os\n    os._exit(1)"})),
+        "cleo": json.dumps(
+            fill_notebook(lab, {"sum_of_squares": "def sum_of_squares(x):\n    import os\n    os._exit(1)"})
+        ),
         "dan": None,
     }
     for student, content in files.items():
@@ -199,7 +201,7 @@ def test_trouble_of_the_course_leaves_marks_alone_and_is_named(
     lab = next(read_labs(read_course(small_course)))
     folder = small_course / "submitted" / "ada" / "01_squares"
     folder.mkdir(parents=True)
-    (folder / "01_squares.ipynb").write_text(json.dumps(filled(lab, reference(lab))))
+    (folder / "01_squares.ipynb").write_text(json.dumps(fill_notebook(lab, collect_reference(lab))))
     here("grade 01_squares")
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write('\nc.AssignLatePenalties.plugin_class = "nowhere.Late"\n')

@@ -15,11 +15,11 @@ from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.demo.students import filled
+from autograder.demo.students import fill_notebook
 from autograder.gradebook.store import load_result
+from autograder.grading.backends import LocalBackend
 from autograder.grading.nbgrader_api import open_course
-from autograder.grading.watch_start import started_pool
-from autograder.grading.where import ThisMachine
+from autograder.grading.watch_start import start_pool
 from autograder.grading.whole_lab import grade_lab
 from autograder.plugin import configure
 from autograder.plugin.formgrader_text import MAX_ELEMENTS
@@ -42,9 +42,9 @@ display(explore_formats(0.1))
 """
 
 
-def graded(course: Path, source: str, where: ThisMachine) -> Any:
+def graded(course: Path, source: str, where: LocalBackend) -> Any:
     (lab,) = read_labs(read_course(course))
-    notebook = filled(lab, {"sum_of_squares": source})
+    notebook = fill_notebook(lab, {"sum_of_squares": source})
     notebook.cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": "<script>alert('cell')</script>"})
     folder = course / "submitted" / "mallory" / LAB
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def graded(course: Path, source: str, where: ThisMachine) -> Any:
 
 @pytest.mark.slow
 def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(
-    small_course: Path, two_graders: ThisMachine
+    small_course: Path, two_graders: LocalBackend
 ) -> None:
     """Slow: nbgrader autogrades a submission."""
     api = graded(small_course, SCRIPT, two_graders)
@@ -182,10 +182,10 @@ def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.Examine.cell_seconds = 1\nc.Examine.memory_gib = 0.5\n")
     eats = "\ndef sum_of_squares(x):\n    kept = bytearray(900_000_000)\n    return (x * x).sum()\n"
-    with contextlib.closing(started_pool(open_course(small_course), "cpu", 1, None)) as pool:
-        graded(small_course, eats + "\nwhile True:\n    pass\n", ThisMachine(pool=pool))
+    with contextlib.closing(start_pool(open_course(small_course), "cpu", 1, None)) as pool:
+        graded(small_course, eats + "\nwhile True:\n    pass\n", LocalBackend(pool=pool))
         result = load_result(small_course, LAB, "mallory")
-        graded(small_course, eats, ThisMachine(pool=pool))
+        graded(small_course, eats, LocalBackend(pool=pool))
     assert result is not None
     assert "the time limit of 1 s for a cell was reached" in " ".join(result.notes)
     assert result.cells[0].points == 0

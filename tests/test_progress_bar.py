@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from autograder import progress_bar
-from autograder.progress_bar import LONG_SECONDS, progress
+from autograder.progress_bar import LONG_SECONDS, show_progress
 
 NOW = 1000.0
 
@@ -19,12 +19,12 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_terminal_the_last_step_and_what_takes_long_are_lines() -> None:
     console, running = Console(file=io.StringIO(), width=200), {"ada": NOW - 64, "ben": NOW}
-    with progress(console, "grading 01", 2, running.copy) as steps:
-        steps.tell_what_takes_long()
+    with show_progress(console, "grading 01", 2, running.copy) as steps:
+        steps.report_slow_steps()
         assert console.file.getvalue() == "", "something was said a moment ago"
         steps.told -= LONG_SECONDS + 1
-        steps.tell_what_takes_long()
-        steps.tell_what_takes_long()
+        steps.report_slow_steps()
+        steps.report_slow_steps()
         assert console.file.getvalue() == "grading 01: 0 of 2, still at ada for 64 s\n"
         running.clear()
         steps.step()
@@ -34,7 +34,7 @@ def test_without_a_terminal_the_last_step_and_what_takes_long_are_lines() -> Non
 
 def test_a_terminal_has_a_bar_that_names_what_takes_long() -> None:
     console = Console(file=io.StringIO(), width=200, force_terminal=True)
-    with progress(console, "grading 01", 2, lambda: {"s[1]": NOW - 64}) as steps:
-        steps.tell_what_takes_long()
+    with show_progress(console, "grading 01", 2, lambda: {"s[1]": NOW - 64}) as steps:
+        steps.report_slow_steps()
         steps.bar.refresh()
     assert "still at s[1] for 64 s" in console.file.getvalue()

@@ -21,9 +21,9 @@ from nbgrader.utils import notebook_hash
 from traitlets.config import Application
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.authoring.new import new_lab
+from autograder.authoring.new_lab import create_lab
 from autograder.cli import main
-from autograder.demo.students import filled
+from autograder.demo.students import fill_notebook
 from autograder.gradebook.past_marks import read_history
 from tests.conftest import ROOT
 
@@ -61,7 +61,7 @@ class Term:
         self.labs = {lab.name: lab for lab in read_labs(read_course(folder))}
 
     def notebook(self, lab: str, student: str) -> str:
-        return json.dumps(filled(self.labs[lab], {name: answer(student, name) for name in EXERCISES[lab]}))
+        return json.dumps(fill_notebook(self.labs[lab], {name: answer(student, name) for name in EXERCISES[lab]}))
 
     def submit(self, lab: str, student: str, when: str, content: str = "") -> Path:
         """As `nbgrader submit` leaves it; where its page will be."""
@@ -99,7 +99,7 @@ def term(request: pytest.FixtureRequest, tmp_path: Path) -> Term:
     (tmp_path / "labs" / "course.toml").write_text('title = "A small course"\n')
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
     for lab, exercises in EXERCISES.items():
-        new_lab(tmp_path, lab)
+        create_lab(tmp_path, lab)
         folder = tmp_path / "labs" / lab
         template = (folder / "exercises" / "sum_of_squares.py").read_text()
         (folder / "exercises" / "sum_of_squares.py").unlink()

@@ -17,18 +17,18 @@ def read_answers(
     raw_cells: Sequence[RawCell], exercise: str, checks: Sequence[Check]
 ) -> tuple[tuple[Answer, ...], dict[str, str]]:
     """(answers, mutants that are equivalent to the solution -> why)."""
-    answers = tuple(_answer(raw, exercise, checks) for raw in raw_cells if raw.words != ["equivalent"])
-    return answers, {raw.label: _reason(raw) for raw in raw_cells if raw.words == ["equivalent"]}
+    answers = tuple(_parse_answer(raw, exercise, checks) for raw in raw_cells if raw.words != ["equivalent"])
+    return answers, {raw.label: _parse_reason(raw) for raw in raw_cells if raw.words == ["equivalent"]}
 
 
-def _reason(raw: RawCell) -> str:
+def _parse_reason(raw: RawCell) -> str:
     reason = " ".join(line.lstrip("# ") for line in raw.source.splitlines()).strip()
     if not reason:
         raise SourceError(raw.path, raw.line, "an equivalent mutant needs its reason", f"write {EQUIVALENT}")
     return reason
 
 
-def _answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answer:
+def _parse_answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answer:
     verdict = raw.words[0]
     if set(raw.options) - {"fails", "raises"} or (verdict != "wrong" and raw.options):
         raise SourceError(raw.path, raw.line, "cannot read this header", f"write {FORM}")

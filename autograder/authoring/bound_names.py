@@ -31,7 +31,7 @@ class Names:
     reads: frozenset[str]
 
 
-def names_of(source: str) -> Names:
+def find_names(source: str) -> Names:
     top = symtable.symtable(source, "<cell>", "exec")
     binds = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
     reads = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
@@ -57,7 +57,7 @@ def refuse_undefined(cells: Sequence[Cell]) -> None:
             cell, number = places[message.lineno - 1]
             raise SourceError(
                 cell.path,
-                cell.line_of(number),
+                cell.get_line(number),
                 f"the name {message.message_args[0]!r} is not defined",
                 "define or import it in a cell above",
             )
@@ -66,21 +66,21 @@ def refuse_undefined(cells: Sequence[Cell]) -> None:
 def refuse_unseeded(cell: Cell) -> None:
     """Raise where a call draws from the global random state and nothing in the cell seeded it."""
     calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
-    seeded_from = min((c.lineno for c in calls if _called(c) in SEEDS), default=None)
+    seeded_from = min((c.lineno for c in calls if _get_called_name(c) in SEEDS), default=None)
     for call in sorted(calls, key=lambda c: c.lineno):
-        if _called(call) not in RANDOM or any(k.arg in ("generator", "rng") for k in call.keywords):
+        if _get_called_name(call) not in RANDOM or any(k.arg in ("generator", "rng") for k in call.keywords):
             continue
         if not isinstance(call.func, ast.Attribute) or (seeded_from is not None and seeded_from <= call.lineno):
             continue
         raise SourceError(
             cell.path,
-            cell.line_of(call.lineno),
-            f"{_called(call)} draws random numbers that no seed fixes",
+            cell.get_line(call.lineno),
+            f"{_get_called_name(call)} draws random numbers that no seed fixes",
             "pass generator=torch.Generator().manual_seed(0), or call torch.manual_seed(0) first in this cell",
         )
 
 
-def _called(call: ast.Call) -> str:
+def _get_called_name(call: ast.Call) -> str:
     if isinstance(call.func, ast.Attribute):
         return call.func.attr
     return call.func.id if isinstance(call.func, ast.Name) else ""

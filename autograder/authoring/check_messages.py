@@ -18,7 +18,7 @@ FIX = (
 FIX_KEYS = "compare lists: a message then names the place in it, and no input"
 
 
-def refuse_telling(cells: Sequence[Cell], asked: Collection[str]) -> None:
+def refuse_revealing_messages(cells: Sequence[Cell], asked: Collection[str]) -> None:
     """Raises SourceError at the first message that is not written out.
 
     Looked at is what a hidden check can raise: its own, those of the functions of check cells, and the comparisons of
@@ -32,42 +32,42 @@ def refuse_telling(cells: Sequence[Cell], asked: Collection[str]) -> None:
             if is_check(node) and not any(node.lineno - 1 in region for region in hidden):
                 continue
             for inner in ast.walk(node):
-                for line, what, fix in _telling(inner, asked, asserts=cell.kind is Kind.CHECK):
+                for line, what, fix in _find_revealing_parts(inner, asked, asserts=cell.kind is Kind.CHECK):
                     problem = f"a hidden check can show a student an input or an expected value by {what}"
-                    raise SourceError(cell.path, cell.line_of(line), problem, fix)
+                    raise SourceError(cell.path, cell.get_line(line), problem, fix)
 
 
-def _telling(node: ast.AST, asked: Collection[str], asserts: bool) -> Iterator[tuple[int, str, str]]:
+def _find_revealing_parts(node: ast.AST, asked: Collection[str], asserts: bool) -> Iterator[tuple[int, str, str]]:
     """(line, what, fix) of each part of this node that is shown and not written out. asserts: asserts are shown."""
     match node:
         case ast.Call(func=ast.Name(id=name)) if name in COMPARISONS:
             for keyword in node.keywords:
                 if keyword.arg in ("name", None) and not _is_text(keyword.value):
-                    yield keyword.value.lineno, f"a name that is not written out: {_start(keyword.value)}", FIX
+                    yield keyword.value.lineno, f"a name that is not written out: {_shorten_source(keyword.value)}", FIX
             for table in node.args[2:3]:
                 if not isinstance(table, ast.Dict) or not all(map(_is_text, table.keys)):
-                    yield table.lineno, f"a misconception that is not written out: {_start(table)}", FIX
+                    yield table.lineno, f"a misconception that is not written out: {_shorten_source(table)}", FIX
         case ast.Call(func=ast.Name(id="AssertionError" | "Mismatch")):
             for part in [*node.args, *[keyword.value for keyword in node.keywords]]:
                 if not _is_text(part) and (asserts or ast.unparse(node.func) == "Mismatch"):
-                    yield part.lineno, f"a message that is not written out: {_start(part)}", FIX
+                    yield part.lineno, f"a message that is not written out: {_shorten_source(part)}", FIX
         case ast.Assert(msg=ast.expr() as message) if asserts and not _is_text(message):
-            yield message.lineno, f"a message that is not written out: {_start(message)}", FIX
-        case ast.DictComp(key=key, value=value) if asserts and _asks(value, asked):
-            yield node.lineno, f"a key of a dict of results: {_start(key)}", FIX_KEYS
+            yield message.lineno, f"a message that is not written out: {_shorten_source(message)}", FIX
+        case ast.DictComp(key=key, value=value) if asserts and _has_asked_name(value, asked):
+            yield node.lineno, f"a key of a dict of results: {_shorten_source(key)}", FIX_KEYS
         case ast.Dict(keys=keys, values=values) if asserts:
             for one, value in zip(keys, values, strict=True):
-                if one is not None and not isinstance(one, ast.Constant) and _asks(value, asked):
-                    yield one.lineno, f"a key of a dict of results: {_start(one)}", FIX_KEYS
+                if one is not None and not isinstance(one, ast.Constant) and _has_asked_name(value, asked):
+                    yield one.lineno, f"a key of a dict of results: {_shorten_source(one)}", FIX_KEYS
 
 
 def _is_text(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _asks(node: ast.expr, asked: Collection[str]) -> bool:
+def _has_asked_name(node: ast.expr, asked: Collection[str]) -> bool:
     return any(isinstance(part, ast.Name) and part.id in asked for part in ast.walk(node))
 
 
-def _start(node: ast.AST) -> str:
+def _shorten_source(node: ast.AST) -> str:
     return ast.unparse(node)[:80]

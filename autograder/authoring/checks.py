@@ -25,7 +25,7 @@ EXAMPLE = 'with check("finite", "the result is finite", hint="What is exp(1000)?
 
 def is_check(node: ast.AST) -> bool:
     """Whether this is a statement `with check(...):`."""
-    return isinstance(node, ast.With) and any(_calls(item.context_expr, "check") for item in node.items)
+    return isinstance(node, ast.With) and any(_is_call_to(item.context_expr, "check") for item in node.items)
 
 
 def read_checks(cell: Cell) -> tuple[Check, ...]:
@@ -35,20 +35,20 @@ def read_checks(cell: Cell) -> tuple[Check, ...]:
     top_level = [node for node in tree.body if isinstance(node, ast.With) and is_check(node)]
     allowed = {id(item.context_expr) for node in top_level for item in node.items}
     for node in ast.walk(tree):
-        if _calls(node, "check") and id(node) not in allowed:
+        if _is_call_to(node, "check") and id(node) not in allowed:
             raise SourceError(
                 cell.path,
-                cell.line_of(getattr(node, "lineno", 1)),
+                cell.get_line(getattr(node, "lineno", 1)),
                 "a check that is not a statement of its own at the top level",
                 f"write {EXAMPLE!r}, and put loops inside it",
             )
     checks: list[Check] = []
     for node in top_level:
-        check = _read(node, cell, hidden=any(node.lineno - 1 in region for region in hidden))
+        check = _read_check(node, cell, hidden=any(node.lineno - 1 in region for region in hidden))
         for what in ("id", "label"):
             if any(getattr(check, what) == getattr(other, what) for other in checks):
                 problem = f"two checks have the {what} {getattr(check, what)!r}"
-                raise SourceError(cell.path, cell.line_of(node.lineno), problem, "give each its own")
+                raise SourceError(cell.path, cell.get_line(node.lineno), problem, "give each its own")
         checks.append(check)
     if not checks:
         raise SourceError(cell.path, cell.line, "a cell of checks without a check", f"write {EXAMPLE!r}")
@@ -56,7 +56,7 @@ def read_checks(cell: Cell) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def refuse_much_observed(exercises: Sequence[Exercise], points: float, cells: Sequence[Cell]) -> None:
+def refuse_excess_observed(exercises: Sequence[Exercise], points: float, cells: Sequence[Cell]) -> None:
     """Observed checks hold at most a fifth of a lab's points. Raises SourceError."""
     observed = sum(e.observed_points for e in exercises)
     if observed > OBSERVED_SHARE * points + 1e-9:
@@ -76,22 +76,22 @@ def _refuse_observed_alone(checks: Sequence[Check], cell: Cell, lines: Sequence[
         if check.observed and (check.guard or check.required):
             word = "a guard" if check.guard else "required"
             problem = f"an observed check that is {word}"
-            raise SourceError(cell.path, cell.line_of(line), problem, "take one of the two out")
+            raise SourceError(cell.path, cell.get_line(line), problem, "take one of the two out")
         if check.observed and all(c.observed or c.guard for c in checks):
             raise SourceError(
                 cell.path,
-                cell.line_of(line),
+                cell.get_line(line),
                 "an observed check in a cell without a check of a value: it would never pay",
                 "add a check that compares values, without observed=True and guard=True",
             )
 
 
-def _read(node: ast.With, cell: Cell, hidden: bool) -> Check:
-    call, line = node.items[0].context_expr, cell.line_of(node.lineno)
+def _read_check(node: ast.With, cell: Cell, hidden: bool) -> Check:
+    call, line = node.items[0].context_expr, cell.get_line(node.lineno)
     assert isinstance(call, ast.Call)
     if len(node.items) > 1 or len(call.args) != 2:
         raise SourceError(cell.path, line, "a check takes an id and a label, nothing else in its `with`", EXAMPLE)
-    name, label = map(_literal, call.args)
+    name, label = map(_evaluate_literal, call.args)
     if not isinstance(name, str) or not ID.match(name):
         raise SourceError(
             cell.path, line, "a check's id must be a short name of small letters, digits and _, in quotes", EXAMPLE
@@ -101,7 +101,7 @@ def _read(node: ast.With, cell: Cell, hidden: bool) -> Check:
     options: dict[str, Any] = {}
     for keyword in call.keywords:
         types = OPTIONS.get(keyword.arg or "")
-        value = _literal(keyword.value)
+        value = _evaluate_literal(keyword.value)
         if types is None:
             raise SourceError(cell.path, line, f"check has no option {keyword.arg!r}", f"it has {', '.join(OPTIONS)}")
         if isinstance(value, tuple) and not (value and all(isinstance(one, str) for one in value)):
@@ -111,31 +111,31 @@ def _read(node: ast.With, cell: Cell, hidden: bool) -> Check:
         if not isinstance(value, types) or (isinstance(value, int | float) and keyword.arg == "weight" and value <= 0):
             raise SourceError(cell.path, line, f"{keyword.arg} of a check must be written out as it is", EXAMPLE)
         options[str(keyword.arg)] = value
-    return Check(id=name, label=label, hidden=hidden, misconceptions=tuple(_misconceptions(node, cell)), **options)
+    return Check(id=name, label=label, hidden=hidden, misconceptions=tuple(_iter_misconceptions(node, cell)), **options)
 
 
-def _misconceptions(node: ast.With, cell: Cell) -> Iterator[str]:
+def _iter_misconceptions(node: ast.With, cell: Cell) -> Iterator[str]:
     for call in ast.walk(node):
-        if not (isinstance(call, ast.Call) and _calls(call, "explain")):
+        if not (isinstance(call, ast.Call) and _is_call_to(call, "explain")):
             continue
-        line = cell.line_of(call.lineno)
+        line = cell.get_line(call.lineno)
         table = call.args[2] if len(call.args) > 2 else None
         if not isinstance(table, ast.Dict):
             raise SourceError(cell.path, line, "explain needs its misconceptions", "explain(got, want, {...})")
         for key in table.keys:
-            message = _literal(key)
+            message = _evaluate_literal(key)
             if not isinstance(message, str):
                 problem = "a misconception's message must be plain text in quotes"
                 raise SourceError(cell.path, line, problem, '{"...": wrong}')
             yield message
 
 
-def _literal(node: ast.AST | None) -> Any:
+def _evaluate_literal(node: ast.AST | None) -> Any:
     try:
         return ast.literal_eval(node) if isinstance(node, ast.expr) else None
     except ValueError:
         return None
 
 
-def _calls(node: ast.AST, name: str) -> bool:
+def _is_call_to(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name

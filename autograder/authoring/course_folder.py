@@ -11,11 +11,16 @@ from pydantic import ValidationError
 
 from autograder.authoring import glossary, start_page
 from autograder.authoring.lab import read_lab
-from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook, to_text
+from autograder.authoring.notebooks import (
+    build_release_notebook,
+    build_solution_notebook,
+    build_source_notebook,
+    to_text,
+)
 from autograder.course import Course, Lab, LabEntry
 from autograder.errors import GradlabError, SourceError
 
-GENERATED = {"source": source_notebook, "release": release_notebook, "solutions": solution_notebook}
+GENERATED = {"source": build_source_notebook, "release": build_release_notebook, "solutions": build_solution_notebook}
 
 
 def read_course(root: Path) -> Course:
@@ -52,7 +57,7 @@ def read_labs(course: Course, names: tuple[str, ...] = ()) -> Iterator[Lab]:
             yield read_lab(course.root / "labs" / entry.name, entry)
 
 
-def generated_files(lab: Lab, root: Path) -> dict[Path, str]:
+def render_files(lab: Lab, root: Path) -> dict[Path, str]:
     """Every file that is made from this lab, with its text."""
     return {root / kind / lab.name / f"{lab.name}.ipynb": to_text(make(lab)) for kind, make in GENERATED.items()}
 
@@ -62,12 +67,12 @@ def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
 
     names: of labs whose own notebooks alone are looked at; everything where none is named.
     """
-    wanted = _wanted(course, names)
-    changed = _differing(wanted)
+    wanted = _render_course(course, names)
+    changed = _find_differing(wanted)
     for path in changed:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(wanted[path], encoding="utf-8")
-    strays = [] if names else _strays(course, wanted)
+    strays = [] if names else _find_strays(course, wanted)
     for path in strays:
         path.unlink()
         if not any(path.parent.iterdir()):
@@ -75,10 +80,10 @@ def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
     return changed + strays
 
 
-def stale(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
+def find_stale_files(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
     """Generated files that differ from what the sources give, are missing, or belong to no lab; names as in build()."""
-    wanted = _wanted(course, names)
-    return sorted(_differing(wanted) + ([] if names else _strays(course, wanted)))
+    wanted = _render_course(course, names)
+    return sorted(_find_differing(wanted) + ([] if names else _find_strays(course, wanted)))
 
 
 def is_stale(root: Path, lab: str) -> bool:
@@ -89,27 +94,27 @@ def is_stale(root: Path, lab: str) -> bool:
     if lab not in (entry.name for entry in course.labs):
         return False
     built = root / "source" / lab / f"{lab}.ipynb"
-    files = generated_files(next(read_labs(course, (lab,))), root)
+    files = render_files(next(read_labs(course, (lab,))), root)
     return built.read_text(encoding="utf-8") != files[built]
 
 
-def _wanted(course: Course, names: tuple[str, ...]) -> dict[Path, str]:
+def _render_course(course: Course, names: tuple[str, ...]) -> dict[Path, str]:
     labs = list(read_labs(course, names))
     files: dict[Path, str] = {}
     if not names:
         release = course.root / "release"
-        files[release / start_page.NAME] = to_text(start_page.start_page(course))
-        files[release / glossary.NAME] = to_text(glossary.glossary(labs))
+        files[release / start_page.NAME] = to_text(start_page.build_start_page(course))
+        files[release / glossary.NAME] = to_text(glossary.build_glossary(labs))
     for lab in labs:
-        files |= generated_files(lab, course.root)
+        files |= render_files(lab, course.root)
     return files
 
 
-def _differing(wanted: dict[Path, str]) -> list[Path]:
+def _find_differing(wanted: dict[Path, str]) -> list[Path]:
     return [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
-def _strays(course: Course, wanted: dict[Path, str]) -> list[Path]:
+def _find_strays(course: Course, wanted: dict[Path, str]) -> list[Path]:
     there = [p for kind in GENERATED for p in sorted((course.root / kind).glob("*/*.ipynb"))]
     return [p for p in there if p not in wanted and is_built(p)]
 

@@ -34,7 +34,7 @@ def read_exercise_file(text: str, path: Path) -> ExerciseFile:
     parts: dict[str, list[RawCell]] = {part: [] for part in ORDER}
     last = ORDER[0]
     for raw in read_cells(text, path):
-        part = _part(raw)
+        part = _parse_part(raw)
         if ORDER.index(part) < ORDER.index(last):
             raise SourceError(path, raw.line, f"{part} below {last}", FORM)
         if part in ORDER[1:4] and parts[part]:
@@ -60,7 +60,7 @@ def _refuse_markers_of_checks(raw: RawCell, part: str) -> None:
             raise SourceError(raw.path, line, "a marker among checks", "write hidden checks below '# %% hidden checks'")
 
 
-def _part(raw: RawCell) -> str:
+def _parse_part(raw: RawCell) -> str:
     words = " ".join(raw.words)
     if not raw.markdown:
         if words in ANSWERS and raw.label:

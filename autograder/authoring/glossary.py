@@ -12,7 +12,7 @@ from typing import NamedTuple
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.authoring.notebooks import notebook_of
+from autograder.authoring.notebooks import build_notebook
 from autograder.course import Kind, Lab
 
 NAME = "00_glossary.ipynb"
@@ -39,24 +39,24 @@ class GlossaryEntry(NamedTuple):
     section: str
 
 
-def entries(labs: Iterable[Lab]) -> list[GlossaryEntry]:
+def collect_entries(labs: Iterable[Lab]) -> list[GlossaryEntry]:
     """In alphabetical order, each term where it is explained first."""
     found: dict[str, GlossaryEntry] = {}
     for lab in labs:
-        for entry in _of(lab):
+        for entry in _find_entries(lab):
             found.setdefault(entry.term, entry)
     return sorted(found.values())
 
 
-def glossary(labs: Iterable[Lab]) -> NotebookNode:
+def build_glossary(labs: Iterable[Lab]) -> NotebookNode:
     lines = ["# Glossary", "", "Each term with the sentence that explains it first, and where that stands.", ""]
-    for entry in entries(labs):
+    for entry in collect_entries(labs):
         anchor = f"#{entry.section.replace(' ', '-')}" if entry.section else ""
         lines.append(f"- **{entry.term}**: {entry.sentence} ([{entry.lab}]({entry.lab}/{entry.lab}.ipynb{anchor}))")
-    return notebook_of([nbformat.v4.new_markdown_cell("\n".join(lines), id="glossary")])
+    return build_notebook([nbformat.v4.new_markdown_cell("\n".join(lines), id="glossary")])
 
 
-def _of(lab: Lab) -> Iterator[GlossaryEntry]:
+def _find_entries(lab: Lab) -> Iterator[GlossaryEntry]:
     section = ""
     for cell in lab.cells:
         if cell.kind is not Kind.PROSE or cell.name:
@@ -70,11 +70,11 @@ def _of(lab: Lab) -> Iterator[GlossaryEntry]:
                 for match in TERM.finditer(sentence):
                     leans = LEANS.match(sentence)
                     whole = sentence.endswith((".", "?")) and not (leans and not before)
-                    if whole and match["term"] not in NO_TERMS and _explains(sentence, match):
+                    if whole and match["term"] not in NO_TERMS and _is_explanation(sentence, match):
                         text = f"{before} {sentence}" if leans else sentence
                         yield GlossaryEntry(match["term"].lower(), text, lab.name, section)
 
 
-def _explains(sentence: str, match: re.Match[str]) -> bool:
+def _is_explanation(sentence: str, match: re.Match[str]) -> bool:
     """Whether the sentence says what the term is, before it ("is called *x*") or after it ("a *x* is ...")."""
     return bool(NAMED.search(sentence[: match.start()]) or AFTER.match(sentence[match.end() :]))

@@ -13,15 +13,15 @@ from autograder.authoring import quiz
 from autograder.authoring.answers import read_answers
 from autograder.authoring.checks import read_checks
 from autograder.authoring.exercise_file import read_exercise_file
-from autograder.authoring.hints import line_of_lost_hint, read_hints
+from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predict import read_prediction
 from autograder.authoring.raw_cells import RawCell, read_cells
-from autograder.authoring.regions import with_hidden
-from autograder.authoring.rules import refuse_bad_cells, refuse_bad_lab, refuse_unparsable
+from autograder.authoring.regions import add_hidden
+from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable
 from autograder.course import Answer, Cell, Exercise, Kind, Lab, LabEntry, QuizStatement
 from autograder.errors import SourceError
-from autograder.metadata import NAMED, cell_name
-from labkit.hint import folded as folded_hints
+from autograder.metadata import NAMED, make_cell_name
+from labkit.hint import fold_hints
 
 NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
 QUIZ = "quiz"
@@ -49,7 +49,7 @@ def read_lab(folder: Path, entry: LabEntry) -> Lab:
 
 def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
     """As read_lab(), of files that are not read here. folder: where they would stand."""
-    lab = _Reading(sources, folder)
+    lab = _LabReader(sources, folder)
     for raw in read_cells(sources[LESSON], folder / LESSON):
         lab.read(raw)
     for file in sources.keys() - lab.used - {LESSON}:
@@ -60,7 +60,7 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
             f"lab.py does not say where {name!r} stands",
             f"write '# %% exercise: {name} points=N' there",
         )
-    exercises = [_exercise(written, lab.cells) for written in lab.written]
+    exercises = [_build_exercise(written, lab.cells) for written in lab.written]
     refuse_bad_lab(lab.cells, exercises)
     return Lab(
         name=entry.name,
@@ -74,7 +74,7 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
 
 
 @dataclass(frozen=True)
-class _Written:
+class _ExerciseCells:
     """An exercise whose cells are read. answers: its raw cells; made: those that the builder made."""
 
     cell: Cell
@@ -84,19 +84,19 @@ class _Written:
 
 
 @dataclass
-class _Reading:
+class _LabReader:
     """The cells of a lab as they are read. used: files of exercises that lab.py names."""
 
     sources: Sources
     folder: Path
     cells: list[Cell] = field(default_factory=list)
-    written: list[_Written] = field(default_factory=list)
+    written: list[_ExerciseCells] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
 
     def read(self, raw: RawCell) -> None:
         """One cell of lab.py: itself, or the cells of the exercise or quiz that it names."""
-        kind, name = _kind(raw)
-        points = _points(raw, kind)
+        kind, name = _parse_kind(raw)
+        points = _parse_points(raw, kind)
         if kind == Kind.EXERCISE:
             self.read_exercise(raw, name, points)
         elif kind == QUIZ:
@@ -127,31 +127,33 @@ class _Reading:
         cell = self.add(parts.exercise, Kind.EXERCISE, parts.exercise.source, parts.exercise.lines, name)
         source, lines = parts.checks.source, parts.checks.lines
         if hidden := parts.hidden:
-            source = with_hidden(source, hidden.source)
+            source = add_hidden(source, hidden.source)
             lines = (*lines, hidden.line, *hidden.lines, hidden.lines[-1])
         check = self.add(parts.checks, Kind.CHECK, source, lines, name, points)
-        self.written.append(_Written(cell, check, answers=parts.answers))
+        self.written.append(_ExerciseCells(cell, check, answers=parts.answers))
 
     def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
         read = quiz.read_quiz(raw, name)
-        self.add(raw, Kind.PROSE, text := quiz.prose(read), _all_at(raw.line, text), name)
+        self.add(raw, Kind.PROSE, text := quiz.render_prose(read), _repeat_line(raw.line, text), name)
         self.add(raw, Kind.SCRATCH, "# A place to try statements.", (raw.line,))
-        source = quiz.stub_and_solution(read)
-        cell = self.add(raw, Kind.EXERCISE, source, _all_at(raw.line, source), name, quiz=quiz.statements(read))
-        source = with_hidden(quiz.visible_checks(read), quiz.hidden_checks(read))
-        check = self.add(raw, Kind.CHECK, source, _all_at(raw.line, source), name, points)
-        self.written.append(_Written(cell, check, made=quiz.answers(read, raw)))
+        source = quiz.render_answer_cell(read)
+        cell = self.add(
+            raw, Kind.EXERCISE, source, _repeat_line(raw.line, source), name, quiz=quiz.list_statements(read)
+        )
+        source = add_hidden(quiz.render_visible_checks(read), quiz.render_hidden_checks(read))
+        check = self.add(raw, Kind.CHECK, source, _repeat_line(raw.line, source), name, points)
+        self.written.append(_ExerciseCells(cell, check, made=quiz.make_answers(read, raw)))
 
     def add_given(self, raw: RawCell, kind: Kind, name: str = "", points: float = 0.0, folded: bool = False) -> None:
         if kind is Kind.GIVEN and (hints := read_hints(raw.source)):
             # As code, the hints could be read before they are wanted, and would need a run.
-            self.add(raw, Kind.PROSE, text := folded_hints(hints), _all_at(raw.line, text))
+            self.add(raw, Kind.PROSE, text := fold_hints(hints), _repeat_line(raw.line, text))
             return
-        if line := line_of_lost_hint(raw.source) if kind is not Kind.PROSE else 0:
+        if line := find_lost_hint(raw.source) if kind is not Kind.PROSE else 0:
             raise SourceError(
                 raw.path, raw.line + line, "this hint would not be folded", "give it a given cell of its own"
             )
-        folded = folded or FOLDED in raw.words or (kind is Kind.GIVEN and _only_imports(raw.source))
+        folded = folded or FOLDED in raw.words or (kind is Kind.GIVEN and _has_only_imports(raw.source))
         self.add(raw, kind, raw.source, raw.lines, name, points, folded=folded)
 
     def add(
@@ -166,7 +168,7 @@ class _Reading:
         folded: bool = False,
         quiz: tuple[QuizStatement, ...] = (),
     ) -> Cell:
-        cell_id = cell_name(kind, name) if kind in NAMED else _next_id(source, kind, self.cells)
+        cell_id = make_cell_name(kind, name) if kind in NAMED else _make_id(source, kind, self.cells)
         if earlier := next((c for c in self.cells if c.id == cell_id), None):
             raise SourceError(
                 raw.path, raw.line, f"{kind} {name!r} stands already at line {earlier.line}", "give each its own name"
@@ -184,12 +186,12 @@ class _Reading:
             folded=folded or kind is Kind.CHECK,
             quiz=quiz,
         )
-        refuse_bad_cells(cell)
+        refuse_bad_cell(cell)
         self.cells.append(cell)
         return cell
 
 
-def _only_imports(source: str) -> bool:
+def _has_only_imports(source: str) -> bool:
     """Whether nothing but imports stands here; text that is no whole Python is refused elsewhere."""
     try:
         return all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(source).body)
@@ -197,12 +199,12 @@ def _only_imports(source: str) -> bool:
         return False
 
 
-def _all_at(line: int, source: str) -> tuple[int, ...]:
+def _repeat_line(line: int, source: str) -> tuple[int, ...]:
     """Lines of a source that the builder made from one header."""
     return (line,) * (source.count("\n") + 1)
 
 
-def _kind(raw: RawCell) -> tuple[str, str]:
+def _parse_kind(raw: RawCell) -> tuple[str, str]:
     """(kind or QUIZ, name) of a header in lab.py."""
     if not raw.words and raw.markdown and not raw.label:
         return Kind.PROSE, ""
@@ -221,7 +223,7 @@ def _kind(raw: RawCell) -> tuple[str, str]:
     return kind, name
 
 
-def _points(raw: RawCell, kind: str) -> float:
+def _parse_points(raw: RawCell, kind: str) -> float:
     for option in raw.options:
         if option != "points" or kind not in POINTS:
             if (option, kind) != ("answer", Kind.PREDICT):
@@ -241,9 +243,9 @@ def _points(raw: RawCell, kind: str) -> float:
     return points
 
 
-def _next_id(source: str, kind: Kind, before: list[Cell]) -> str:
+def _make_id(source: str, kind: Kind, before: list[Cell]) -> str:
     """The section's title and a number: it stays the same while the cells of other sections change."""
-    heading = _slug(source) if kind is Kind.PROSE else ""
+    heading = _slugify(source) if kind is Kind.PROSE else ""
     section = heading or next((c.id.rsplit("-", 1)[0] for c in reversed(before) if c.kind not in NAMED), "start")
     number = 1
     taken = {c.id for c in before}
@@ -252,7 +254,7 @@ def _next_id(source: str, kind: Kind, before: list[Cell]) -> str:
     return f"{section}-{number}"
 
 
-def _slug(markdown: str) -> str:
+def _slugify(markdown: str) -> str:
     first = markdown.lstrip().split("\n", 1)[0]
     if not first.startswith("#"):
         return ""
@@ -260,7 +262,7 @@ def _slug(markdown: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:40].rstrip("-")
 
 
-def _exercise(written: _Written, cells: list[Cell]) -> Exercise:
+def _build_exercise(written: _ExerciseCells, cells: list[Cell]) -> Exercise:
     cell, check = written.cell, written.check
     refuse_unparsable(cell)
     refuse_unparsable(check)
@@ -272,13 +274,13 @@ def _exercise(written: _Written, cells: list[Cell]) -> Exercise:
         check_id=check.id,
         points=check.points,
         checks=checks,
-        parameters=_parameters(cell),
+        parameters=_find_parameters(cell),
         answers=answers + written.made,
         equivalent=equivalent,
     )
 
 
-def _parameters(cell: Cell) -> tuple[str, ...]:
+def _find_parameters(cell: Cell) -> tuple[str, ...]:
     for node in ast.parse(cell.source).body:
         if isinstance(node, ast.ClassDef) and node.name == cell.name:
             return ()

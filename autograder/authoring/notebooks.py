@@ -10,9 +10,9 @@ import nbformat
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from autograder.authoring.regions import without_hidden, without_markers
+from autograder.authoring.regions import strip_hidden, strip_markers
 from autograder.course import Cell, Exercise, Kind, Lab
-from autograder.metadata import KEY, WRITE_HERE, clear_hidden, of_lab, written
+from autograder.metadata import KEY, WRITE_HERE, clear_hidden, make_cell_metadata, make_lab_metadata
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -20,29 +20,29 @@ METADATA = {
 }
 
 
-def source_notebook(lab: Lab) -> NotebookNode:
+def build_source_notebook(lab: Lab) -> NotebookNode:
     """The notebook that the instructor grades from: solutions and hidden tests included."""
-    return notebook_of([_source_cell(cell, lab, cell.source) for cell in lab.cells], of_lab(lab))
+    return build_notebook([_build_source_cell(cell, lab, cell.source) for cell in lab.cells], make_lab_metadata(lab))
 
 
-def release_notebook(lab: Lab) -> NotebookNode:
+def build_release_notebook(lab: Lab) -> NotebookNode:
     """The student's notebook: nbgrader's own preprocessors on the source notebook, without its database."""
-    notebook, resources = source_notebook(lab), {"metadata": {"path": ""}, "nbgrader": {}}
-    for preprocessor in _stripping():
+    notebook, resources = build_source_notebook(lab), {"metadata": {"path": ""}, "nbgrader": {}}
+    for preprocessor in _create_preprocessors():
         notebook, resources = preprocessor.preprocess(notebook, resources)
     for cell in notebook.cells:
         clear_hidden(cell.metadata)
     return notebook
 
 
-def solution_notebook(lab: Lab) -> NotebookNode:
+def build_solution_notebook(lab: Lab) -> NotebookNode:
     """The worked solution: prose, solutions and visible checks. No hidden test, no nbgrader metadata."""
     cells = []
     for cell in lab.cells:
-        node = _source_cell(cell, lab, without_markers(without_hidden(cell)))
-        node.metadata = NotebookNode(_folded(cell))
+        node = _build_source_cell(cell, lab, strip_markers(strip_hidden(cell)))
+        node.metadata = NotebookNode(_make_fold_metadata(cell))
         cells.append(node)
-    return notebook_of(cells)
+    return build_notebook(cells)
 
 
 def to_text(notebook: NotebookNode) -> str:
@@ -50,7 +50,7 @@ def to_text(notebook: NotebookNode) -> str:
     return str(nbformat.v4.writes(notebook)) + "\n"
 
 
-def score_line(exercise: Exercise) -> str:
+def format_score_line(exercise: Exercise) -> str:
     """The last line of a check cell: it shows the card, and gives nbgrader a partial score."""
     hidden = [json.dumps(check.label, ensure_ascii=False) for check in exercise.checks if check.hidden]
     listed = "".join(f"\n    {label}," for label in hidden)
@@ -58,13 +58,13 @@ def score_line(exercise: Exercise) -> str:
     return f"check.score({json.dumps(exercise.name)}, points={exercise.points:g}{after})"
 
 
-def _source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
+def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
     if cell.kind is Kind.CHECK:
-        text = f"{text}\n{score_line(lab.exercise(cell.name))}"
-    stub = _as_handed_out(cell.source, cell.kind.traits.markdown) if cell.kind.traits.written else ""
-    metadata = {KEY: written(cell, lab, stub), **_folded(cell)}
-    fields: dict[str, Any] = {"id": _short(cell.id), "metadata": metadata, "source": text}
-    if flags := nbgrader_flags(cell):
+        text = f"{text}\n{format_score_line(lab.exercise(cell.name))}"
+    stub = _clear_solution(cell.source, cell.kind.traits.markdown) if cell.kind.traits.written else ""
+    metadata = {KEY: make_cell_metadata(cell, lab, stub), **_make_fold_metadata(cell)}
+    fields: dict[str, Any] = {"id": _truncate_id(cell.id), "metadata": metadata, "source": text}
+    if flags := make_nbgrader_flags(cell):
         fields["metadata"]["nbgrader"] = flags
     if cell.kind.traits.markdown:
         fields["cell_type"] = "markdown"
@@ -74,12 +74,12 @@ def _source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
     return node
 
 
-def _folded(cell: Cell) -> dict[str, Any]:
+def _make_fold_metadata(cell: Cell) -> dict[str, Any]:
     """JupyterLab's way of hiding a cell's code until somebody opens it; other front ends show it."""
     return {"jupyter": {"source_hidden": True}} if cell.folded else {}
 
 
-def _as_handed_out(source: str, markdown: bool) -> str:
+def _clear_solution(source: str, markdown: bool) -> str:
     """What nbgrader leaves of a solution."""
     from nbgrader.preprocessors import ClearSolutions
 
@@ -89,7 +89,7 @@ def _as_handed_out(source: str, markdown: bool) -> str:
     return str(ClearSolutions(text_stub=WRITE_HERE).preprocess_cell(cell, {"language": "python"}, 0)[0].source)
 
 
-def nbgrader_flags(cell: Cell) -> dict[str, Any]:
+def make_nbgrader_flags(cell: Cell) -> dict[str, Any]:
     """nbgrader's metadata of a cell; none for what a student may change and nobody grades."""
     traits = cell.kind.traits
     if not (traits.locked or traits.written):
@@ -107,12 +107,12 @@ def nbgrader_flags(cell: Cell) -> dict[str, Any]:
     return flags
 
 
-def _short(cell_id: str) -> str:
+def _truncate_id(cell_id: str) -> str:
     """nbformat allows ids of 64 characters."""
     return cell_id if len(cell_id) <= 64 else cell_id[:64]
 
 
-def notebook_of(cells: list[NotebookNode], facts: dict[str, Any] | None = None) -> NotebookNode:
+def build_notebook(cells: list[NotebookNode], facts: dict[str, Any] | None = None) -> NotebookNode:
     """facts: what the notebook says of itself; a worked solution says nothing."""
     metadata = NotebookNode(METADATA | ({KEY: facts} if facts else {}))
     notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
@@ -121,7 +121,7 @@ def notebook_of(cells: list[NotebookNode], facts: dict[str, Any] | None = None) 
 
 
 @functools.cache
-def _stripping() -> tuple[Any, ...]:
+def _create_preprocessors() -> tuple[Any, ...]:
     """nbgrader's preprocessors of `generate_assignment` in its order, without those that change no cell.
 
     Left out are the one that writes its database and the one that validates metadata, which the builder wrote itself.

@@ -45,13 +45,13 @@ class QuizQuestion:
     statements: list[Statement] = field(default_factory=list)
     hint: str = ""
 
-    def lettered(self) -> list[tuple[str, Statement]]:
+    def pair_letters(self) -> list[tuple[str, Statement]]:
         return list(zip(LETTERS, self.statements, strict=False))
 
     @property
     def letters(self) -> str:
         """Of the true statements."""
-        return "".join(letter for letter, statement in self.lettered() if statement.true)
+        return "".join(letter for letter, statement in self.pair_letters() if statement.true)
 
 
 @dataclass
@@ -113,17 +113,17 @@ def _refuse_unfinished(quiz: Quiz, raw: RawCell) -> None:
             raise SourceError(raw.path, question.line, f"{question.title!r} has {fault}", f"write {FORM}")
 
 
-def prose(quiz: Quiz) -> str:
+def render_prose(quiz: Quiz) -> str:
     """What a student reads: the introduction, and the questions with a letter for each statement."""
     parts = [quiz.introduction]
     for number, question in enumerate(quiz.questions, start=1):
         title, *below = f"**q{number}. {question.title}**{question.rest[0]}", *question.rest[1:]
-        statements = [f"- {letter}. " + "\n".join(statement.text) for letter, statement in question.lettered()]
+        statements = [f"- {letter}. " + "\n".join(statement.text) for letter, statement in question.pair_letters()]
         parts.append("\n".join([title, *below, *statements]))
     return "\n\n".join(parts)
 
 
-def statements(quiz: Quiz) -> tuple[QuizStatement, ...]:
+def list_statements(quiz: Quiz) -> tuple[QuizStatement, ...]:
     """All statements of all questions, each with its reason in one paragraph."""
     return tuple(
         QuizStatement(
@@ -134,15 +134,15 @@ def statements(quiz: Quiz) -> tuple[QuizStatement, ...]:
             reason=" ".join(statement.reason),
         )
         for number, question in enumerate(quiz.questions, start=1)
-        for letter, statement in question.lettered()
+        for letter, statement in question.pair_letters()
     )
 
 
-def stub_and_solution(quiz: Quiz) -> str:
+def render_answer_cell(quiz: Quiz) -> str:
     """The cell for the letters. Its solution says of each statement why it is true or false."""
     reasons = []
     for number, question in enumerate(quiz.questions, start=1):
-        for letter, statement in question.lettered():
+        for letter, statement in question.pair_letters():
             word = "true" if statement.true else "false"
             reasons.append(f"    # q{number} {letter}, {word}: {' '.join(statement.reason)}")
     return "\n".join(
@@ -157,7 +157,7 @@ def stub_and_solution(quiz: Quiz) -> str:
     )
 
 
-def visible_checks(quiz: Quiz) -> str:
+def render_visible_checks(quiz: Quiz) -> str:
     return f"""with check(
     "form",
     "q1 to q{len(quiz.questions)} each have letters from a to e",
@@ -169,7 +169,7 @@ def visible_checks(quiz: Quiz) -> str:
     assert_answered({quiz.name}(), questions={len(quiz.questions)})"""
 
 
-def hidden_checks(quiz: Quiz) -> str:
+def render_hidden_checks(quiz: Quiz) -> str:
     checks = [
         f"""with check(
     "two_right",
@@ -182,7 +182,7 @@ def hidden_checks(quiz: Quiz) -> str:
     assert_some_right({quiz.name}(), {json.dumps(quiz.key)})"""
     ]
     for number, question in enumerate(quiz.questions, start=1):
-        label = json.dumps(f"q{number}: {_lower(question.title)}", ensure_ascii=False)
+        label = json.dumps(f"q{number}: {_lower_title(question.title)}", ensure_ascii=False)
         hint = json.dumps(question.hint, ensure_ascii=False)
         checks.append(
             f'with check("q{number}", {label}, weight={QUESTION_WEIGHT}, hint={hint}):\n'
@@ -191,13 +191,13 @@ def hidden_checks(quiz: Quiz) -> str:
     return "\n".join(checks)
 
 
-def _lower(title: str) -> str:
+def _lower_title(title: str) -> str:
     plain = title.replace("`", "")
     first = plain.split(maxsplit=1)[0] if plain else ""
     return plain if first[1:] != first[1:].lower() else plain[:1].lower() + plain[1:]
 
 
-def answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
+def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
     """The standard ones: the key in two other forms; no letters; a guess; and each question wrong in one letter."""
     key = quiz.key
     capitals = {question: ", ".join(reversed(letters.upper())) for question, letters in key.items()}
@@ -209,14 +209,14 @@ def answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
         ("keywords of dict", f"dict({keywords})", ()),
         ("no letters at all", json.dumps(dict.fromkeys(key, "?")), everything),
         ("one string for all questions", repr(" ".join(key.values())), everything),
-        ("the same guess for each question", json.dumps(guess), _failing(quiz, guess)),
+        ("the same guess for each question", json.dumps(guess), _find_failing_checks(quiz, guess)),
     ]
     for name, question in zip(key, quiz.questions, strict=True):
         # Another letter than the only true one: no letters at all would fail by their form.
-        letter, statement = next(pair for pair in reversed(question.lettered()) if pair[0] != question.letters)
+        letter, statement = next(pair for pair in reversed(question.pair_letters()) if pair[0] != question.letters)
         wrong = key | {name: question.letters.replace(letter, "") if statement.true else question.letters + letter}
         label = f"{name} {letter}: {'not ' if statement.true else ''}true"
-        made.append((label, json.dumps(wrong), _failing(quiz, wrong)))
+        made.append((label, json.dumps(wrong), _find_failing_checks(quiz, wrong)))
     return tuple(
         Answer(
             exercise=quiz.name,
@@ -231,7 +231,7 @@ def answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
     )
 
 
-def _failing(quiz: Quiz, letters: Mapping[str, str]) -> tuple[str, ...]:
+def _find_failing_checks(quiz: Quiz, letters: Mapping[str, str]) -> tuple[str, ...]:
     """The checks that fail for these letters, each of which has the right form."""
     wrong = tuple(question for question, right in quiz.key.items() if letters[question] != right)
     return wrong if len(quiz.key) - len(wrong) >= 2 else ("two_right", *wrong)

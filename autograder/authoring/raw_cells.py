@@ -53,23 +53,23 @@ def read_cells(text: str, path: Path) -> list[RawCell]:
     for number, end in zip(headers, [*headers[1:], len(lines)], strict=True):
         words, label, options, tags = read_header(lines[number], path, number + 1)
         markdown = "[markdown]" in tags
-        first, last = _bounds(lines, number + 1, end)
+        first, last = _find_bounds(lines, number + 1, end)
         own = lines[first:last]
         if markdown:
-            own = _uncommented(own, path, first)
+            own = _uncomment_lines(own, path, first)
         else:
             _refuse_open_string(own, path, number)
         raw.append(RawCell(path, number + 1, first + 1, markdown, "\n".join(own), words, label, options))
     return raw
 
 
-def _bounds(lines: list[str], first: int, end: int) -> tuple[int, int]:
+def _find_bounds(lines: list[str], first: int, end: int) -> tuple[int, int]:
     """Where the source of a cell begins and ends: without the blank lines around it."""
     written = [number for number in range(first, end) if lines[number].strip()]
     return (written[0], written[-1] + 1) if written else (first, first)
 
 
-def _uncommented(lines: list[str], path: Path, first: int) -> list[str]:
+def _uncomment_lines(lines: list[str], path: Path, first: int) -> list[str]:
     """Prose without the comment signs in front of it. first: the number of the first line, from 0."""
     for number, line in enumerate(lines, start=first + 1):
         if line.strip() and not line.startswith("#"):

@@ -32,7 +32,7 @@ def find_regions(cell: Cell) -> list[Region]:
     regions: list[Region] = []
     open_at: tuple[str, int] | None = None
     for number, text in enumerate(cell.source.split("\n")):
-        path, line = cell.path, cell.line_of(number + 1)
+        path, line = cell.path, cell.get_line(number + 1)
         marker = MARKER.match(text)
         if marker is None:
             if LOOKS_LIKE_MARKER.search(text):
@@ -58,31 +58,31 @@ def find_regions(cell: Cell) -> list[Region]:
     if open_at:
         raise SourceError(
             cell.path,
-            cell.line_of(open_at[1] + 1),
+            cell.get_line(open_at[1] + 1),
             f"the region of {open_at[0]} is not closed",
             f"add '### END {open_at[0]}'",
         )
     return regions
 
 
-def without_hidden(cell: Cell) -> str:
+def strip_hidden(cell: Cell) -> str:
     """The cell's source with its hidden tests cut out, markers included."""
     regions = [region for region in find_regions(cell) if region.what == HIDDEN]
     lines = cell.source.split("\n")
     return "\n".join(text for number, text in enumerate(lines) if not any(number in region for region in regions))
 
 
-def with_hidden(visible: str, hidden: str) -> str:
+def add_hidden(visible: str, hidden: str) -> str:
     """A check cell's source from its two parts."""
     return f"{visible}\n### BEGIN {HIDDEN}\n{hidden}\n### END {HIDDEN}"
 
 
-def without_markers(source: str) -> str:
+def strip_markers(source: str) -> str:
     """The source with every region's content kept and its markers cut out."""
     return "\n".join(t for t in source.split("\n") if not MARKER.match(t))
 
 
-def stubbed(cell: Cell, stub: str = "raise NotImplementedError()") -> str:
+def stub_solutions(cell: Cell, stub: str = "raise NotImplementedError()") -> str:
     """The cell's source with each solution region replaced by `stub`, and as many lines as before."""
     lines = cell.source.split("\n")
     for region in find_regions(cell):

@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from autograder.authoring.bound_names import Names, names_of, refuse_undefined, refuse_unseeded
-from autograder.authoring.check_messages import refuse_telling
-from autograder.authoring.checks import is_check, refuse_much_observed
-from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stubbed
-from autograder.authoring.trust import given_probes, refuse_trust
+from autograder.authoring.bound_names import Names, find_names, refuse_undefined, refuse_unseeded
+from autograder.authoring.check_messages import refuse_revealing_messages
+from autograder.authoring.checks import is_check, refuse_excess_observed
+from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
+from autograder.authoring.trust import find_given_probes, refuse_trust
 from autograder.course import Cell, Exercise, Kind
 from autograder.errors import SourceError
 
 
-def refuse_bad_cells(cell: Cell) -> None:
+def refuse_bad_cell(cell: Cell) -> None:
     """What a cell must hold or must not, whatever stands around it."""
     regions = find_regions(cell)
     for region in regions:
-        line = cell.line_of(region.begin + 1)
+        line = cell.get_line(region.begin + 1)
         if region.what == SOLUTION and not _is_indented_like_its_code(cell.source, region):
             problem = "this marker is not indented like the code below it"
             fix = "indent '### BEGIN SOLUTION' like the solution: the stub takes its place"
@@ -44,7 +44,7 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
     for cell in code:
         refuse_unparsable(cell)
     refuse_undefined(code)
-    names = {cell.id: names_of(cell.source) for cell in code}
+    names = {cell.id: find_names(cell.source) for cell in code}
     _refuse_undefined_for_students(code, names)
     _refuse_reading_examples(code, names)
     _refuse_shared_names(code, names)
@@ -53,9 +53,9 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
             refuse_unseeded(cell)
         if cell.kind is Kind.CHECK:
             _refuse_use_outside_checks(cell, {exercise.name for exercise in exercises})
-    refuse_much_observed(exercises, sum(cell.points for cell in cells), cells)
+    refuse_excess_observed(exercises, sum(cell.points for cell in cells), cells)
     refuse_trust(cells, exercises)
-    refuse_telling(code, {*given_probes(cells), *(exercise.name for exercise in exercises)})
+    refuse_revealing_messages(code, {*find_given_probes(cells), *(exercise.name for exercise in exercises)})
 
 
 def refuse_unparsable(cell: Cell, source: str = "", what: str = "this cell") -> None:
@@ -63,7 +63,7 @@ def refuse_unparsable(cell: Cell, source: str = "", what: str = "this cell") -> 
     try:
         ast.parse(source or cell.source)
     except (SyntaxError, ValueError) as error:
-        line = cell.line_of(getattr(error, "lineno", None) or 1)
+        line = cell.get_line(getattr(error, "lineno", None) or 1)
         problem = f"{what} is not valid Python by itself: {error.args[0]}"
         raise SourceError(cell.path, line, problem, "a cell holds whole statements") from None
 
@@ -71,10 +71,10 @@ def refuse_unparsable(cell: Cell, source: str = "", what: str = "this cell") -> 
 def _is_indented_like_its_code(source: str, region: Region) -> bool:
     lines = source.split("\n")
     inside = [line for line in lines[region.begin + 1 : region.end] if line.strip()]
-    return not inside or _indent(inside[0]) == _indent(lines[region.begin])
+    return not inside or _measure_indent(inside[0]) == _measure_indent(lines[region.begin])
 
 
-def _indent(line: str) -> int:
+def _measure_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
@@ -83,9 +83,9 @@ def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, Names]
     for cell in code:
         if cell.kind is not Kind.EXERCISE:
             continue
-        stub = stubbed(cell)
+        stub = stub_solutions(cell)
         refuse_unparsable(cell, stub, "with its solution cut out, this cell")
-        lost = names[cell.id].binds - names_of(stub).binds
+        lost = names[cell.id].binds - find_names(stub).binds
         for other in code:
             elsewhere = {name for c in code if c is not cell for name in names[c.id].binds}
             if other is not cell and (missing := (lost & names[other.id].reads) - elsewhere):
@@ -126,7 +126,7 @@ def _refuse_use_outside_checks(cell: Cell, exercises: set[str]) -> None:
             if isinstance(node, ast.Name) and node.id in exercises:
                 raise SourceError(
                     cell.path,
-                    cell.line_of(node.lineno),
+                    cell.get_line(node.lineno),
                     f"{node.id!r} is used outside a check: if it fails, the cell stops there",
                     "move this line into the `with check(...)` that needs it",
                 )

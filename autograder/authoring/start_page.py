@@ -5,9 +5,9 @@ from __future__ import annotations
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.authoring.notebooks import notebook_of
+from autograder.authoring.notebooks import build_notebook
 from autograder.course import Course
-from labkit.progress import number_of
+from labkit.progress import get_number
 
 NAME = "00_start_here.ipynb"
 HOW = """## How a lab works
@@ -27,17 +27,17 @@ HOW = """## How a lab works
 The next cell shows it, in any notebook. Run it again whenever you like."""
 
 
-def start_page(course: Course) -> NotebookNode:
+def build_start_page(course: Course) -> NotebookNode:
     lines = [f"# {course.title}", "", "The labs in their order. Each needs those that it names.", ""]
     lines += ["| | lab | minutes | after |", "|---|---|---|---|"]
     for entry in course.labs:
-        needs = ", ".join(map(number_of, entry.needs))
+        needs = ", ".join(map(get_number, entry.needs))
         link = f"[{entry.title}]({entry.name}/{entry.name}.ipynb)"
-        lines.append(f"| {number_of(entry.name)} | {link} | {entry.minutes} | {needs} |")
+        lines.append(f"| {get_number(entry.name)} | {link} | {entry.minutes} | {needs} |")
     code = "from labkit import progress\n\nprogress()"
     cells = [
         nbformat.v4.new_markdown_cell("\n".join(lines), id="labs"),
         nbformat.v4.new_markdown_cell(HOW, id="how"),
         nbformat.v4.new_code_cell(code, id="progress"),
     ]
-    return notebook_of(cells, {"title": course.title})
+    return build_notebook(cells, {"title": course.title})

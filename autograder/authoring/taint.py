@@ -26,7 +26,7 @@ class Trust(Enum):
     NONE = 2
 
 
-def uses_before_comparison(check: ast.With, asked: Collection[str]) -> Iterator[tuple[int, str]]:
+def find_early_uses(check: ast.With, asked: Collection[str]) -> Iterator[tuple[int, str]]:
     """(line, what) of each place where the check looks into a value before the whole of it was compared.
 
     asked: names of what runs in the student's process, exercises and given probes.
@@ -60,7 +60,7 @@ class _Reader:
                 self.bind_items(target, items)
                 self.block(body)
             case ast.If(test=test, body=body, orelse=other) | ast.While(test=test, body=body, orelse=other):
-                self.truth(test)
+                self.read_condition(test)
                 self.block([*body, *other])
             case ast.With(items=items, body=body):
                 for item in items:
@@ -71,7 +71,7 @@ class _Reader:
             case ast.Try(body=body, handlers=handlers, orelse=other, finalbody=last):
                 self.block([*body, *[s for h in handlers for s in h.body], *other, *last])
             case ast.Assert(test=test):
-                self.truth(test)
+                self.read_condition(test)
                 self.compared(test)
             case ast.Expr(value=value):
                 self.of(value)
@@ -123,23 +123,23 @@ class _Reader:
                 return max((self.loop(arg) for arg in args), key=lambda t: t.value, default=Trust.OWN)
         trust = self.of(items)
         if trust is Trust.NONE:
-            self.refuse(items, "a loop over it")
+            self.report_use(items, "a loop over it")
         return Trust.NONE if trust is Trust.ITEMS else trust
 
-    def truth(self, node: ast.expr) -> None:
+    def read_condition(self, node: ast.expr) -> None:
         """A condition. A comparison or a predicate says something of a value; the value itself would be believed."""
         match node:
             case ast.BoolOp(values=values):
                 for value in values:
-                    self.truth(value)
+                    self.read_condition(value)
             case ast.UnaryOp(op=ast.Not(), operand=operand):
-                self.truth(operand)
+                self.read_condition(operand)
                 match operand:
                     case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]) if self.of(operand.left) is (
                         Trust.NONE
                     ):
-                        self.refuse(operand, "`not` before an inequality, which NaN passes")
-            case ast.Call(func=func, args=args, keywords=keywords) if _name(func) in PREDICATES:
+                        self.report_use(operand, "`not` before an inequality, which NaN passes")
+            case ast.Call(func=func, args=args, keywords=keywords) if _get_function_name(func) in PREDICATES:
                 for value in [*args, *[k.value for k in keywords]]:
                     self.of(value)
             case ast.Compare():
@@ -148,7 +148,7 @@ class _Reader:
                 self.of(value)
             case _:
                 if self.of(node) is Trust.NONE:
-                    self.refuse(node, "a truth test of it")
+                    self.report_use(node, "a truth test of it")
 
     def of(self, node: ast.expr) -> Trust:
         """The trust in the value of an expression, whose parts are looked at."""
@@ -161,7 +161,11 @@ class _Reader:
                 return self.call(node)
             case ast.Compare(left=left, ops=ops, comparators=others):
                 for value in [left, *others]:
-                    if isinstance(ops[0], ast.Eq) and isinstance(value, ast.Call) and _name(value.func) == "sorted":
+                    if (
+                        isinstance(ops[0], ast.Eq)
+                        and isinstance(value, ast.Call)
+                        and _get_function_name(value.func) == "sorted"
+                    ):
                         self.of(value.args[0])  # the whole is compared, in another order
                     else:
                         self.of(value)
@@ -171,20 +175,20 @@ class _Reader:
                 self.of(index)
                 by_name = isinstance(index, ast.Constant) and isinstance(index.value, str)
                 if trust is Trust.NONE and not by_name:
-                    self.refuse(node, "an index into it")
+                    self.report_use(node, "an index into it")
                 return Trust.NONE if trust is not Trust.OWN else trust
             case ast.List(elts=items) | ast.Tuple(elts=items) | ast.Set(elts=items):
                 return self.items([self.of(item) for item in items])
             case ast.Dict(values=values):
                 return self.items([self.of(value) for value in values])
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                return self.comprehension(node)
+                return self.read_comprehension(node)
             case ast.IfExp(test=test, body=body, orelse=other):
-                self.truth(test)
+                self.read_condition(test)
                 return max(self.of(body), self.of(other), key=lambda t: t.value)
             case ast.BoolOp(values=values):
                 for value in values:
-                    self.truth(value)
+                    self.read_condition(value)
                 return Trust.OWN
         parts = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
         return max((self.of(part) for part in parts), key=lambda t: t.value, default=Trust.OWN)
@@ -192,7 +196,7 @@ class _Reader:
     def call(self, node: ast.Call) -> Trust:
         if _is_strict(node) and any(self.of(arg) is Trust.OWN for arg in node.args):
             return Trust.ITEMS
-        name, values = _name(node.func), [*node.args, *[k.value for k in node.keywords]]
+        name, values = _get_function_name(node.func), [*node.args, *[k.value for k in node.keywords]]
         trusts = [self.of(value) for value in values if not isinstance(value, FUNCTIONS)]
         if isinstance(node.func, ast.Name) and name in self.asked | {"probe"}:
             return Trust.NONE
@@ -204,18 +208,18 @@ class _Reader:
             trusts.append(self.of(node.func.value))
         if isinstance(node.func, ast.Name) and name in SWALLOWING:
             if Trust.NONE in trusts or (name in ("min", "max", "sorted") and Trust.ITEMS in trusts):
-                self.refuse(node, f"{name}() over it")
+                self.report_use(node, f"{name}() over it")
             return Trust.OWN
         if name in COMPARISONS | PREDICATES | {"len"}:
             return Trust.OWN
         return max(trusts, key=lambda t: t.value, default=Trust.OWN)
 
-    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Trust:
+    def read_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Trust:
         before = dict(self.trust)
         for part in node.generators:
             self.bind_items(part.target, part.iter)
             for test in part.ifs:
-                self.truth(test)
+                self.read_condition(test)
         trust = self.of(node.value if isinstance(node, ast.DictComp) else node.elt)
         self.trust = before
         return self.items([trust])
@@ -223,7 +227,7 @@ class _Reader:
     def items(self, trusts: list[Trust]) -> Trust:
         return Trust.OWN if all(trust is Trust.OWN for trust in trusts) else Trust.ITEMS
 
-    def refuse(self, node: ast.expr, what: str) -> None:
+    def report_use(self, node: ast.expr, what: str) -> None:
         self.found.append((node.lineno, f"{what}: {ast.unparse(node)[:80]}"))
 
 
@@ -233,7 +237,7 @@ def _is_strict(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id == "zip" and bool(strict)
 
 
-def _name(func: ast.expr) -> str:
+def _get_function_name(func: ast.expr) -> str:
     if isinstance(func, ast.Attribute):
         return func.attr
     return func.id if isinstance(func, ast.Name) else ""

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from autograder.authoring.checks import is_check
-from autograder.authoring.taint import uses_before_comparison
+from autograder.authoring.taint import find_early_uses
 from autograder.course import Cell, Exercise, Kind
 from autograder.errors import SourceError
 
@@ -28,7 +28,7 @@ READERS = {"bz2", "gzip", "lzma", "marshal", "pickle", "shelve", "tarfile", "zip
 READING = {"np.load", "numpy.load", "torch.export.load", "torch.jit.load", "torch.load"}
 
 
-def given_probes(cells: Iterable[Cell]) -> list[str]:
+def find_given_probes(cells: Iterable[Cell]) -> list[str]:
     """Functions of given cells that run in the student's process."""
     nodes = [node for cell in cells if cell.kind.traits.step == "given" for node in ast.parse(cell.source).body]
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef) and is_probe(node)]
@@ -43,24 +43,24 @@ def is_probe(node: ast.stmt) -> bool:
 
 def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
     """Raises SourceError at the first place."""
-    asked = {*given_probes(cells), *(e.name for e in exercises)}
+    asked = {*find_given_probes(cells), *(e.name for e in exercises)}
     by_id = {cell.id: cell for cell in cells}
     _refuse_readers(cells)
     for exercise in exercises:
         cell = by_id[exercise.check_id]
         nodes = [n for n in ast.parse(cell.source).body if isinstance(n, ast.With) and is_check(n)]
         for check, node in zip(exercise.checks, nodes, strict=True):
-            for line, what in uses_before_comparison(node, asked):
+            for line, what in find_early_uses(node, asked):
                 raise SourceError(
                     cell.path,
-                    cell.line_of(line),
+                    cell.get_line(line),
                     f"a look into a value from the student's process before the whole of it was compared: {what}",
                     "compare all of it with all that is wanted first: assert_close(got, [want] * n), got == want",
                 )
-            if not check.observed and (line := _measured(node, asked)):
+            if not check.observed and (line := _find_measure(node, asked)):
                 raise SourceError(
                     cell.path,
-                    cell.line_of(line),
+                    cell.get_line(line),
                     "a check that rests on what the student's process says of itself",
                     "write observed=True, or see it from here: pass a function of the check's own, and count its calls",
                 )
@@ -89,7 +89,7 @@ def _refuse_readers(cells: Sequence[Cell]) -> None:
                 if ast.unparse(inner) in READING or ast.unparse(inner.value) in READERS:
                     raise SourceError(
                         cell.path,
-                        cell.line_of(inner.lineno),
+                        cell.get_line(inner.lineno),
                         f"a check reads a file in the grader: {ast.unparse(inner)}",
                         "let a probe read it in the student's process, and compare the values that come from there",
                     )
@@ -97,7 +97,7 @@ def _refuse_readers(cells: Sequence[Cell]) -> None:
                 waiting.append(given.pop(inner.id))
 
 
-def _measured(check: ast.With, asked: set[str]) -> int:
+def _find_measure(check: ast.With, asked: set[str]) -> int:
     """The line of the first count or size that a student's process is asked for, or 0."""
     for node in ast.walk(check):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MEASURES:

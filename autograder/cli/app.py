@@ -15,10 +15,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from autograder.atomic_files import is_full
 from autograder.errors import GradlabError
-from autograder.whole_files import is_full
-from autograder.words import count as count
-from autograder.words import without_controls
+from autograder.words import format_count as format_count
+from autograder.words import replace_controls
 
 DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
@@ -37,23 +37,23 @@ class Terminal(Console):
     """A console on which no text moves the cursor, sets a title or hides the rest: students name files and cells."""
 
     def render_str(self, text: str, *args: Any, **kwargs: Any) -> Text:
-        return super().render_str(without_controls(text), *args, **kwargs)
+        return super().render_str(replace_controls(text), *args, **kwargs)
 
 
 out = Terminal(highlight=False, soft_wrap=True)
 err = Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 
-def tell_doubtful(lines: Sequence[str], most: int = 3) -> None:
+def print_doubtful(lines: Sequence[str], most: int = 3) -> None:
     """What counts for nobody, or decides nothing: the first few lines, on the error's side."""
     for line in lines[:most]:
         err.print(line, markup=False)
     if len(lines) > most:
-        err.print(f"and {count(len(lines) - most, 'line')} more of what counts for nobody: gradlab status")
+        err.print(f"and {format_count(len(lines) - most, 'line')} more of what counts for nobody: gradlab status")
 
 
 @contextlib.contextmanager
-def importing() -> Iterator[None]:
+def pause_gc() -> Iterator[None]:
     """Without the garbage collector: libraries make no garbage, and looking for it takes 0.6 s where torch is one."""
     gc.disable()
     yield

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CPUS, CoursePath, Isolation, Jobs, LabName, app, count, err, importing, out
-from autograder.cli.grading import stopped_by_ctrl_c
+from autograder.cli.app import CPUS, CoursePath, Isolation, Jobs, LabName, app, err, format_count, out, pause_gc
+from autograder.cli.grading import catch_ctrl_c
 from autograder.errors import GradlabError
 
 Reason = Annotated[str, typer.Option(help="Kept in term.toml, for you.")]
@@ -25,14 +25,14 @@ def extend(
     course: CoursePath = Path("."),
 ) -> None:
     """Give a student more time for a lab. It is written to term.toml, and holds for late penalties."""
-    with importing():
-        from autograder.gradebook.writer import opened
-        from autograder.grading.decisions import extend_until
+    with pause_gc():
+        from autograder.gradebook.writer import open_gradebook
+        from autograder.grading.decisions import grant_extension
         from autograder.grading.nbgrader_api import open_course
 
     api = open_course(course)
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        time, note = extend_until(course.resolve(), gradebook, lab, student, until, reason)
+    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        time, note = grant_extension(course.resolve(), gradebook, lab, student, until, reason)
     if note:
         err.print(note, markup=False)
     out.print(
@@ -50,14 +50,14 @@ def excuse(
     course: CoursePath = Path("."),
 ) -> None:
     """Give full points for a check or an exercise, to everybody or to one student. It is written to term.toml."""
-    with importing():
-        from autograder.gradebook.writer import opened
+    with pause_gc():
+        from autograder.gradebook.writer import open_gradebook
         from autograder.grading import decisions
         from autograder.grading.nbgrader_api import open_course
 
     if student:
         api = open_course(course)
-        with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
             decisions.refuse_unknown_student(course.resolve(), gradebook, student)
     decided = decisions.excuse(course.resolve(), lab, check, student, reason)
     what = f"{decided.exercise}/{decided.check}" if decided.check else decided.exercise
@@ -84,21 +84,21 @@ def regrade(
     course: CoursePath = Path("."),
 ) -> None:
     """Grade anew, after a check was corrected, and show what would change before it is written."""
-    with importing():
+    with pause_gc():
         from autograder.grading import regrade as regrading
+        from autograder.grading.backends import LocalBackend
         from autograder.grading.nbgrader_api import open_course
-        from autograder.grading.where import ThisMachine
 
-    def agreed(found: regrading.Regraded) -> bool:
-        for line in regrading.words(found):
+    def confirm_changes(found: regrading.RegradeResult) -> bool:
+        for line in regrading.describe_changes(found):
             out.print(line, markup=False)
         if yes or not sys.stdin.isatty():
             return yes
         return typer.confirm("Write these marks?")
 
     api = open_course(course.resolve(), isolation)
-    with stopped_by_ctrl_c() as stop:
-        found = regrading.regrade(api, lab, ThisMachine(jobs), agreed, student, exercise, again, stop)
+    with catch_ctrl_c() as stop:
+        found = regrading.regrade(api, lab, LocalBackend(jobs), confirm_changes, student, exercise, again, stop)
     for name, reason in found.failures:
         err.print(f"{name}: {reason}", markup=False)
     if not found.graded and not found.failures:
@@ -110,4 +110,4 @@ def regrade(
     else:
         out.print("Nothing was written. To write it: the same command with --yes")
     if found.failures:
-        raise GradlabError(f"{count(len(found.failures), 'submission')} could not be graded; their marks stay")
+        raise GradlabError(f"{format_count(len(found.failures), 'submission')} could not be graded; their marks stay")

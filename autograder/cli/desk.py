@@ -19,6 +19,6 @@ def desk(
 ) -> None:
     """Read answers and mark them by hand, in a browser. What else is given goes to Jupyter Server."""
     from autograder.desk.desk_server import serve
-    from autograder.desk.place import course_near
+    from autograder.desk.place import find_course
 
-    serve(course_near(course), port, not no_browser, others.args)
+    serve(find_course(course), port, not no_browser, others.args)

@@ -22,14 +22,14 @@ from autograder.cli.app import (
     Jobs,
     LabName,
     app,
-    count,
     err,
-    importing,
+    format_count,
     out,
-    tell_doubtful,
+    pause_gc,
+    print_doubtful,
 )
 from autograder.errors import GradlabError
-from autograder.progress_bar import progress
+from autograder.progress_bar import show_progress
 
 
 class Device(StrEnum):
@@ -52,42 +52,42 @@ def grade(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
-    from autograder.forkserver.starting import start_ahead
+    from autograder.forkserver.server_process import start_ahead
 
     course = course.resolve()
     with contextlib.ExitStack() as ending:
         ahead = None if cluster else start_ahead(course, lab, student, jobs, again)
         if ahead:
             ending.callback(ahead.close)
-        with importing():  # while the fork server imports, too
-            from autograder.arrivals import times_of, uncollected
-            from autograder.gradebook.class_files import counting_times
-            from autograder.gradebook.writer import opened
-            from autograder.grading.inbox import exchange_now
+        with pause_gc():  # while the fork server imports, too
+            from autograder.arrivals import collect_times, find_uncollected
+            from autograder.gradebook.class_files import read_counting_times
+            from autograder.gradebook.writer import open_gradebook
+            from autograder.grading.backends import ClusterBackend, LocalBackend
+            from autograder.grading.inbox import read_exchange
             from autograder.grading.nbgrader_api import open_course
-            from autograder.grading.summary import anew_words, points_in, remark_lines, summary_of
-            from autograder.grading.term_names import doubtful
-            from autograder.grading.where import Cluster, ThisMachine
-            from autograder.grading.whole_lab import class_of
-            from autograder.handed_in import utc_now
-            from autograder.plain.stock_settings import unread
-            from autograder.plugin import usual_settings
+            from autograder.grading.summary import describe_regraded, list_remarks, read_points, summarize_lab
+            from autograder.grading.term_names import list_doubtful
+            from autograder.grading.whole_lab import open_class
+            from autograder.plugin import make_usual_config
+            from autograder.stock.settings import list_unread_settings
             from autograder.term import read_term
-            from autograder.words import some
+            from autograder.timestamps import get_utc_now
+            from autograder.words import join_names
 
         api = open_course(course, isolation)
         results = []
-        stop = ending.enter_context(stopped_by_ctrl_c())
-        where = Cluster(cluster, wait, device) if cluster else ThisMachine(jobs, device, ahead)
-        writer, students = ending.enter_context(class_of(api, lab, where, student))
-        for line in [*writer.lines, *(unread(api.config, usual_settings()) if writer.plain else ())]:
+        stop = ending.enter_context(catch_ctrl_c())
+        where = ClusterBackend(cluster, wait, device) if cluster else LocalBackend(jobs, device, ahead)
+        writer, students = ending.enter_context(open_class(api, lab, where, student))
+        for line in [*writer.lines, *(list_unread_settings(api.config, make_usual_config()) if writer.plain else ())]:
             err.print(line, markup=False)
         if writer.left_out:
             why = "by c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
-            err.print(f"left out {why}: {some(writer.left_out)}", markup=False)
-        before = points_in(writer.gradebook, lab)
+            err.print(f"left out {why}: {join_names(writer.left_out)}", markup=False)
+        before = read_points(writer.gradebook, lab)
         running = writer.running.copy if not cluster else dict[str, float]  # what a cluster has waits there, too
-        steps = ending.enter_context(progress(err, f"grading {lab}", len(students), running))
+        steps = ending.enter_context(show_progress(err, f"grading {lab}", len(students), running))
         for done in writer.grade(students, where, again, stop):
             steps.step(bool(done.failure))
             results.append(done)
@@ -99,22 +99,22 @@ def grade(
             f"stopped after {steps.done} of {steps.total} submissions. What was graded, now or before, stays graded.\n"
             "    Run the same command to go on"
         )
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        term, times = read_term(course), times_of(exchange_now(api, [lab])[0], lab, utc_now())
-        waiting = uncollected(times, counting_times(course, lab, term))
-        summary = summary_of(gradebook, lab, results, waiting, before)
-        lines = doubtful(course, term, gradebook, lab)
-    tell_doubtful(lines)
-    for line in remark_lines(results, lab):
+    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        term, times = read_term(course), collect_times(read_exchange(api, [lab])[0], lab, get_utc_now())
+        waiting = find_uncollected(times, read_counting_times(course, lab, term))
+        summary = summarize_lab(gradebook, lab, results, waiting, before)
+        lines = list_doubtful(course, term, gradebook, lab)
+    print_doubtful(lines)
+    for line in list_remarks(results, lab):
         err.print(line, markup=False)
-    if why := anew_words(results):
+    if why := describe_regraded(results):
         out.print(why, markup=False)
     read = "gradlab desk, " if summary.waiting else ""
     some_are_graded = summary.graded or summary.kept
     then = f". Next: {read}gradlab feedback {quote(lab)}, gradlab report {quote(lab)}" if some_are_graded else ""
     out.print(f"{lab}: {summary.words()}{then}")
     if failed:
-        raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
+        raise GradlabError(f"{format_count(failed, 'submission')} could not be graded; the reasons stand above")
 
 
 @app.command()
@@ -131,31 +131,31 @@ def watch(
     cluster: ClusterAddress = "",
 ) -> None:
     """Mark what students submit as it arrives, and release its feedback. term.toml sets attempts, waits and ends."""
-    from autograder.forkserver.imports import groups_of
-    from autograder.forkserver.starting import start
+    from autograder.forkserver.imports import find_course_groups
+    from autograder.forkserver.server_process import start_server
 
     course = course.resolve()
     with contextlib.ExitStack() as ending:
-        ahead = None if cluster else start(jobs, groups_of(course, labs or ["*"]))
+        ahead = None if cluster else start_server(jobs, find_course_groups(course, labs or ["*"]))
         if ahead:
             ending.callback(ahead.close)
-        with importing():  # while the fork server imports, too
+        with pause_gc():  # while the fork server imports, too
+            from autograder.grading.backends import ClusterBackend, LocalBackend
             from autograder.grading.nbgrader_api import open_course
             from autograder.grading.watch import watch as marks
-            from autograder.grading.watch_start import prepare_all, released, started_pool
-            from autograder.grading.where import Cluster, ThisMachine
-            from autograder.reports.standing import after
+            from autograder.grading.watch_start import list_released, prepare_all, start_pool
+            from autograder.reports.standing import format_delay
 
         api = open_course(course, isolation)
-        watched = list(labs or released(api))
+        watched = list(labs or list_released(api))
         for words in prepare_all(api, watched):
             err.print(words, markup=False)
-        stop = ending.enter_context(stopped_by_ctrl_c())
+        stop = ending.enter_context(catch_ctrl_c())
         if cluster:
-            where: Cluster | ThisMachine = Cluster(cluster, device=device)
+            where: ClusterBackend | LocalBackend = ClusterBackend(cluster, device=device)
         else:
-            pool = ending.enter_context(contextlib.closing(started_pool(api, device, jobs, ahead)))
-            where = ThisMachine(jobs, device, pool=pool)
+            pool = ending.enter_context(contextlib.closing(start_pool(api, device, jobs, ahead)))
+            where = LocalBackend(jobs, device, pool=pool)
         out.print(f"watching {', '.join(watched)}. Ctrl-C ends it, and the same command goes on")
         marked = failed = 0
         seen = set()
@@ -168,12 +168,12 @@ def watch(
             else:
                 damaged = f"damaged, {each.damaged}\n    " if each.damaged else ""
                 waits = " until a person reads the rest" if each.waits else ""
-                mark_of = f"{each.points:g} of {each.worth:g}{waits}, {after(each.seconds)} after it came"
+                mark_of = f"{each.points:g} of {each.worth:g}{waits}, {format_delay(each.seconds)} after it came"
                 out.print(f"{who}: {damaged}{mark_of}", markup=False)
     reports = ", ".join(f"gradlab report {quote(lab)}" for lab in sorted(seen)) or "gradlab status"
-    out.print(f"{count(marked - failed, 'submission')} marked. Next: {reports}")
+    out.print(f"{format_count(marked - failed, 'submission')} marked. Next: {reports}")
     if failed:
-        raise GradlabError(f"{count(failed, 'submission')} could not be graded; the reasons stand above")
+        raise GradlabError(f"{format_count(failed, 'submission')} could not be graded; the reasons stand above")
     if once and stop.is_set():
         raise GradlabError("stopped before all was looked at\n    Run the same command to go on")
 
@@ -185,35 +185,35 @@ def mark(
     serve: Annotated[bool, typer.Option("--serve", hidden=True, help="Mark what JupyterLab asks for.")] = False,
 ) -> None:
     """Mark your own copy of a lab, in work/, with every hidden check, and write its feedback page."""
-    from autograder.forkserver.imports import groups_of
-    from autograder.forkserver.starting import start
+    from autograder.forkserver.imports import find_course_groups
+    from autograder.forkserver.server_process import start_server
 
     course = course.resolve()
     path = Path(lab) if lab.endswith(".ipynb") else course / "work" / lab / f"{lab}.ipynb"
     if not serve and not (lab and path.exists()):
         raise GradlabError(f"there is no {path}: name a lab that make lab put into work/, or a notebook's path")
-    with contextlib.closing(start(1, groups_of(course, ["*" if serve else path.stem]))) as ahead:
-        with importing():  # while the fork server imports, too
-            from autograder.grading import own_copy
+    with contextlib.closing(start_server(1, find_course_groups(course, ["*" if serve else path.stem]))) as ahead:
+        with pause_gc():  # while the fork server imports, too
+            from autograder.grading import self_marking
 
         if serve:
-            own_copy.serve(course, sys.stdin, sys.stdout, ahead)
+            self_marking.serve(course, sys.stdin, sys.stdout, ahead)
             return
-        marked = own_copy.mark(course, path.resolve(), own_copy.course_settings(course), {}, ahead)
+        marked = self_marking.mark(course, path.resolve(), self_marking.read_course_settings(course), {}, ahead)
     out.print(f"{marked.words}. Next: open {marked.page}")
 
 
 @contextlib.contextmanager
-def stopped_by_ctrl_c() -> Iterator[Event]:
+def catch_ctrl_c() -> Iterator[Event]:
     """An event that the first Ctrl-C sets, so that what is being written is finished; the second one interrupts."""
     stop = Event()
 
-    def set_it(number: int, frame: object) -> None:
+    def request_stop(number: int, frame: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
 
-    before = signal.signal(signal.SIGINT, set_it)
+    before = signal.signal(signal.SIGINT, request_stop)
     try:
         yield stop
     finally:

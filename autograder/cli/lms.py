@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out, tell_doubtful
+from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
 from autograder.errors import GradlabError
 from autograder.lms.systems import System
 
@@ -19,20 +19,20 @@ def roster(
     course: CoursePath = Path("."),
 ) -> None:
     """Put the students of a CSV file into the gradebook. Who is there and not in the file stays."""
-    with importing():
-        from autograder.gradebook.writer import opened
+    with pause_gc():
+        from autograder.gradebook.writer import open_gradebook
         from autograder.grading.nbgrader_api import open_course
-        from autograder.lms.people import people_in, same_names
+        from autograder.lms.people import group_same_names, list_people
         from autograder.lms.roster import read_roster, write_roster
 
     people = read_roster(file)
     api = open_course(course)
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         new, known = write_roster(gradebook, people)
-        for group in same_names(people_in(gradebook)):
+        for group in group_same_names(list_people(gradebook)):
             same = f"{', '.join(p.id for p in group)} have one name, {group[0].full_name}"
             err.print(f"{same}: a zip that goes by names cannot tell them apart", markup=False)
-    out.print(f"{count(new, 'student')} added, {known} known before. Next: gradlab status")
+    out.print(f"{format_count(new, 'student')} added, {known} known before. Next: gradlab status")
 
 
 @app.command()
@@ -43,30 +43,30 @@ def collect(
     replace: Annotated[bool, typer.Option("--replace", help="Also in place of what the exchange brought.")] = False,
 ) -> None:
     """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
-    with importing():
+    with pause_gc():
         from autograder.assignments import refuse_unknown_lab
-        from autograder.gradebook.writer import opened
+        from autograder.gradebook.writer import open_gradebook
         from autograder.grading.nbgrader_api import open_course
-        from autograder.lms.downloads import collect_zip, marked_late
-        from autograder.lms.people import people_in
+        from autograder.lms.downloads import collect_zip, list_marked_late
+        from autograder.lms.people import list_people
 
     api = open_course(course)
     refuse_unknown_lab(course.resolve(), lab)
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        people = people_in(gradebook)
+    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        people = list_people(gradebook)
     taken, trouble = collect_zip(file, course.resolve(), lab, people, replace)
     for line in trouble:
         err.print(line, markup=False)
-    if late := marked_late(course.resolve(), lab, taken):
+    if late := list_marked_late(course.resolve(), lab, taken):
         err.print(
             f"Canvas calls late, and its zip does not say when they came: {', '.join(late)}\n"
             f"    to take something off, write submitted/STUDENT/{lab}/timestamp.txt, as 2027-02-01 18:30:00 UTC",
             markup=False,
         )
     then = f". Next: gradlab grade {quote(lab)}" if taken else ""
-    out.print(f"{count(len(taken), 'submission')} of {lab} collected{then}")
+    out.print(f"{format_count(len(taken), 'submission')} of {lab} collected{then}")
     if trouble:
-        raise GradlabError(f"not all of the zip could be collected: {count(len(trouble), 'reason')} above")
+        raise GradlabError(f"not all of the zip could be collected: {format_count(len(trouble), 'reason')} above")
 
 
 @app.command()
@@ -75,35 +75,37 @@ def export(
     system: Annotated[System, typer.Option("--for", help="Whose form the file has.")] = System.CSV,
 ) -> None:
     """Write everybody's grades, a column for each lab, as a learning management system imports them."""
-    with importing():
-        from autograder.gradebook.class_reader import labs_in, read_class
-        from autograder.gradebook.writer import opened
-        from autograder.grading.inbox import exchange_now
+    with pause_gc():
+        from autograder.gradebook.class_reader import list_labs, read_class
+        from autograder.gradebook.writer import open_gradebook
+        from autograder.grading.inbox import read_exchange
         from autograder.grading.nbgrader_api import open_course
-        from autograder.grading.term_names import unknown_names
-        from autograder.lms.grades import grades
-        from autograder.lms.people import people_in
+        from autograder.grading.term_names import list_unknown_names
+        from autograder.lms.grades import build_grade_table
+        from autograder.lms.people import list_people
         from autograder.reports.tables import write_table
         from autograder.term import read_term
-        from autograder.words import some
+        from autograder.words import join_names
 
     api, root = open_course(course), course.resolve()
     url, term = api.coursedir.db_url, read_term(root)
-    names = [lab for lab in labs_in(url) if not term.lab(lab).practice]
-    arrivals, _ = exchange_now(api, names)
+    names = [lab for lab in list_labs(url) if not term.lab(lab).practice]
+    arrivals, _ = read_exchange(api, names)
     labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
     graded = [lab for lab in labs if lab.graded]
     if not graded:
         raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")
-    with opened(url, api.coursedir.course_id) as gradebook:
-        people = people_in(gradebook)
-        tell_doubtful(unknown_names(root, term, gradebook))
+    with open_gradebook(url, api.coursedir.course_id) as gradebook:
+        people = list_people(gradebook)
+        print_doubtful(list_unknown_names(root, term, gradebook))
     path = root / "results" / ("marks.csv" if system is System.CSV else f"{system}.csv")
-    write_table(path, *grades(system, people, graded))
+    write_table(path, *build_grade_table(system, people, graded))
     waiting = sum(member.waits for lab in graded for member in lab.members)
     strangers = sorted({member.student for lab in graded for member in lab.members if not member.on_roster})
     if strangers:
-        err.print(f"in the file, and not on the roster: {some(strangers)}", markup=False)
+        err.print(f"in the file, and not on the roster: {join_names(strangers)}", markup=False)
     if waiting:
-        err.print(f"{count(waiting, 'submission', 'waits', 'wait')} to be read by a person: points are still to come")
-    out.print(f"wrote {count(len(people), 'student')} and {count(len(graded), 'lab')} to {path}")
+        err.print(
+            f"{format_count(waiting, 'submission', 'waits', 'wait')} to be read by a person: points are still to come"
+        )
+    out.print(f"wrote {format_count(len(people), 'student')} and {format_count(len(graded), 'lab')} to {path}")

@@ -15,14 +15,14 @@ from autograder.cli.app import CoursePath, app, out
 @app.command()
 def doctor() -> None:
     """Show which layers of the sandbox this machine gives, and what can be graded with them."""
-    from autograder.sandbox import available, report, strongest_level
+    from autograder.sandbox import find_layers, find_strongest_level, report
 
-    found = available()
+    found = find_layers()
     table = Table("layer or level", "there", "note", box=None)
     for name, there, note in report(found):
         table.add_row(name, "[green]yes[/]" if there else "[red]no[/]", escape(note))
     out.print(table)
-    level = strongest_level(found)
+    level = find_strongest_level(found)
     if level == "full":
         out.print("\nSubmissions are isolated in full. Next: gradlab grade LAB")
     else:

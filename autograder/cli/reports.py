@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autograder.cli.app import CoursePath, LabName, app, count, err, importing, out, tell_doubtful
+from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
 from autograder.errors import GradlabError
 from autograder.lms.systems import System
 
@@ -29,41 +29,43 @@ def feedback(
     ] = None,
 ) -> None:
     """Write a feedback page for each graded submission."""
-    with importing():
-        from autograder.gradebook.reader import due_date, read_results
+    with pause_gc():
+        from autograder.gradebook.reader import read_due_date, read_results
         from autograder.grading.nbgrader_api import open_course
-        from autograder.handed_in import utc_now
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
-        from autograder.plain.assignment import is_plain
-        from autograder.plain.stock_settings import unread_by_pages
-        from autograder.plugin import usual_settings
+        from autograder.plugin import make_usual_config
         from autograder.reports.feedback import write_feedback
-        from autograder.reports.feedback_release import make_releasable, still_working
-        from autograder.term import plain_utc, read_term
-        from autograder.words import some
+        from autograder.reports.feedback_release import describe_still_working, make_releasable
+        from autograder.stock.assignment import is_stock
+        from autograder.stock.settings import list_unread_page_settings
+        from autograder.term import read_term, to_naive_utc
+        from autograder.timestamps import get_utc_now
+        from autograder.words import join_names
 
     if zipped:
         refuse_unnamed(zipped, course.resolve(), lab)
     api = open_course(course)
-    for line in unread_by_pages(api.config, usual_settings()) if is_plain(course, lab) else ():
+    for line in list_unread_page_settings(api.config, make_usual_config()) if is_stock(course, lab) else ():
         err.print(line, markup=False)
     results = read_results(api.coursedir.db_url, course.resolve(), lab)
     pages = write_feedback(results, course.resolve(), lab)
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     if waiting := sum(result.needs_manual_grade for result in results):
-        err.print(f"{count(waiting, 'submission', 'waits', 'wait')} to be read by a person, and the page says so")
-    term, due = read_term(course), due_date(api.coursedir.db_url, lab)
+        err.print(
+            f"{format_count(waiting, 'submission', 'waits', 'wait')} to be read by a person, and the page says so"
+        )
+    term, due = read_term(course), read_due_date(api.coursedir.db_url, lab)
     until = term.lab(lab).until
-    if who := still_working(due, term.extended(lab), utc_now(), plain_utc(until) if until else None):
+    if who := describe_still_working(due, term.extended(lab), get_utc_now(), to_naive_utc(until) if until else None):
         err.print(f"still at work: {who}. The pages tell right answers and a quiz's key: release them later")
     outside = make_releasable(course, lab, pages)
-    written = f"{count(len(pages), 'feedback page')} in {course / 'feedback'}"
+    written = f"{format_count(len(pages), 'feedback page')} in {course / 'feedback'}"
     students = {page.parent.parent.name for page in pages}
     if zipped is None:
         if outside:
             err.print(
-                f"not from the exchange, so nobody can fetch their pages there: {some(outside)}\n"
+                f"not from the exchange, so nobody can fetch their pages there: {join_names(outside)}\n"
                 "    hand these out yourself, for instance with --zip csv",
                 markup=False,
             )
@@ -74,7 +76,7 @@ def feedback(
     path = course / "results" / f"{lab}.{zipped}.zip"
     packed, unnamed = write_feedback_zip(zipped, course.resolve(), lab, path, pages)
     if unnamed:
-        err.print(f"not in a download of {zipped.title()}, so not in the zip: {some(unnamed)}", markup=False)
+        err.print(f"not in a download of {zipped.title()}, so not in the zip: {join_names(unnamed)}", markup=False)
     then = "hand them out" if zipped is System.CSV else "upload it"
     out.print(f"{packed} in {path}. Next: {then}")
 
@@ -88,29 +90,29 @@ def report(
     from autograder.reports import charts
 
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
-    Thread(target=charts.script, daemon=True).start()  # takes a second of another core
+    Thread(target=charts.load_script, daemon=True).start()  # takes a second of another core
     from autograder.gradebook.class_reader import read_class
     from autograder.grading.nbgrader_api import open_course
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
-    from autograder.reports.term_page import write_term
+    from autograder.reports.term_page import write_term_page
     from autograder.term import read_term
 
     if lab:
         api = open_course(course)
-        arrivals, doubtful = _arrivals(api, course, [lab], lab)
+        arrivals, doubtful = _read_arrivals(api, course, [lab], lab)
         group = read_class(api.coursedir.db_url, course.resolve(), lab, arrivals)
         path = course / "results" / f"{lab}.html"
         write_report(group, path, doubtful)
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
-        tell_doubtful(doubtful)
+        print_doubtful(doubtful)
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
         return
     path = course / "results" / "term.html"
-    classes, doubtful = _classes(course)
-    write_term(classes, read_term(course), path)
-    tell_doubtful(doubtful)
+    classes, doubtful = _read_classes(course)
+    write_term_page(classes, read_term(course), path)
+    print_doubtful(doubtful)
     out.print(f"wrote {path}, and its table as CSV beside it. Next: open it in a browser")
 
 
@@ -120,47 +122,55 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     gc.disable()
     from autograder.gradebook.class_reader import read_class
     from autograder.grading.nbgrader_api import open_course
-    from autograder.reports.similar import known_of, write_similar, written_by
     from autograder.reports.similar_pairs import search
+    from autograder.reports.similarity_page import collect_known_texts, collect_written_texts, write_similar_page
     from autograder.term import read_term
 
     term = read_term(course)
     group = read_class(open_course(course).coursedir.db_url, course.resolve(), lab, checks=False)
 
-    def apart(first: str, second: str) -> bool:
-        team = term.team_of(lab, first)
+    def is_apart(first: str, second: str) -> bool:
+        team = term.find_team(lab, first)
         return team is None or second not in team.members
 
-    found = search(written_by(group), known_of(group), apart)
+    found = search(collect_written_texts(group), collect_known_texts(group), is_apart)
     if not group.graded:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"
-    write_similar(group, found, path)
-    pairs = count(len(found.pairs) + found.more, "pair")
-    out.print(f"{pairs} to look at among {count(found.compared, 'notebook')}. This is no verdict. Next: read {path}")
+    write_similar_page(group, found, path)
+    pairs = format_count(len(found.pairs) + found.more, "pair")
+    out.print(
+        f"{pairs} to look at among {format_count(found.compared, 'notebook')}. This is no verdict. Next: read {path}"
+    )
 
 
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
     """Say where each lab stands: handed in, graded, waiting, late, missing; its dates; and what to do next."""
-    from autograder.grading.inbox import is_any_released
+    from autograder.grading.inbox import has_released_lab
     from autograder.grading.nbgrader_api import open_course
-    from autograder.reports.calendar import calendar
+    from autograder.reports.calendar import build_calendar
     from autograder.reports.standing import Standing
-    from autograder.reports.status import dates_table, next_steps, next_to_begin, numbers_table, status_of
+    from autograder.reports.status import (
+        build_dates_table,
+        build_numbers_table,
+        collect_next_steps,
+        compute_status,
+        list_first_steps,
+    )
     from autograder.term import read_term
 
-    classes, doubtful = _classes(course)
+    classes, doubtful = _read_classes(course)
     term = read_term(course)
-    found = [status_of(group, term.lab(group.lab)) for group in classes]
+    found = [compute_status(group, term.lab(group.lab)) for group in classes]
     begun = [each for each in found if each.handed_in or each.counts[Standing.UNCOLLECTED]]
     if begun:
-        _print_table(*numbers_table(begun), right=True)
+        _print_table(*build_numbers_table(begun), right=True)
     for group, each in zip(classes, found, strict=True):
         if each not in begun:
-            out.print(f"{group.lab}: none of {count(len(group.members), 'student')} handed in yet", markup=False)
-    dates = calendar(classes, term)
-    head, rows = dates_table(dates)
+            out.print(f"{group.lab}: none of {format_count(len(group.members), 'student')} handed in yet", markup=False)
+    dates = build_calendar(classes, term)
+    head, rows = build_dates_table(dates)
     if rows:
         _print_table(head, rows)
     for of_lab in dates:
@@ -168,9 +178,9 @@ def status(course: CoursePath = Path(".")) -> None:
             out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
     for line in doubtful:
         out.print(line, markup=False)
-    steps = next_steps(begun) or ["gradlab report: all is graded and read"]
+    steps = collect_next_steps(begun) or ["gradlab report: all is graded and read"]
     if not begun:
-        steps = next_to_begin(found, is_any_released(open_course(course), [each.lab for each in found]))
+        steps = list_first_steps(found, has_released_lab(open_course(course), [each.lab for each in found]))
     out.print("Next: " + "\n      ".join(steps), markup=False)
 
 
@@ -187,29 +197,29 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool
     out.print(table)
 
 
-def _classes(course: Path) -> tuple[list[LabClass], list[str]]:
+def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
     """(every lab that the gradebook knows, without checks and texts; what is left out or doubtful, in lines)."""
-    from autograder.gradebook.class_reader import labs_in, read_class
+    from autograder.gradebook.class_reader import list_labs, read_class
     from autograder.grading.nbgrader_api import open_course
 
     gc.disable()
     api = open_course(course)
     url = api.coursedir.db_url
-    labs = labs_in(url)
-    arrivals, doubtful = _arrivals(api, course, labs)
+    labs = list_labs(url)
+    arrivals, doubtful = _read_arrivals(api, course, labs)
     return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], doubtful
 
 
-def _arrivals(api: Any, course: Path, labs: Sequence[str], lab: str = "") -> tuple[list[Arrival], list[str]]:
+def _read_arrivals(api: Any, course: Path, labs: Sequence[str], lab: str = "") -> tuple[list[Arrival], list[str]]:
     """(what lies in the exchange of these labs; what is left out or doubtful there, in submitted/ and in term.toml).
 
     lab: of term.toml only what is of this one.
     """
-    from autograder.gradebook.writer import opened
-    from autograder.grading.inbox import exchange_now
-    from autograder.grading.term_names import doubtful
+    from autograder.gradebook.writer import open_gradebook
+    from autograder.grading.inbox import read_exchange
+    from autograder.grading.term_names import list_doubtful
     from autograder.term import read_term
 
-    arrivals, nobodys = exchange_now(api, labs)
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        return arrivals, doubtful(course, read_term(course), gradebook, lab) + nobodys
+    arrivals, nobodys = read_exchange(api, labs)
+    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        return arrivals, list_doubtful(course, read_term(course), gradebook, lab) + nobodys

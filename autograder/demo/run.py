@@ -11,20 +11,20 @@ from rich.table import Table
 
 from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.course import Lab
-from autograder.demo.students import HandedIn, make_class
+from autograder.demo.students import DemoSubmission, make_class
 from autograder.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
+from autograder.grading.backends import LocalBackend
 from autograder.grading.nbgrader_api import open_course
-from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
-from autograder.progress_bar import progress
+from autograder.progress_bar import show_progress
 from autograder.proving.proof import prove_lab
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
-from autograder.sandbox import available, strongest_level
-from autograder.words import count
+from autograder.sandbox import find_layers, find_strongest_level
+from autograder.words import format_count
 
 PROVED = 2  # labs that the demo proves
 MARKER = ".gradlab-demo"
@@ -33,8 +33,8 @@ MARKER = ".gradlab-demo"
 def run_demo(course: Path, folder: Path, out: Console) -> None:
     """Build a course in `folder`, prove its first labs, and grade a class on the first. Raises where a mark is off."""
     folder = folder.resolve()
-    labs = _fresh_course(course, folder)
-    out.print(f"built {count(len(labs), 'lab')} in {folder}")
+    labs = _create_course(course, folder)
+    out.print(f"built {format_count(len(labs), 'lab')} in {folder}")
     for lab in labs[:PROVED]:
         _prove(lab, out)
     lab = labs[0]
@@ -44,7 +44,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
         place.mkdir(parents=True)
         (place / f"{lab.name}.ipynb").write_bytes(member.file)
     results = _grade(folder, lab, len(members), out)
-    off = _show(members, results, lab, out)
+    off = _print_marks(members, results, lab, out)
     if off:
         raise GradlabError(f"these marks are not what they should be: {', '.join(off)}. Please report this")
     out.print(f"Every mark is what it should be.\n\nreport:   {folder / 'results' / f'{lab.name}.html'}")
@@ -55,7 +55,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
     out.print("      docs/instructors.md says how to release a lab to a class of your own.")
 
 
-def _fresh_course(course: Path, folder: Path) -> list[Lab]:
+def _create_course(course: Path, folder: Path) -> list[Lab]:
     if folder.exists():
         if not (folder / MARKER).exists() and any(folder.iterdir()):
             raise GradlabError(f"{folder} holds something else than a demo: name another folder with --folder")
@@ -80,11 +80,11 @@ def _prove(lab: Lab, out: Console) -> None:
 
 
 def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, SubmissionResult]:
-    level = strongest_level(available())
+    level = find_strongest_level(find_layers())
     out.print(f"submissions are isolated at the level {level!r}; gradlab doctor tells the layers")
     api = open_course(folder, level)
-    with progress(out, f"grading {count} submissions of {lab.name}", count) as steps:
-        for done in grade_lab(api, lab.name, ThisMachine(len(os.sched_getaffinity(0)))):
+    with show_progress(out, f"grading {count} submissions of {lab.name}", count) as steps:
+        for done in grade_lab(api, lab.name, LocalBackend(len(os.sched_getaffinity(0)))):
             steps.step(bool(done.failure))
             if done.failure:
                 out.print(f"{done.student}: {done.failure}", markup=False)
@@ -94,7 +94,9 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
     return {r.student: r for r in results}
 
 
-def _show(members: list[HandedIn], results: dict[str, SubmissionResult], lab: Lab, out: Console) -> list[str]:
+def _print_marks(
+    members: list[DemoSubmission], results: dict[str, SubmissionResult], lab: Lab, out: Console
+) -> list[str]:
     """Print the table of marks, and give the students whose mark is not the one it should be."""
     by_hand = sum(c.points for c in lab.questions)
     table = Table("student", "points", "should be", title=f"{lab.name}, {lab.points:g} points, {by_hand:g} by hand")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.authoring.notebooks import release_notebook
-from autograder.authoring.regions import without_markers
+from autograder.authoring.notebooks import build_release_notebook
+from autograder.authoring.regions import strip_markers
 from autograder.course import Answer, Kind, Lab
-from autograder.metadata import exercise_of, kind_of
-from autograder.proving.bench import notebook_points
+from autograder.metadata import read_exercise_name, read_kind
+from autograder.proving.bench import compute_notebook_points
 
 PATCHES = """
 import builtins, torch, labkit
@@ -31,7 +31,7 @@ print("notebooks that this submission can see:", found)
 
 
 @dataclass(frozen=True)
-class HandedIn:
+class DemoSubmission:
     """student: a name that says what is in it. file: the bytes handed in. points: what it must get."""
 
     student: str
@@ -39,60 +39,62 @@ class HandedIn:
     points: float
 
 
-def make_class(lab: Lab) -> Iterator[HandedIn]:
+def make_class(lab: Lab) -> Iterator[DemoSubmission]:
     """Right, partly right, wrong, blank, damaged and hostile submissions. Points are without those given by hand."""
-    right = reference(lab)
+    right = collect_reference(lab)
     auto = sum(e.points for e in lab.exercises)
-    yield _submission("all_right", filled(lab, right), auto)
-    yield _submission("all_right_and_warns", filled(lab, _warning(lab, right)), auto)
-    for number, chosen in enumerate(_rounds(lab, right=True), start=1):
-        yield _answered(f"right_in_another_form_{number}", lab, right, chosen)
-    for number, chosen in enumerate(_rounds(lab, right=False), start=1):
-        yield _answered(f"wrong_{number}", lab, right, chosen)
+    yield _make_submission("all_right", fill_notebook(lab, right), auto)
+    yield _make_submission("all_right_and_warns", fill_notebook(lab, _add_warnings(lab, right)), auto)
+    for number, chosen in enumerate(_iter_rounds(lab, right=True), start=1):
+        yield _submit_answers(f"right_in_another_form_{number}", lab, right, chosen)
+    for number, chosen in enumerate(_iter_rounds(lab, right=False), start=1):
+        yield _submit_answers(f"wrong_{number}", lab, right, chosen)
     first = {e.name for e in lab.exercises[: len(lab.exercises) // 2]}
     half = sum(e.points for e in lab.exercises if e.name in first)
-    yield _submission("half_done", filled(lab, {k: v for k, v in right.items() if k in first}), half)
-    yield _submission("blank", release_notebook(lab), 0)
-    yield HandedIn("not_a_notebook", b"this is not JSON {", 0)
-    yield _submission("deleted_cells", _deleted(lab, right), auto - lab.exercises[0].points)
-    yield _submission("duplicated_cells", _duplicated(lab, right), auto)
-    yield _submission("rewrote_the_checks", _tampered(lab), 0)
-    yield _submission("patched_torch", _with_cell(release_notebook(lab), PATCHES), 0)
-    yield _submission("looked_for_the_tests", _with_cell(release_notebook(lab), SEARCH), 0)
+    yield _make_submission("half_done", fill_notebook(lab, {k: v for k, v in right.items() if k in first}), half)
+    yield _make_submission("blank", build_release_notebook(lab), 0)
+    yield DemoSubmission("not_a_notebook", b"this is not JSON {", 0)
+    yield _make_submission("deleted_cells", _delete_cells(lab, right), auto - lab.exercises[0].points)
+    yield _make_submission("duplicated_cells", _duplicate_cells(lab, right), auto)
+    yield _make_submission("rewrote_the_checks", _replace_checks(lab), 0)
+    yield _make_submission("patched_torch", _insert_cell(build_release_notebook(lab), PATCHES), 0)
+    yield _make_submission("looked_for_the_tests", _insert_cell(build_release_notebook(lab), SEARCH), 0)
     ending = f"def {lab.exercises[0].name}(*args, **kwargs):\n    import os\n    os._exit(0)\n"
-    yield _submission(
+    yield _make_submission(
         "ended_its_process",
-        filled(lab, {**right, lab.exercises[0].name: ending}),
+        fill_notebook(lab, {**right, lab.exercises[0].name: ending}),
         auto - lab.exercises[0].points,
     )
 
 
-def filled(lab: Lab, solutions: Mapping[str, str]) -> NotebookNode:
+def fill_notebook(lab: Lab, solutions: Mapping[str, str]) -> NotebookNode:
     """The released notebook with these exercises written: name -> source of the cell."""
-    notebook = copy.deepcopy(release_notebook(lab))
+    notebook = copy.deepcopy(build_release_notebook(lab))
     for cell in notebook.cells:
-        cell.source = solutions.get(exercise_of(cell), cell.source)
+        cell.source = solutions.get(read_exercise_name(cell), cell.source)
     return notebook
 
 
-def reference(lab: Lab) -> dict[str, str]:
-    return {e.name: without_markers(lab.cell(e.cell_id).source) for e in lab.exercises}
+def collect_reference(lab: Lab) -> dict[str, str]:
+    return {e.name: strip_markers(lab.cell(e.cell_id).source) for e in lab.exercises}
 
 
-def _rounds(lab: Lab, right: bool) -> Iterator[list[Answer]]:
+def _iter_rounds(lab: Lab, right: bool) -> Iterator[list[Answer]]:
     """Lists of answers, at most one an exercise, that together hold every right, or every wrong, answer."""
     columns = [[a for a in e.answers if a.right == right and not a.liar] for e in lab.exercises]
     for number in range(max(len(column) for column in columns)):
         yield [column[number] for column in columns if number < len(column)]
 
 
-def _answered(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer]) -> HandedIn:
+def _submit_answers(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer]) -> DemoSubmission:
     """The chosen answers, and the reference for the rest. Some exercises use what an earlier one defines."""
     solutions = {**right, **{a.exercise: a.source for a in chosen}}
-    return _submission(student, filled(lab, solutions), sum(notebook_points(lab, solutions).values()))
+    return _make_submission(
+        student, fill_notebook(lab, solutions), sum(compute_notebook_points(lab, solutions).values())
+    )
 
 
-def _warning(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
+def _add_warnings(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
     """The reference, each cell of which writes to stderr, and whose functions warn where they are called."""
     name = lab.exercises[0].name
     noisy = (
@@ -103,38 +105,38 @@ def _warning(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
     return {**right, name: noisy}
 
 
-def _deleted(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
+def _delete_cells(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
     """All right, but the first exercise's cell, the last check and a given cell are gone."""
-    notebook = filled(lab, right)
+    notebook = fill_notebook(lab, right)
     given = next(cell for cell in lab.cells if cell.kind is Kind.GIVEN)
     gone = {lab.exercises[0].cell_id, lab.exercises[-1].check_id, given.id}
     notebook.cells = [c for c in notebook.cells if c.id not in gone]
     return notebook
 
 
-def _duplicated(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
+def _duplicate_cells(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
     """All right, and the first exercise and its check pasted once more at the end, with the same ids."""
-    notebook = filled(lab, right)
+    notebook = fill_notebook(lab, right)
     first = {lab.exercises[0].cell_id, lab.exercises[0].check_id}
     notebook.cells += [copy.deepcopy(c) for c in notebook.cells if c.id in first]
     return notebook
 
 
-def _tampered(lab: Lab) -> NotebookNode:
+def _replace_checks(lab: Lab) -> NotebookNode:
     """Nothing written, and every check cell replaced by one that claims all of its points."""
-    notebook = copy.deepcopy(release_notebook(lab))
+    notebook = copy.deepcopy(build_release_notebook(lab))
     for cell in notebook.cells:
-        if kind_of(cell) is Kind.CHECK:
+        if read_kind(cell) is Kind.CHECK:
             cell.source = f"{cell.metadata.nbgrader.points}"
     return notebook
 
 
-def _with_cell(notebook: NotebookNode, source: str) -> NotebookNode:
+def _insert_cell(notebook: NotebookNode, source: str) -> NotebookNode:
     """The notebook with one more cell, behind its first."""
     changed = copy.deepcopy(notebook)
     changed.cells.insert(1, nbformat.v4.new_code_cell(source, id="mine"))
     return changed
 
 
-def _submission(student: str, notebook: NotebookNode, points: float) -> HandedIn:
-    return HandedIn(student, json.dumps(notebook, indent=1).encode(), round(points, 4))
+def _make_submission(student: str, notebook: NotebookNode, points: float) -> DemoSubmission:
+    return DemoSubmission(student, json.dumps(notebook, indent=1).encode(), round(points, 4))

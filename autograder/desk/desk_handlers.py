@@ -20,10 +20,10 @@ from tornado import web
 
 from autograder.course import Model
 from autograder.desk import html_pages, marks, reading
-from autograder.desk.place import Desk, GradedPlace, Unknown, course_near, desk_of, place_of
-from autograder.desk.rubric import MAX_ITEMS, Item, new_id
+from autograder.desk.place import Desk, GradedPlace, UnknownNameError, find_course, find_place, open_desk
+from autograder.desk.rubric import MAX_ITEMS, Item, make_id
 from autograder.errors import GradlabError
-from autograder.gradebook.writer import opened
+from autograder.gradebook.writer import open_gradebook
 
 MAX_BODY = 500_000  # bytes
 STATIC = files("autograder.desk").joinpath("static")
@@ -35,7 +35,7 @@ POLICY = (
 T = TypeVar("T")
 
 
-class Named(Model):
+class QuestionRequest(Model):
     """A question, by its names in the gradebook."""
 
     lab: str = Field(max_length=200)
@@ -43,7 +43,7 @@ class Named(Model):
     cell: str = Field(max_length=200)
 
 
-class MarkAsked(Named):
+class MarkRequest(QuestionRequest):
     """points: typed ones, in place of chosen items. version: of the mark that was seen."""
 
     student: str = Field(max_length=200)
@@ -53,7 +53,7 @@ class MarkAsked(Named):
     version: str = Field(max_length=64)
 
 
-class RubricAsked(Named):
+class RubricRequest(QuestionRequest):
     """items: a new one has an empty id. version: of the rubric that was seen. sure: whether marks may change."""
 
     items: tuple[dict[str, Any], ...] = Field(max_length=MAX_ITEMS)
@@ -79,7 +79,7 @@ def add_handlers(server: Any) -> None:
     server.web_app.add_handlers(".*$", [(at + path, kind, given) for path, kind in routes.items()])
 
 
-class Base(JupyterHandler):
+class BaseHandler(JupyterHandler):
     """What all handlers share. folders: where the course may be."""
 
     auth_resource = "gradlab_desk"
@@ -100,37 +100,37 @@ class Base(JupyterHandler):
         super().set_default_headers()
         self.set_header("Cache-Control", "no-store")  # students' answers, and marks that change
 
-    async def with_gradebook(self, do: Callable[[Desk, Any], T]) -> T:
+    async def run_with_gradebook(self, do: Callable[[Desk, Any], T]) -> T:
         """In a thread: the gradebook may be held by another program for a while. What went wrong, as HTTP says it."""
 
-        def done() -> T:
-            desk = desk_of(course_near(*self.folders))
-            with opened(desk.db_url, desk.course_id) as gradebook:
+        def run() -> T:
+            desk = open_desk(find_course(*self.folders))
+            with open_gradebook(desk.db_url, desk.course_id) as gradebook:
                 return do(desk, gradebook)
 
         try:
-            return await asyncio.to_thread(done)
-        except Unknown as error:
+            return await asyncio.to_thread(run)
+        except UnknownNameError as error:
             raise web.HTTPError(404, str(error)) from None
         except GradlabError as error:
             raise web.HTTPError(400, str(error)) from None
 
 
-class OverviewHandler(Base):
+class OverviewHandler(BaseHandler):
     """GET: the labs' questions, and how many answers wait."""
 
     @web.authenticated
     @authorized
     async def get(self) -> None:
         try:
-            page = html_pages.overview_page(self.at, await self.with_gradebook(reading.questions))
+            page = html_pages.render_overview(self.at, await self.run_with_gradebook(reading.list_questions))
         except web.HTTPError as error:
             self.set_status(error.status_code)
-            page = html_pages.overview_page(self.at, {}, error.log_message or "")
+            page = html_pages.render_overview(self.at, {}, error.log_message or "")
         self.finish(page)
 
 
-class QuestionHandler(Base):
+class QuestionHandler(BaseHandler):
     """GET read/LAB/NOTEBOOK/CELL: a question with everybody's answers."""
 
     @web.authenticated
@@ -139,14 +139,14 @@ class QuestionHandler(Base):
         lab, notebook, cell = map(unquote, names)
         xsrf = self.xsrf_token.decode()
 
-        def page(desk: Desk, gradebook: Any) -> str:
-            place = place_of(desk, gradebook, lab, notebook, cell)
-            return html_pages.question_page(self.at, reading.page_of(desk, gradebook, place), xsrf)
+        def render_page(desk: Desk, gradebook: Any) -> str:
+            place = find_place(desk, gradebook, lab, notebook, cell)
+            return html_pages.render_question(self.at, reading.build_page(desk, gradebook, place), xsrf)
 
-        self.finish(await self.with_gradebook(page))
+        self.finish(await self.run_with_gradebook(render_page))
 
 
-class AssetHandler(Base):
+class AssetHandler(BaseHandler):
     """GET static/NAME: a script or the style."""
 
     @web.authenticated
@@ -160,7 +160,7 @@ class AssetHandler(Base):
         self.finish(asset.read_bytes())
 
 
-class Saving(Base, APIHandler):
+class WriteHandler(BaseHandler, APIHandler):
     """What the handlers that write share."""
 
     def asked(self, kind: type[Any]) -> Any:
@@ -175,7 +175,7 @@ class Saving(Base, APIHandler):
             raise web.HTTPError(400, f"this cannot be saved: {where}: {first['msg']}") from None
 
 
-class SaveHandler(Saving):
+class SaveHandler(WriteHandler):
     """POST MarkAsked: {marks} of the question, as they are now: others may read too. With `changed`, in words, where
     nothing was saved, since somebody else marked this answer meanwhile.
     """
@@ -183,25 +183,25 @@ class SaveHandler(Saving):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        asked: MarkAsked = self.asked(MarkAsked)
+        asked: MarkRequest = self.asked(MarkRequest)
 
         def save(desk: Desk, gradebook: Any) -> dict[str, Any]:
-            place = place_of(desk, gradebook, asked.lab, asked.notebook, asked.cell)
+            place = find_place(desk, gradebook, asked.lab, asked.notebook, asked.cell)
             if asked.points is not None and asked.points > place.worth:
                 raise GradlabError(f"at most {place.worth:g} points; more is extra credit, which the formgrader gives")
             wanted = marks.DeskMark(asked.points, None, asked.comment, False, asked.chosen)
             told = {}
             try:
                 marks.save(desk, gradebook, place, asked.student, wanted, asked.version)
-            except marks.Changed as changed:
+            except marks.ConflictError as changed:
                 gradebook.db.rollback()
                 told = {"changed": str(changed)}
-            return {"marks": _marks(desk, gradebook, place), **told}
+            return {"marks": _read_marks(desk, gradebook, place), **told}
 
-        self.finish(await self.with_gradebook(save))
+        self.finish(await self.run_with_gradebook(save))
 
 
-class RubricHandler(Saving):
+class RubricHandler(WriteHandler):
     """POST RubricAsked: {rubric, marks} as they are now; with `changes`, how many marks would change, where nothing was
     saved.
     """
@@ -209,35 +209,35 @@ class RubricHandler(Saving):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        asked: RubricAsked = self.asked(RubricAsked)
-        items = tuple(_item(data) for data in asked.items)
+        asked: RubricRequest = self.asked(RubricRequest)
+        items = tuple(_parse_item(data) for data in asked.items)
 
         def save(desk: Desk, gradebook: Any) -> dict[str, Any]:
-            place = place_of(desk, gradebook, asked.lab, asked.notebook, asked.cell)
+            place = find_place(desk, gradebook, asked.lab, asked.notebook, asked.cell)
             changes = []
 
-            def agreed(number: int) -> bool:
+            def confirm_changes(number: int) -> bool:
                 changes.append(number)
                 return asked.sure
 
             try:
-                done = marks.change_items(desk, gradebook, place, items, asked.version, agreed)
-            except marks.Changed as changed:
+                done = marks.change_items(desk, gradebook, place, items, asked.version, confirm_changes)
+            except marks.ConflictError as changed:
                 raise GradlabError(str(changed)) from None
-            rubric = html_pages.rubric_for_script(marks.rubric_of(desk, place))
-            told = {"rubric": rubric, "marks": _marks(desk, gradebook, place)}
+            rubric = html_pages.encode_rubric(marks.read_rubric(desk, place))
+            told = {"rubric": rubric, "marks": _read_marks(desk, gradebook, place)}
             return told if done else told | {"changes": changes[0]}
 
-        self.finish(await self.with_gradebook(save))
+        self.finish(await self.run_with_gradebook(save))
 
 
-def _item(data: dict[str, Any]) -> Item:
+def _parse_item(data: dict[str, Any]) -> Item:
     try:
-        return Item.model_validate({**data, "id": data.get("id") or new_id()})
+        return Item.model_validate({**data, "id": data.get("id") or make_id()})
     except ValidationError as error:
         first = error.errors()[0]
         raise web.HTTPError(400, f"an item cannot be saved: {first['loc'][0]}: {first['msg']}") from None
 
 
-def _marks(desk: Desk, gradebook: Any, place: GradedPlace) -> dict[str, Any]:
-    return html_pages.marks_for_script(marks.marks_of(gradebook, place, marks.rubric_of(desk, place)), place)
+def _read_marks(desk: Desk, gradebook: Any, place: GradedPlace) -> dict[str, Any]:
+    return html_pages.encode_marks(marks.read_marks(gradebook, place, marks.read_rubric(desk, place)), place)

@@ -14,32 +14,32 @@ from autograder.desk.marks import MAX_COMMENT, DeskMark
 from autograder.desk.place import GradedPlace
 from autograder.desk.reading import Page, Question
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
-from autograder.reports.render import breaks, code, points
+from autograder.reports.render import add_breaks, format_code, format_points
 
 
-def overview_page(base: str, labs: Mapping[str, Sequence[Question]], trouble: str = "") -> str:
+def render_overview(base: str, labs: Mapping[str, Sequence[Question]], trouble: str = "") -> str:
     """base: where the desk's pages are. trouble: why there are no questions."""
     return _render("overview.html.j2", base=base, labs=labs, trouble=trouble)
 
 
-def question_page(base: str, page: Page, xsrf: str) -> str:
+def render_question(base: str, page: Page, xsrf: str) -> str:
     place = page.place
     state = {
         "base": base,
         "xsrf": xsrf,
         "place": {"lab": place.lab, "notebook": place.notebook, "cell": place.cell},
         "worth": place.worth,
-        "marks": marks_for_script({answer.student: answer.mark for answer in page.answers}, place),
-        "rubric": rubric_for_script(page.rubric),
+        "marks": encode_marks({answer.student: answer.mark for answer in page.answers}, place),
+        "rubric": encode_rubric(page.rubric),
         "comments": page.comments,
         "mostItems": MAX_ITEMS,
         "longestItem": MAX_TEXT,
     }
     bounds = {"longest_comment": MAX_COMMENT}
-    return _render("question.html.j2", base=base, page=page, place=place, state=state, told=told, **bounds)
+    return _render("question.html.j2", base=base, page=page, place=place, state=state, told=describe_mark, **bounds)
 
 
-def marks_for_script(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[str, Any]:
+def encode_marks(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[str, Any]:
     return {
         student: {
             "points": mark.points,
@@ -47,35 +47,35 @@ def marks_for_script(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[
             "chosen": mark.chosen,
             "waits": mark.waits,
             "version": mark.version,
-            "told": told(mark, place),
+            "told": describe_mark(mark, place),
         }
         for student, mark in marks.items()
     }
 
 
-def rubric_for_script(rubric: Rubric) -> dict[str, Any]:
+def encode_rubric(rubric: Rubric) -> dict[str, Any]:
     return {"items": [item.model_dump() for item in rubric.items], "version": rubric.version}
 
 
-def told(mark: DeskMark, place: GradedPlace) -> str:
+def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
     """Where an answer stands, in words."""
-    worth = points(place.worth)
+    worth = format_points(place.worth)
     if mark.waits and mark.points is not None:
-        return f"waits again, the answer has changed: it had {points(mark.points)} of {worth}"
+        return f"waits again, the answer has changed: it had {format_points(mark.points)} of {worth}"
     if mark.waits:
         return "waits"
     if mark.points is not None:
-        return f"{points(mark.points)} of {worth}"
+        return f"{format_points(mark.points)} of {worth}"
     if mark.blank and place.by_hand:
         return f"not written, 0 of {worth}"
     return (
-        f"{points(mark.auto or 0.0)} of {worth} from checks"
+        f"{format_points(mark.auto or 0.0)} of {worth} from checks"
         if not place.by_hand
-        else f"{points(mark.auto or 0.0)} of {worth}"
+        else f"{format_points(mark.auto or 0.0)} of {worth}"
     )
 
 
-def box(words: Markup) -> Markup:
+def wrap_in_box(words: Markup) -> Markup:
     """Prose in its box. What may be wider than that is scrolled by keyboard too. No < of a student's is left in it."""
     wide = "<table" in words or 'display="block"' in words
     inside = Markup(str(words).replace("<pre>", '<pre tabindex="0">'))
@@ -83,11 +83,11 @@ def box(words: Markup) -> Markup:
 
 
 def _render(template: str, **values: Any) -> str:
-    return _environment().get_template(template).render(**values)
+    return _build_environment().get_template(template).render(**values)
 
 
 @functools.cache
-def _environment() -> Environment:
+def _build_environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("autograder.desk"),
         autoescape=True,
@@ -95,6 +95,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"points": points, "code": code, "box": box, "breaks": breaks}
+    environment.filters |= {"points": format_points, "code": format_code, "box": wrap_in_box, "breaks": add_breaks}
     environment.filters["url"] = lambda text: quote(text, safe="")
     return environment

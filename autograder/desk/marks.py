@@ -12,17 +12,17 @@ from typing import Any
 from nbgrader.api import Comment, Grade, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 
-from autograder.desk.place import Desk, GradedPlace, Unknown
-from autograder.desk.rubric import Item, Rubric, alone_with, read_rubrics, with_choice, with_items, write_rubric
+from autograder.desk.place import Desk, GradedPlace, UnknownNameError
+from autograder.desk.rubric import Item, Rubric, lock_rubrics, read_rubrics, replace_choice, replace_items, write_rubric
 from autograder.digest import digest
 from autograder.errors import GradlabError
-from autograder.gradebook.writer import retried, take_off
+from autograder.gradebook.writer import apply_late_penalty, write_with_retries
 
 AGAIN = "nothing was saved: save once more"
 MAX_COMMENT = 10_000  # characters
 
 
-class Changed(Exception):
+class ConflictError(Exception):
     """Somebody else wrote meanwhile."""
 
 
@@ -50,11 +50,11 @@ class DeskMark:
         return self.points is None and self.auto == 0 and not self.waits
 
 
-def rubric_of(desk: Desk, place: GradedPlace) -> Rubric:
+def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
     return read_rubrics(desk.course, place.lab).questions.get(place.key, Rubric())
 
 
-def marks_of(gradebook: Any, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
+def read_marks(gradebook: Any, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
     """student -> mark, of everybody who handed this notebook in."""
     submitted = select(SubmittedAssignment.student_id).join(SubmittedAssignment.notebooks)
     comments: dict[str, str] = {}
@@ -77,29 +77,29 @@ def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, wanted: D
     seen: the version that the writer saw. Raises Changed where it is another now, GradlabError where it cannot be
     written, and Unknown.
     """
-    with alone_with(desk.course, place.lab):
-        before = rubric_of(desk, place)
+    with lock_rubrics(desk.course, place.lab):
+        before = read_rubric(desk, place)
         if not set(wanted.chosen) <= {item.id for item in before.items}:
-            raise Changed("An item that you chose is gone. Load the page again.")
-        rubric = with_choice(before, student, wanted.chosen)
+            raise ConflictError("An item that you chose is gone. Load the page again.")
+        rubric = replace_choice(before, student, wanted.chosen)
         points = rubric.points(student, place.worth) if wanted.chosen else wanted.points
 
         def write() -> None:
-            now = marks_of(gradebook, place, before).get(student)
+            now = read_marks(gradebook, place, before).get(student)
             if now is None:
-                raise Unknown("the gradebook knows no such student here")
+                raise UnknownNameError("the gradebook knows no such student here")
             if now.version != seen:
-                raise Changed("This answer was marked meanwhile.")
-            grade = _grade(gradebook, place, student)
+                raise ConflictError("This answer was marked meanwhile.")
+            grade = _find_grade(gradebook, place, student)
             grade.manual_score = points
             grade.needs_manual_grade = points is None and grade.auto_score is None
-            _comment(gradebook, place, student, wanted.comment)
-            take_off(gradebook, grade.notebook.assignment, desk.penalty)
+            _write_comment(gradebook, place, student, wanted.comment)
+            apply_late_penalty(gradebook, grade.notebook.assignment, desk.penalty)
 
-        retried(gradebook, write, AGAIN)
+        write_with_retries(gradebook, write, AGAIN)
         if rubric != before:
             write_rubric(desk.course, place.lab, place.key, rubric)
-    return marks_of(gradebook, place, rubric)[student]
+    return read_marks(gradebook, place, rubric)[student]
 
 
 def change_items(
@@ -109,37 +109,37 @@ def change_items(
 
     agreed: is asked with the number of marks that change. Who is left without an item keeps the mark, as a typed one.
     """
-    with alone_with(desk.course, place.lab):
-        before = rubric_of(desk, place)
+    with lock_rubrics(desk.course, place.lab):
+        before = read_rubric(desk, place)
         if before.version != seen:
-            raise Changed("Somebody else changed the items meanwhile. Load the page again.")
-        after = with_items(before, items)
-        changed = _changed(gradebook, place, before, after)
+            raise ConflictError("Somebody else changed the items meanwhile. Load the page again.")
+        after = replace_items(before, items)
+        changed = _find_changed_points(gradebook, place, before, after)
         if changed and not agreed(len(changed)):
             return False
 
         def write() -> None:
-            for student, points in _changed(gradebook, place, before, after).items():
-                grade = _grade(gradebook, place, student)
+            for student, points in _find_changed_points(gradebook, place, before, after).items():
+                grade = _find_grade(gradebook, place, student)
                 grade.manual_score = points
-                take_off(gradebook, grade.notebook.assignment, desk.penalty)
+                apply_late_penalty(gradebook, grade.notebook.assignment, desk.penalty)
 
-        retried(gradebook, write, AGAIN)
+        write_with_retries(gradebook, write, AGAIN)
         write_rubric(desk.course, place.lab, place.key, after)
     return True
 
 
-def _changed(gradebook: Any, place: GradedPlace, before: Rubric, after: Rubric) -> Mapping[str, float]:
+def _find_changed_points(gradebook: Any, place: GradedPlace, before: Rubric, after: Rubric) -> Mapping[str, float]:
     """student -> points, of those whose mark follows the items and becomes another."""
     found = {}
-    for student, mark in marks_of(gradebook, place, before).items():
+    for student, mark in read_marks(gradebook, place, before).items():
         points = after.points(student, place.worth) if mark.chosen else None
         if points is not None and points != before.points(student, place.worth):
             found[student] = points
     return found
 
 
-def _row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
+def _find_row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
     """This student's row of a cell."""
     return gradebook.db.scalars(
         select(kind)
@@ -149,12 +149,12 @@ def _row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
     ).one()
 
 
-def _grade(gradebook: Any, place: GradedPlace, student: str) -> Any:
-    return _row(gradebook, Grade, place.cell_id, student)
+def _find_grade(gradebook: Any, place: GradedPlace, student: str) -> Any:
+    return _find_row(gradebook, Grade, place.cell_id, student)
 
 
-def _comment(gradebook: Any, place: GradedPlace, student: str, text: str) -> None:
+def _write_comment(gradebook: Any, place: GradedPlace, student: str, text: str) -> None:
     if place.comment_id:
-        _row(gradebook, Comment, place.comment_id, student).manual_comment = text.strip() or None
+        _find_row(gradebook, Comment, place.comment_id, student).manual_comment = text.strip() or None
     elif text.strip():
         raise GradlabError("nbgrader keeps no comment for this cell: it has no answer of a student's")

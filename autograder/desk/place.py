@@ -12,15 +12,15 @@ from nbgrader.api import MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.errors import GradlabError
-from autograder.gradebook.autograded import autograded_path
+from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.writer import Penalty
 from autograder.grading.nbgrader_api import read_config
-from autograder.grading.whole_lab import late_penalty
-from autograder.metadata import answer_to, name_of, plain_name
-from autograder.plain.assignment import is_plain
+from autograder.grading.whole_lab import load_late_penalty
+from autograder.metadata import get_answer_name, get_cell_name, make_stock_name
+from autograder.stock.assignment import is_stock
 
 
-class Unknown(LookupError):
+class UnknownNameError(LookupError):
     """The gradebook does not know this name."""
 
 
@@ -36,18 +36,18 @@ class Desk:
 
     def plain(self, lab: str) -> bool:
         """Whether the lab was made for stock nbgrader."""
-        return is_plain(self.course, lab)
+        return is_stock(self.course, lab)
 
     def source(self, lab: str, notebook: str) -> list[Any]:
         """The cells of the source notebook, with solutions; none where it is gone."""
-        return cells_in(self.course / "source" / lab / f"{notebook}.ipynb")
+        return read_cells(self.course / "source" / lab / f"{notebook}.ipynb")
 
     def autograded(self, lab: str, student: str, notebook: str) -> list[Any]:
         """The cells of a graded notebook."""
-        return cells_in(autograded_path(self.course, lab, student, notebook))
+        return read_cells(get_autograded_path(self.course, lab, student, notebook))
 
 
-def cells_in(path: Path) -> list[Any]:
+def read_cells(path: Path) -> list[Any]:
     """Without validation: a class is many notebooks."""
     try:
         return list(nbjson.reads(path.read_text(encoding="utf-8")).cells)
@@ -56,14 +56,14 @@ def cells_in(path: Path) -> list[Any]:
 
 
 @functools.cache
-def desk_of(course: Path) -> Desk:
+def open_desk(course: Path) -> Desk:
     """Raises GradlabError where this folder is no course."""
     config = read_config(course)
     folder = CourseDirectory(config=config)
-    return Desk(course, folder.db_url, folder.course_id, config, late_penalty(config))
+    return Desk(course, folder.db_url, folder.course_id, config, load_late_penalty(config))
 
 
-def course_near(*folders: Path) -> Path:
+def find_course(*folders: Path) -> Path:
     """The first of these folders that is a course's. Raises GradlabError where none is."""
     for folder in folders:
         if (folder / "nbgrader_config.py").is_file():
@@ -94,30 +94,30 @@ class GradedPlace:
     @property
     def key(self) -> str:
         """Its name among the rubrics of its lab."""
-        return self.cell if self.notebook == self.lab else plain_name(self.notebook, self.cell)
+        return self.cell if self.notebook == self.lab else make_stock_name(self.notebook, self.cell)
 
 
-def places_of(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
+def list_places(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
     """The graded cells of a lab, in their order. Raises Unknown."""
     try:
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
     except MissingEntry:
-        raise Unknown("the gradebook knows no such lab") from None
-    return [place for row in notebooks for place in _places(desk, lab, row)]
+        raise UnknownNameError("the gradebook knows no such lab") from None
+    return [place for row in notebooks for place in _build_places(desk, lab, row)]
 
 
-def place_of(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> GradedPlace:
+def find_place(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> GradedPlace:
     """Raises Unknown."""
-    for place in places_of(desk, gradebook, lab):
+    for place in list_places(desk, gradebook, lab):
         if (place.notebook, place.cell) == (notebook, cell):
             return place
-    raise Unknown("the gradebook knows no such question")
+    raise UnknownNameError("the gradebook knows no such question")
 
 
-def _places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
+def _build_places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
     tasks = {cell.name: cell for cell in row.task_cells}
     written = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
-    source = {name_of(cell): cell.metadata.get("nbgrader", {}) for cell in desk.source(lab, row.name)}
+    source = {get_cell_name(cell): cell.metadata.get("nbgrader", {}) for cell in desk.source(lab, row.name)}
     order = list(source)
     found = [
         GradedPlace(
@@ -125,7 +125,7 @@ def _places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
             row.name,
             cell.name,
             cell_id=cell.id,
-            comment_id=written.get(cell.name) or written.get(answer_to(cell.name)),
+            comment_id=written.get(cell.name) or written.get(get_answer_name(cell.name)),
             # a lab's extra credit is worth nothing in the gradebook
             worth=float(cell.max_score or source.get(cell.name, {}).get("points") or 0.0),
             by_hand=cell.name in written or cell.cell_type == "markdown",

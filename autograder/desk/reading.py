@@ -14,16 +14,16 @@ from markupsafe import Markup
 from nbgrader.api import Assignment, Grade, Student
 from sqlalchemy import case, func, select
 
-from autograder.desk.cells import asked_and_model, written
-from autograder.desk.marks import DeskMark, marks_of, rubric_of
-from autograder.desk.place import Desk, GradedPlace, places_of
+from autograder.desk.cells import render_asked_and_model, select_answer_cells
+from autograder.desk.marks import DeskMark, read_marks, read_rubric
+from autograder.desk.place import Desk, GradedPlace, list_places
 from autograder.desk.rubric import Rubric
 from autograder.digest import digest
-from autograder.gradebook.names import natural
+from autograder.gradebook.names import make_sort_key
 from autograder.gradebook.store import load_result
-from autograder.intake.handed_in_cells import digest_answer
-from autograder.metadata import plain_name
-from autograder.reports.feedback import Shown, shown_cell
+from autograder.intake.cell_origin import digest_answer
+from autograder.metadata import make_stock_name
+from autograder.reports.feedback import ShownCell, render_cell
 from autograder.reports.prose import bound_page
 from labkit.outcome import Outcome
 
@@ -49,7 +49,7 @@ class ReadAnswer:
 
     student: str
     name: str
-    cells: Sequence[Shown]
+    cells: Sequence[ShownCell]
     checks: Sequence[Outcome]
     mark: DeskMark
     order: str
@@ -69,7 +69,7 @@ class Page:
     comments: Sequence[str]
 
 
-def questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
+def list_questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
     """lab -> its graded cells that somebody handed in."""
     waits = func.sum(case((Grade.needs_manual_grade, 1), else_=0))
     read = func.sum(case((Grade.manual_score.is_not(None) & ~Grade.needs_manual_grade, 1), else_=0))
@@ -79,68 +79,71 @@ def questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
     for lab in gradebook.db.scalars(select(Assignment.name).order_by(Assignment.name)).all():
         plain = desk.plain(lab)
         found[lab] = [
-            Question(place, shown_name(place, plain), *numbers[place.cell_id])
-            for place in places_of(desk, gradebook, lab)
+            Question(place, format_place_name(place, plain), *numbers[place.cell_id])
+            for place in list_places(desk, gradebook, lab)
             if place.cell_id in numbers
         ]
     return {lab: asked for lab, asked in found.items() if asked}
 
 
-def shown_name(place: GradedPlace, plain: bool) -> str:
+def format_place_name(place: GradedPlace, plain: bool) -> str:
     """As feedback pages name it."""
     if not plain:
         return place.cell.partition("-")[2] or place.cell
-    return place.cell if place.notebook == place.lab else plain_name(place.notebook, place.cell)
+    return place.cell if place.notebook == place.lab else make_stock_name(place.notebook, place.cell)
 
 
-def page_of(desk: Desk, gradebook: Any, place: GradedPlace) -> Page:
-    rubric = rubric_of(desk, place)
-    marks = marks_of(gradebook, place, rubric)
+def build_page(desk: Desk, gradebook: Any, place: GradedPlace) -> Page:
+    rubric = read_rubric(desk, place)
+    marks = read_marks(gradebook, place, rubric)
     plain = desk.plain(place.lab)
-    names = {row.id: " ".join(filter(None, (row.first_name, row.last_name))) for row in _students(gradebook, place.lab)}
+    names = {
+        row.id: " ".join(filter(None, (row.first_name, row.last_name))) for row in _list_students(gradebook, place.lab)
+    }
     answers = [
-        _answer(desk, place, plain, student, names[student], marks[student]) for student in sorted(marks, key=natural)
+        _build_answer(desk, place, plain, student, names[student], marks[student])
+        for student in sorted(marks, key=make_sort_key)
     ]
     used = Counter(mark.comment for mark in marks.values() if mark.comment)
     comments = [text for text, _ in used.most_common(MOST_COMMENTS)]
-    asked, model = asked_and_model(desk.source(place.lab, place.notebook), place, plain, desk.config)
-    return Page(place, shown_name(place, plain), asked, model, answers, rubric, comments)
+    asked, model = render_asked_and_model(desk.source(place.lab, place.notebook), place, plain, desk.config)
+    return Page(place, format_place_name(place, plain), asked, model, answers, rubric, comments)
 
 
-def _students(gradebook: Any, lab: str) -> Sequence[Any]:
+def _list_students(gradebook: Any, lab: str) -> Sequence[Any]:
     submitted = Student.submissions.any(assignment_id=gradebook.find_assignment(lab).id)
     found: Sequence[Any] = gradebook.db.scalars(select(Student).where(submitted)).all()
     return found
 
 
-def _answer(desk: Desk, place: GradedPlace, plain: bool, student: str, name: str, mark: DeskMark) -> ReadAnswer:
-    cells = written(desk.autograded(place.lab, student, place.notebook), place, plain)
-    shown = _shown(cells[:MOST_CELLS])
+def _build_answer(desk: Desk, place: GradedPlace, plain: bool, student: str, name: str, mark: DeskMark) -> ReadAnswer:
+    cells = select_answer_cells(desk.autograded(place.lab, student, place.notebook), place, plain)
+    shown = _render_cells(cells[:MOST_CELLS])
     seen = [f"{each.source}\n{each.words}\n{each.text}\n{each.pictures}" for each in shown]
     return ReadAnswer(
         student,
         name,
         shown,
-        () if place.by_hand else _checks(desk, place, student, plain),
+        () if place.by_hand else _read_checks(desk, place, student, plain),
         mark,
         order=digest(place.key, student)[:16],
         same=digest(digest_answer(cells), *seen)[:16],
     )
 
 
-def _shown(cells: Sequence[Any]) -> list[Shown]:
+def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
     with bound_page():  # of each answer, so that one costs the others nothing
-        return [_bounded(shown_cell(cell)) for cell in cells]
+        return [_truncate_source(render_cell(cell)) for cell in cells]
 
 
-def _bounded(shown: Shown) -> Shown:
+def _truncate_source(shown: ShownCell) -> ShownCell:
     if len(shown.source) > MAX_SOURCE:
         shown.source = shown.source[:MAX_SOURCE] + "\n(cut off here)"
     return shown
 
 
-def _checks(desk: Desk, place: GradedPlace, student: str, plain: bool) -> Sequence[Outcome]:
+def _read_checks(desk: Desk, place: GradedPlace, student: str, plain: bool) -> Sequence[Outcome]:
     """What the checks of an exercise saw, hidden ones too: this page is the instructor's."""
     result = load_result(desk.course, place.lab, student)
-    name = plain_name(place.notebook, place.cell) if plain else place.cell
+    name = make_stock_name(place.notebook, place.cell) if plain else place.cell
     return next((cell.checks for cell in result.cells if cell.id == name), ()) if result else ()

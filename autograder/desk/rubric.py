@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from autograder.atomic_files import write_atomically
 from autograder.course import Model
 from autograder.digest import digest
 from autograder.errors import GradlabError
-from autograder.whole_files import write_whole
 
 MAX_ITEMS = 50
 MAX_TEXT = 2_000  # characters of an item
@@ -55,13 +55,13 @@ class Rubrics(Model):
     questions: dict[str, Rubric] = Field(default_factory=dict)
 
 
-def rubrics_path(course: Path, lab: str) -> Path:
+def get_rubrics_path(course: Path, lab: str) -> Path:
     return course / "rubrics" / f"{lab}.json"
 
 
 def read_rubrics(course: Path, lab: str) -> Rubrics:
     """Raises GradlabError where the file is damaged."""
-    path = rubrics_path(course, lab)
+    path = get_rubrics_path(course, lab)
     if not path.exists():
         return Rubrics()
     try:
@@ -71,9 +71,9 @@ def read_rubrics(course: Path, lab: str) -> Rubrics:
 
 
 @contextlib.contextmanager
-def alone_with(course: Path, lab: str) -> Iterator[None]:
+def lock_rubrics(course: Path, lab: str) -> Iterator[None]:
     """Nobody else changes this lab's rubrics meanwhile, on a file system that knows locks."""
-    path = rubrics_path(course, lab).with_name(f".{lab}.lock")
+    path = get_rubrics_path(course, lab).with_name(f".{lab}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -83,14 +83,14 @@ def alone_with(course: Path, lab: str) -> Iterator[None]:
 def write_rubric(course: Path, lab: str, question: str, rubric: Rubric) -> None:
     """Write it whole or not at all. Only inside of alone_with."""
     questions = read_rubrics(course, lab).questions | {question: rubric}
-    write_whole(rubrics_path(course, lab), Rubrics(questions=questions).model_dump_json(indent=1))
+    write_atomically(get_rubrics_path(course, lab), Rubrics(questions=questions).model_dump_json(indent=1))
 
 
-def new_id() -> str:
+def make_id() -> str:
     return secrets.token_hex(4)
 
 
-def with_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
+def replace_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
     """Other items; who had one that is gone has it no more. Raises GradlabError where two have one id."""
     ids = [item.id for item in items]
     if len(set(ids)) != len(ids) or len(ids) > MAX_ITEMS:
@@ -99,7 +99,7 @@ def with_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
     return rubric.model_copy(update={"items": items, "chosen": {s: c for s, c in chosen.items() if c}})
 
 
-def with_choice(rubric: Rubric, student: str, chosen: tuple[str, ...]) -> Rubric:
+def replace_choice(rubric: Rubric, student: str, chosen: tuple[str, ...]) -> Rubric:
     """These items for this student, in the rubric's order."""
     known = tuple(item.id for item in rubric.items if item.id in chosen)
     rest = {name: ids for name, ids in rubric.chosen.items() if name != student}

@@ -14,19 +14,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import Stopped, expect, number, numbers
+from autograder.examiner.connection import Stopped, check_number, check_numbers, expect
 from autograder.rpc.exceptions import pack_exception
-from autograder.rpc.exchange import Exchange, arguments
-from autograder.rpc.flags import Flags, inference_mode, read_flags, set_flags, unpack_flags
+from autograder.rpc.exchange import Exchange, split_arguments
+from autograder.rpc.flags import Flags, read_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
+from autograder.rpc.masked_text import MaskedText, unmask_text
 from autograder.rpc.messages import Product, Use, UseReply, read
 from autograder.rpc.random_states import set_torch_state, torch_state
-from autograder.rpc.tensors import as_leaf, differentiable
-from autograder.rpc.told import Told, as_sent
+from autograder.rpc.tensors import is_differentiable, make_leaf
 from autograder.student import operations
-from autograder.student.products import BackwardPass, Node, gradient_edge, vector_jacobian_product
+from autograder.student.products import BackwardPass, Node, compute_vjp, find_gradient_edge
 from labkit.probes import ProbeError
-from labkit.seen import Seen
+from labkit.recorded_calls import Seen
 
 MAX_USES = 20_000  # in one check cell
 MAX_NODES = 2_000  # histories kept at a time
@@ -35,8 +35,8 @@ FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinMethodType, func
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: operations.OPERATIONS[name] for name in ("iter", "next", "len", "getitem", "enter")},
     "call": lambda value, *args, **kwargs: _call(value, args, kwargs),
-    "leave": lambda value, kind: operations.leave(value, kind and as_sent(kind)),
-    "getattr": lambda value, name: _public(value, name),
+    "leave": lambda value, kind: operations.leave(value, kind and unmask_text(kind)),
+    "getattr": lambda value, name: _get_public(value, name),
 }
 
 
@@ -55,7 +55,7 @@ class Callbacks:
         self._flags: Flags | None = None  # that the student's process told last, and the state of its random numbers
         self._state = b""
 
-    def number_of(self, value: Any) -> int | None:
+    def get_number(self, value: Any) -> int | None:
         """Its number, by which the student's process uses it. None where it is nothing to be used from there."""
         if not is_callback(value):
             return None
@@ -68,7 +68,7 @@ class Callbacks:
         return known
 
     def object(self, place: Any) -> Any:
-        return self._objects[number(place, len(self._objects))]
+        return self._objects[check_number(place, len(self._objects))]
 
     def _is_over(self, place: int) -> bool:
         """Whether an earlier check passed this: what is done with it now would be in no record of this one."""
@@ -76,7 +76,7 @@ class Callbacks:
 
     def forget(self, nodes: Plain) -> None:
         """The student's process cannot come back to these uses. Raises ProtocolError."""
-        for node in numbers(nodes, 2**62):
+        for node in check_numbers(nodes, 2**62):
             self._nodes.pop(node, None)
             self._kept -= self._bytes.pop(node, 0)
 
@@ -94,14 +94,14 @@ class Callbacks:
         mine, my_state, self.serving = read_flags(), torch_state(), True
         try:
             told = self._told(flags, state)
-            with inference_mode(told.inference):
+            with use_inference_mode(told.inference):
                 set_flags(told, mine)
                 if self._state != my_state:
                     set_torch_state(self._state)
                 if kind == "vjp":
-                    return [*self._product(read(Product, rest)), self._new_state()]
+                    return [*self._serve_product(read(Product, rest)), self._read_new_state()]
                 if kind == "use":
-                    return [*self._use(read(Use, rest)), self._new_state()]
+                    return [*self._use(read(Use, rest)), self._read_new_state()]
                 raise ProtocolError("a use of no kind")
         except (ProtocolError, Stopped, ProbeError):
             raise
@@ -124,7 +124,7 @@ class Callbacks:
             raise ProtocolError("a state that was never told")
         return self._flags
 
-    def _new_state(self) -> bytes | None:
+    def _read_new_state(self) -> bytes | None:
         """That of the random numbers, where the use has drawn some."""
         state = torch_state()
         if state == self._state:
@@ -137,10 +137,10 @@ class Callbacks:
         if self._is_over(use.number):
             operate = _refuse_earlier
         exchange = self._exchange()
-        args, kwargs = arguments(exchange.unpack(use.arguments), use.keywords, Told)
+        args, kwargs = split_arguments(exchange.unpack(use.arguments), use.keywords, MaskedText)
         blocks, count = len(exchange.blocks), len(exchange.objects)
-        edges = [n for n, arrived in enumerate(exchange.objects) if differentiable(arrived)]
-        inputs = [gradient_edge(exchange.objects[n]) for n in edges]
+        edges = [n for n, arrived in enumerate(exchange.objects) if is_differentiable(arrived)]
+        inputs = [find_gradient_edge(exchange.objects[n]) for n in edges]
         try:
             result = operate(value, *args, **kwargs)
         except (Stopped, ProbeError):
@@ -150,28 +150,28 @@ class Callbacks:
             return UseReply(*failed, exchange.changed_blocks(blocks), None, [], [])
         packed = exchange.pack(result)
         found = exchange.objects[count:]
-        made = [count + n for n, t in enumerate(found) if differentiable(t) and not t.is_leaf]
+        made = [count + n for n, t in enumerate(found) if is_differentiable(t) and not t.is_leaf]
         node = self._keep(inputs, [exchange.objects[n] for n in made], exchange.objects)
         return UseReply(None, packed, exchange.changed_blocks(blocks), node, edges, made)
 
-    def _product(self, product: Product) -> UseReply:
-        node = self._nodes[number(product.node)]
+    def _serve_product(self, product: Product) -> UseReply:
+        node = self._nodes[check_number(product.node)]
         exchange = self._exchange()
         grads = exchange.unpack(product.gradients)
-        edges = [n for n, grad in enumerate(exchange.objects) if differentiable(grad)]
-        incoming = [gradient_edge(exchange.objects[n]) for n in edges]
-        wanted = [number(n, len(node.inputs)) for n in product.needed]
+        edges = [n for n, grad in enumerate(exchange.objects) if is_differentiable(grad)]
+        incoming = [find_gradient_edge(exchange.objects[n]) for n in edges]
+        wanted = [check_number(n, len(node.inputs)) for n in product.needed]
         how = BackwardPass(
-            number(product.task), product.keep is True, product.create is True, product.accumulate is True
+            check_number(product.task), product.keep is True, product.create is True, product.accumulate is True
         )
         try:
             torch.set_grad_enabled(how.create)  # serve() sets it back
-            found = vector_jacobian_product(node, grads, wanted, how)
+            found = compute_vjp(node, grads, wanted, how)
         except (Stopped, ProbeError):
             raise
         except Exception as error:
             return UseReply(pack_exception(error), exchange.pack([]), [], None, [], [])
-        made = [n for n, grad in enumerate(found) if how.create and differentiable(grad)]
+        made = [n for n, grad in enumerate(found) if how.create and is_differentiable(grad)]
         new = self._keep([*node.inputs, *incoming], [found[n] for n in made], exchange.objects, shared=True)
         return UseReply(None, exchange.pack(found), [], new, edges, made)
 
@@ -185,14 +185,14 @@ class Callbacks:
         self._made += 1
         self._kept += size
         self._bytes[self._made] = size
-        self._nodes[self._made] = Node(inputs, [gradient_edge(t) for t in outputs], shared=shared)
+        self._nodes[self._made] = Node(inputs, [find_gradient_edge(t) for t in outputs], shared=shared)
         return self._made
 
     def _exchange(self) -> Exchange:
-        return Exchange(opaque=self._opaque, handle=self.handle, enter=as_leaf, told=True)
+        return Exchange(opaque=self._opaque, handle=self.handle, enter=make_leaf, told=True)
 
     def _opaque(self, value: Any) -> Plain:
-        place = self.number_of(value)
+        place = self.get_number(value)
         if place is None:
             raise ProbeError(f"a function of this check gives a {type(value).__name__}, which cannot be passed")
         return [CALLBACK, place]
@@ -215,7 +215,7 @@ def _is_course(kind: type) -> bool:
     return kind.__module__ == "__main__" and not issubclass(kind, torch.nn.Module | Tensor)
 
 
-def _public(value: Any, name: Any) -> Any:
+def _get_public(value: Any, name: Any) -> Any:
     """A method or property of an object of the course's, or an attribute that its class names in `offers`.
 
     Others are the check's own records, and the functions that don't keep any. Of functions and iterators there is none.
@@ -229,12 +229,12 @@ def _public(value: Any, name: Any) -> Any:
 
 def _call(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a call that replaces no record which the check has bound."""
-    for name in _bound_names(value, len(args), kwargs):
+    for name in _iter_bound_names(value, len(args), kwargs):
         raise TypeError(f"the argument {name!r} is the check's own")
     return value(*args, **kwargs)
 
 
-def _bound_names(value: Any, count: int, names: Iterable[str]) -> Iterator[str]:
+def _iter_bound_names(value: Any, count: int, names: Iterable[str]) -> Iterator[str]:
     """Of the parameters that a call would give, those that the course has bound: by a default, or by partial().
 
     A parameter whose default is None is one that a caller may give.

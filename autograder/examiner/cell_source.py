@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from autograder.examiner.plain import is_immutable, is_plain
-from autograder.examiner.writes import root_of, top_level, written_into
+from autograder.examiner.plain_cells import is_immutable, is_plain
+from autograder.examiner.writes import find_root_name, find_written_target, list_top_level
 
 MAX_SOURCE = 20_000  # characters; a longer cell may do anything
 MAX_DEPTH = 100  # of its syntax tree, for what follows it by recursion; a long formula has 30
@@ -36,7 +36,7 @@ class CellSource:
 
 
 @functools.lru_cache(maxsize=1024)
-def look_at(source: str) -> CellSource:
+def inspect_source(source: str) -> CellSource:
     """What this source shows; that it may do anything if it isn't Python alone, or too large or deep to be followed.
 
     A student wrote it, so nothing here takes longer than in proportion to its length.
@@ -56,16 +56,16 @@ def _read_source(source: str) -> CellSource:
     table = symtable.symtable(source, "<cell>", "exec")
     symbols = table.get_symbols()
     bound = frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace())
-    nodes = top_level(tree)
+    nodes = list_top_level(tree)
     given_values = frozenset(
         node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
     ) | frozenset(node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name)
-    inside, outside = frozenset(_globals(table, functions=True)), frozenset(_globals(table, functions=False))
+    inside, outside = frozenset(_iter_globals(table, functions=True)), frozenset(_iter_globals(table, functions=False))
     read = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
-    writes = [root_of(target) for target in map(written_into, nodes) if target]
+    writes = [find_root_name(target) for target in map(find_written_target, nodes) if target]
     return CellSource(
         binds=bound & given_values,
-        constants=_constants(tree, nodes) & bound & given_values,
+        constants=_find_constants(tree, nodes) & bound & given_values,
         defines=bound - given_values,
         reads=read,
         recalls=inside,
@@ -82,16 +82,16 @@ def _refuse_depth(tree: ast.Module) -> None:
         raise RecursionError
 
 
-def _globals(table: symtable.SymbolTable, functions: bool) -> Iterator[str]:
+def _iter_globals(table: symtable.SymbolTable, functions: bool) -> Iterator[str]:
     """Global names in functions and classes, or in the comprehensions outside of them, which have a scope too."""
     for child in table.get_children():
         if functions or child.get_name() in COMPREHENSIONS:
             if not (functions and table.get_type() == "module" and child.get_name() in COMPREHENSIONS):
                 yield from (s.get_name() for s in child.get_symbols() if s.is_global())
-            yield from _globals(child, functions)
+            yield from _iter_globals(child, functions)
 
 
-def _constants(tree: ast.Module, nodes: Iterable[ast.AST]) -> frozenset[str]:
+def _find_constants(tree: ast.Module, nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Names that the cell binds once, by a statement of its own, to a value without a part that can be changed."""
     once = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
     found = {

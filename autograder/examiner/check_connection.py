@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from autograder.examiner.connection import ENDED, MAX_BYTES, Connection, Serves, Stopped
+from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
 from autograder.examiner.effort import Effort
 
 SHORT_SECONDS = 1.0  # of each check of an exercise after one of them ran out of time
 
 
-class Source(Protocol):
+class ConnectionSource(Protocol):
     """Where connections come from: the examiner's student, or a branch in which an answer is tried."""
 
     def connect(self, name: str) -> Connection: ...
@@ -23,7 +23,7 @@ class Source(Protocol):
 class CheckConnection:
     """name: the check cell's. seconds: how long the check that begins may take, or raises Stopped."""
 
-    def __init__(self, student: Source, name: str, seconds: Callable[[], float]) -> None:
+    def __init__(self, student: ConnectionSource, name: str, seconds: Callable[[], float]) -> None:
         self.student, self.name, self.seconds = student, name, seconds
         self.connection: Connection | None = None
         self.begun = False
@@ -53,7 +53,7 @@ class CheckConnection:
         except Stopped as stopped:
             self.connection, self.why_not = None, str(stopped)
 
-    def ask(self, request: Any, callbacks: Serves) -> Any:
+    def ask(self, request: Any, callbacks: CallbackServer) -> Any:
         if self.connection is None:
             raise Stopped(self.why_not)
         try:

@@ -31,61 +31,61 @@ Output = dict[str, Any]
 def read_outputs(text: Any) -> list[Output]:
     """The outputs in this JSON, each with the fields of its kind and within bounds; all else is dropped."""
     try:
-        listed = json.loads(text, parse_constant=str, parse_float=_finite)
+        listed = json.loads(text, parse_constant=str, parse_float=_parse_float)
         if "\\ud" in text.lower():  # half a character, perhaps: no file could hold it
             listed = json.loads(json.dumps(listed, ensure_ascii=False).encode("utf-8", "replace"))
     except (TypeError, AttributeError, ValueError, RecursionError):
         return []
-    found = [_output(output) for output in listed[:MAX_ITEMS]] if isinstance(listed, list) else []
+    found = [_filter_output(output) for output in listed[:MAX_ITEMS]] if isinstance(listed, list) else []
     return [output for output in found if output]
 
 
-def _finite(text: str) -> float | str:
+def _parse_float(text: str) -> float | str:
     """A number as JSON has it; as text, if it is too large for a float: no notebook could hold infinity."""
     number = float(text)
     return number if math.isfinite(number) else text
 
 
-def within(outputs: list[Output], left: int) -> tuple[list[Output], int]:
+def limit_outputs(outputs: list[Output], left: int) -> tuple[list[Output], int]:
     """The outputs, or a word on their absence where they are larger than `left`; and how many characters are left."""
-    size = _characters(outputs)
+    size = _count_characters(outputs)
     if size > left:
         return [{"output_type": "stream", "name": "stderr", "text": CUT}], left
     return outputs, left - size
 
 
-def _characters(value: Any) -> int:
+def _count_characters(value: Any) -> int:
     """Of all texts in it, and a few more for what is around each value, as in a file."""
     if isinstance(value, str):
         return len(value) + 4
     if isinstance(value, dict):
-        return 8 + sum(len(key) + 6 + _characters(inner) for key, inner in value.items())
-    return 8 + sum(map(_characters, value)) if isinstance(value, list) else 8
+        return 8 + sum(len(key) + 6 + _count_characters(inner) for key, inner in value.items())
+    return 8 + sum(map(_count_characters, value)) if isinstance(value, list) else 8
 
 
-def _output(output: Any) -> Output | None:
+def _filter_output(output: Any) -> Output | None:
     kind = output.get("output_type") if isinstance(output, dict) else None
     if kind == "stream":
         name = "stderr" if output.get("name") == "stderr" else "stdout"
-        return {"output_type": kind, "name": name, "text": _text(output.get("text"))}
+        return {"output_type": kind, "name": name, "text": _truncate_text(output.get("text"))}
     if kind == "error":
         lines = output.get("traceback")
-        traceback = [_text(line) for line in lines[:200]] if isinstance(lines, list) else []
-        texts = {"ename": _text(output.get("ename")), "evalue": _text(output.get("evalue"))}
+        traceback = [_truncate_text(line) for line in lines[:200]] if isinstance(lines, list) else []
+        texts = {"ename": _truncate_text(output.get("ename")), "evalue": _truncate_text(output.get("evalue"))}
         return {"output_type": kind, **texts, "traceback": traceback}
     if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
-        data = _data(output["data"])
-        shown = {"output_type": kind, "data": data, "metadata": _metadata(output.get("metadata"), data)}
-        return shown | ({"execution_count": _count(output)} if kind == "execute_result" else {})
+        data = _filter_data(output["data"])
+        shown = {"output_type": kind, "data": data, "metadata": _filter_metadata(output.get("metadata"), data)}
+        return shown | ({"execution_count": _get_execution_count(output)} if kind == "execute_result" else {})
     return None
 
 
-def _data(data: dict[str, Any]) -> dict[str, Any]:
+def _filter_data(data: dict[str, Any]) -> dict[str, Any]:
     """Display data by MIME type; each value a text, or for a JSON type anything, and none of them too large."""
     kept: dict[str, Any] = {}
     left = MAX_DATA
     for mime, value in data.items():
-        is_json = JSON.fullmatch(mime) and value is not None and _depth(value) < MAX_DEPTH
+        is_json = JSON.fullmatch(mime) and value is not None and _measure_depth(value) < MAX_DEPTH
         if mime not in MIMES or not (is_json or isinstance(value, str)):
             continue
         left -= len(value) if isinstance(value, str) else len(json.dumps(value))
@@ -94,15 +94,15 @@ def _data(data: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _metadata(metadata: Any, data: dict[str, Any]) -> dict[str, Any]:
+def _filter_metadata(metadata: Any, data: dict[str, Any]) -> dict[str, Any]:
     """How to show the data, all of it and by MIME type: only what is known, since pages put some of it into tags."""
     if not isinstance(metadata, dict):
         return {}
-    of_types = {mime: _known(metadata[mime]) for mime in data if isinstance(metadata.get(mime), dict)}
-    return _known(metadata) | {mime: known for mime, known in of_types.items() if known}
+    of_types = {mime: _select_known(metadata[mime]) for mime in data if isinstance(metadata.get(mime), dict)}
+    return _select_known(metadata) | {mime: known for mime, known in of_types.items() if known}
 
 
-def _known(metadata: dict[str, Any]) -> dict[str, Any]:
+def _select_known(metadata: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key in KNOWN and KNOWN[key](value)}
 
 
@@ -114,7 +114,7 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value <= MAX_COUNT
 
 
-def _count(output: Output) -> int | None:
+def _get_execution_count(output: Output) -> int | None:
     count = output.get("execution_count")
     return count if _is_count(count) else None
 
@@ -134,7 +134,7 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _depth(value: Any) -> int:
+def _measure_depth(value: Any) -> int:
     """How deep lists and objects are nested in each other: those who write notebooks go down by recursion."""
     depth, level = 0, [value]
     while level and depth < MAX_DEPTH:
@@ -144,5 +144,5 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _text(value: Any) -> str:
+def _truncate_text(value: Any) -> str:
     return value[:MAX_TEXT] if isinstance(value, str) else ""

@@ -36,17 +36,17 @@ class Stopped(Exception):
         return str(self)
 
 
-class Serves(Protocol):
+class CallbackServer(Protocol):
     """What answers the student process while it serves a call: the functions that a check passed to it."""
 
     def serve(self, request: Plain) -> Plain: ...
     def forget(self, nodes: Plain) -> None: ...
 
 
-class Asking(Protocol):
+class Requester(Protocol):
     """What takes requests to a student process, and serves it meanwhile."""
 
-    def ask(self, request: Plain, callbacks: Serves) -> Plain: ...
+    def ask(self, request: Plain, callbacks: CallbackServer) -> Plain: ...
 
 
 class Connection:
@@ -62,7 +62,7 @@ class Connection:
         self.broken = ""
         self.global_state = GlobalState()
 
-    def ask(self, request: Plain, callbacks: Serves) -> Plain:
+    def ask(self, request: Plain, callbacks: CallbackServer) -> Plain:
         """The reply to a request; the global state goes along both ways. Until it comes, callbacks are served.
 
         Raises Stopped, and goes on raising it: after a lost reply nothing can be matched.
@@ -83,7 +83,7 @@ class Connection:
         except Stopped as stopped:  # of a callback: the student process waits for it
             self.broken = str(stopped)
         except ProtocolTimeout:
-            self.broken = _why_late(self.effort)
+            self.broken = _explain_delay(self.effort)
         except ConnectionClosed:
             self.broken = ENDED
         except ProtocolError:
@@ -123,7 +123,7 @@ class Connection:
         return from_bytes(data)
 
 
-def _why_late(effort: Effort | None) -> str:
+def _explain_delay(effort: Effort | None) -> str:
     if effort is not None and effort.was_starved():
         return STARVED
     return TIMED_OUT.format(effort.seconds if effort else 0)
@@ -140,21 +140,21 @@ def expect(reply: Plain, length: int) -> list[Any]:
     return reply
 
 
-def number(value: Any, below: int = 2**62) -> int:
+def check_number(value: Any, below: int = 2**62) -> int:
     """The value as a number from 0 to below - 1. Raises ProtocolError."""
     if type(value) is not int or not 0 <= value < below:
         raise ProtocolError("a number out of range")
     return value
 
 
-def numbers(values: Any, below: int) -> list[int]:
+def check_numbers(values: Any, below: int) -> list[int]:
     """The values as different numbers from 0 to below - 1. Raises ProtocolError."""
-    if not isinstance(values, list) or len({number(v, below) for v in values}) != len(values):
+    if not isinstance(values, list) or len({check_number(v, below) for v in values}) != len(values):
         raise ProtocolError("a number given twice")
     return values
 
 
-class Dropped:
+class DroppedReferences:
     """Numbers of nodes and handles that nothing here refers to any more: the student process can forget them."""
 
     def __init__(self) -> None:
@@ -167,6 +167,6 @@ class Dropped:
         return taken
 
 
-def no_answer() -> Stopped:
+def build_no_answer() -> Stopped:
     """Without what came: students read this."""
     return Stopped(NO_ANSWER)

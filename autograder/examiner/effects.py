@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograder.examiner.cell_source import CellSource, look_at
+from autograder.examiner.cell_source import CellSource, inspect_source
 
 MAX_CHARACTERS = 200_000  # of the student's cells of one notebook
 MAX_STEPS = 500_000  # names that are followed for one notebook; a lab of the course takes some thousands
@@ -27,32 +27,32 @@ class Effects:
         self._values: frozenset[str] = frozenset()  # names of anybody's, for what can be written into
         self._made: dict[str, CellSource] = {}  # the student's names, and the cell that each is from
 
-    def leaves_alone(self, source: str, given: bool) -> bool:
+    def has_no_effect(self, source: str, given: bool) -> bool:
         """Whether running this cell next leaves all that the exercises so far do as it is."""
         try:
-            return self._leaves_alone(source, given)
-        except _TooMuch:
+            return self._has_no_effect(source, given)
+        except _LimitExceeded:
             self.keeps_nothing = False
             return False
 
-    def _leaves_alone(self, source: str, given: bool) -> bool:
+    def _has_no_effect(self, source: str, given: bool) -> bool:
         self._characters -= 0 if given else len(source)
         if self._characters < 0:
-            raise _TooMuch
-        cell = look_at(source)
-        new, used = cell.binds | cell.defines, self._used()
+            raise _LimitExceeded
+        cell = inspect_source(source)
+        new, used = cell.binds | cell.defines, self._find_used_names()
         apart = not new & used and cell.writes <= self._values | cell.binds and not cell.writes & used
         before = self.keeps_nothing
         self._values |= cell.binds - cell.constants
         if not given:
             self._made |= dict.fromkeys(new, cell)
             self.keeps_nothing &= cell.plain and cell.writes <= self._values and not cell.binds & self.exercises
-        used = self._used()
+        used = self._find_used_names()
         recalled = {name for made in used & self._made.keys() for name in self._made[made].recalls}
         self.keeps_nothing &= not recalled & self._values
         return before and apart and (given or cell.plain)
 
-    def _used(self) -> frozenset[str]:
+    def _find_used_names(self) -> frozenset[str]:
         """The exercises that there are, and all names that they may come to: through what they read, and that reads."""
         found: set[str] = set()
         left = {name for name in self.exercises if name in self._made}
@@ -62,10 +62,10 @@ class Effects:
             reads = self._made[name].reads if name in self._made else frozenset()
             self._steps -= len(reads) + 1
             if self._steps < 0:
-                raise _TooMuch
+                raise _LimitExceeded
             left |= reads - found
         return frozenset(found)
 
 
-class _TooMuch(Exception):
+class _LimitExceeded(Exception):
     """The notebook goes beyond what is followed."""

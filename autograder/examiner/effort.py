@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from autograder.rpc.frames import ProtocolTimeout, readable
+from autograder.rpc.frames import ProtocolTimeout, wait_readable
 
 LOOK_SECONDS = 1.0  # between two looks, each of which reads /proc
 WALL = 12.0  # times the seconds, by the clock: for a machine on which a process gets a tenth of a processor
 PARALLEL = 2.0  # times the seconds, by the processor time of all its processes
 
 
-class Used(NamedTuple):
+class CpuTime(NamedTuple):
     """Seconds of one process: that it ran, and that it stood ready and waited for a processor."""
 
     pid: int
@@ -27,7 +27,7 @@ class Used(NamedTuple):
     waited: float
 
 
-Meter = Callable[[], list[Used]]
+Meter = Callable[[], list[CpuTime]]
 
 
 class Effort:
@@ -50,15 +50,15 @@ class Effort:
         self.seconds, self._meter, self._most, self._clock = seconds, meter, min(WALL * seconds, most), clock
         self._begun = clock()
         self._over = False  # for good: the kernel adds what a process waited once it runs again
-        self._at_first: dict[int, Used] | None = None
+        self._at_first: dict[int, CpuTime] | None = None
         if meter is not None and seconds <= LOOK_SECONDS:
-            self._spent(meter())  # the first look in passing would find it over, whatever it waited
+            self._measure_spent(meter())  # the first look in passing would find it over, whatever it waited
 
     def wait(self, channel: socket.socket) -> None:
         """Wait until there is something to read. Raises ProtocolTimeout where that takes too long."""
-        left = self._left()
-        while not readable(channel, min(LOOK_SECONDS, max(left, 0.001))):
-            left = self._left()
+        left = self._compute_time_left()
+        while not wait_readable(channel, min(LOOK_SECONDS, max(left, 0.001))):
+            left = self._compute_time_left()
             if left <= 0:
                 self._over = True
                 raise ProtocolTimeout("no answer in time")
@@ -68,7 +68,7 @@ class Effort:
         return max(self._begun + self._most - self._clock(), 0.001)
 
     def is_over(self) -> bool:
-        self._over = self._over or self._left() <= 0
+        self._over = self._over or self._compute_time_left() <= 0
         return self._over
 
     def was_starved(self) -> bool:
@@ -78,24 +78,24 @@ class Effort:
         """
         if not self.is_over():
             return False
-        waited, ran = self._spent(self._meter() if self._meter else [])
+        waited, ran = self._measure_spent(self._meter() if self._meter else [])
         return self._clock() - self._begun - waited < self.seconds / 2 and ran < self.seconds
 
-    def _left(self) -> float:
+    def _compute_time_left(self) -> float:
         elapsed = self._clock() - self._begun
         if self._meter is None or elapsed < min(LOOK_SECONDS, self.seconds):
             return self.seconds - elapsed
-        waited, ran = self._spent(self._meter())
+        waited, ran = self._measure_spent(self._meter())
         return min(self.seconds - (elapsed - waited), PARALLEL * self.seconds - ran, self._most - elapsed)
 
-    def _spent(self, found: list[Used]) -> tuple[float, float]:
+    def _measure_spent(self, found: list[CpuTime]) -> tuple[float, float]:
         """Since the first look: (the most that one process waited, what all of them ran)."""
         now = {used.pid: used for used in found}
         if self._at_first is None:
             self._at_first = now
-        since = [_since(self._at_first.get(pid), used) for pid, used in now.items()]
+        since = [_subtract_times(self._at_first.get(pid), used) for pid, used in now.items()]
         return max((used.waited for used in since), default=0.0), sum(used.ran for used in since)
 
 
-def _since(before: Used | None, now: Used) -> Used:
-    return now if before is None else Used(now.pid, now.ran - before.ran, now.waited - before.waited)
+def _subtract_times(before: CpuTime | None, now: CpuTime) -> CpuTime:
+    return now if before is None else CpuTime(now.pid, now.ran - before.ran, now.waited - before.waited)

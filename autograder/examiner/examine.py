@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, within
+from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import STARVED, Stopped
 from autograder.examiner.effects import Effects
-from autograder.examiner.execution import new_namespace
-from autograder.examiner.given_names import names_to_keep
-from autograder.examiner.section import run_checks, run_given, uses
+from autograder.examiner.execution import create_namespace
+from autograder.examiner.given_names import select_kept_names
+from autograder.examiner.section import can_use_names, run_checks, run_given
 from autograder.examiner.submission_code import Start, Student
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
@@ -78,22 +78,22 @@ def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, StepResult]
     seen = {step.id: StepResult() for step in steps}
     left, last = MAX_OF_SUBMISSION, StepResult()
     exercises = [step.exercise for step in steps if step.exercise]
-    effects, keep = Effects(exercises), _names_to_keep(steps)
+    effects, keep = Effects(exercises), _select_kept_names(steps)
     kept: set[str] = set()
-    for step, defined in _with_names(steps):
+    for step, defined in _iter_steps(steps):
         if step.kind != "check":
             names = keep.get(step.id, ())
-            alone = effects.leaves_alone(step.source, step.kind != "student")
+            alone = effects.has_no_effect(step.source, step.kind != "student")
             if not alone or kept.intersection(names):
                 _blame(last, student.keep)
             kept.update(names)
             last = seen[step.id]
             try:
-                last.outputs, left = within(student.run(step.source, step.number, names), left)
+                last.outputs, left = limit_outputs(student.run(step.source, step.number, names), left)
             except Stopped as stopped:
                 last.stopped = str(stopped)
-                last.outputs = [_error(str(stopped))]
-        if step.kind == "check" or (step.kind == "given" and uses(step.source, defined)):
+                last.outputs = [_build_error(str(stopped))]
+        if step.kind == "check" or (step.kind == "given" and can_use_names(step.source, defined)):
             student.mark(step.id)
     last.changed = student.changed()
     _blame(last, student.share)
@@ -111,33 +111,33 @@ def _blame(last: StepResult, keep: Callable[[], None]) -> None:
 def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, seen: dict[str, StepResult]) -> None:
     """The course's check cells in this process, and its given cells."""
     seed_all()
-    namespace = new_namespace()
-    for step, defined in _with_names(steps):
+    namespace = create_namespace()
+    for step, defined in _iter_steps(steps):
         if step.kind == "given":
             with CheckConnection(student, step.id, clock.check) as connection, contextlib.suppress(Exception):
                 run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may show the student's result
         elif step.kind == "check":
-            outcomes = _outcomes(step, student, clock, namespace, defined)
-            if any(outcome.seen == STARVED for outcome in outcomes) and student.begin_again():
-                outcomes = _outcomes(step, student, clock, namespace, defined)
+            outcomes = _run_check_cell(step, student, clock, namespace, defined)
+            if any(outcome.seen == STARVED for outcome in outcomes) and student.restart():
+                outcomes = _run_check_cell(step, student, clock, namespace, defined)
             seen[step.id].outcomes = outcomes
 
 
-def _outcomes(
+def _run_check_cell(
     step: Step, student: Student, clock: Clock, namespace: dict[str, Any], defined: list[str]
 ) -> list[Outcome]:
     with CheckConnection(student, step.id, clock.check) as connection:
         return run_checks(step.source, f"<{step.id}>", namespace, defined, connection)
 
 
-def _names_to_keep(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
+def _select_kept_names(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
     """Given cell's id -> the names that it binds and that stay the course's when checks run."""
     ours = [step for step in steps if step.kind in ("given", "check")]
-    names = names_to_keep(tuple((step.kind == "check", step.source) for step in ours))
+    names = select_kept_names(tuple((step.kind == "check", step.source) for step in ours))
     return {step.id: kept for step, kept in zip(ours, names, strict=True) if step.kind == "given"}
 
 
-def _with_names(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
+def _iter_steps(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
     """Each step, and which exercises have been defined when it runs."""
     defined: list[str] = []
     for step in steps:
@@ -146,5 +146,5 @@ def _with_names(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
         yield step, defined
 
 
-def _error(reason: str) -> dict[str, Any]:
+def _build_error(reason: str) -> dict[str, Any]:
     return {"output_type": "error", "ename": "Stopped", "evalue": reason, "traceback": [reason]}

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from labkit.check import recording
+from labkit.check import record_outcomes
 from labkit.outcome import Outcome
 
 
-def new_namespace() -> dict[str, Any]:
+def create_namespace() -> dict[str, Any]:
     """What a notebook's cells find before the first one ran."""
     return {"__name__": "__main__", "display": lambda *_args, **_kwargs: None}
 
@@ -20,11 +20,11 @@ def new_namespace() -> dict[str, Any]:
 def run_cell(source: str, namespace: dict[str, Any], file: str) -> None:
     """Execute a cell. `file` names it in tracebacks, from where its lines can be read back."""
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    exec(_compiled(source, file), namespace)
+    exec(_compile_cell(source, file), namespace)
 
 
 @functools.lru_cache(maxsize=1024)
-def _compiled(source: str, file: str) -> CodeType:
+def _compile_cell(source: str, file: str) -> CodeType:
     return compile(source, file, "exec")
 
 
@@ -36,6 +36,6 @@ def run_check_cell(
     after_check: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
     """The outcomes of the checks of a cell. An exception outside its checks is an error of the course, and raised."""
-    with recording(before_check, after_check) as outcomes:
+    with record_outcomes(before_check, after_check) as outcomes:
         run_cell(source, namespace, file)
     return outcomes

@@ -10,43 +10,43 @@ import ast
 import functools
 from collections.abc import Sequence
 
-from autograder.examiner.cell_source import look_at
+from autograder.examiner.cell_source import inspect_source
 
 
 @functools.lru_cache(maxsize=64)
-def names_to_keep(cells: tuple[tuple[bool, str], ...]) -> tuple[tuple[str, ...], ...]:
+def select_kept_names(cells: tuple[tuple[bool, str], ...]) -> tuple[tuple[str, ...], ...]:
     """For each cell the names to keep as they are when it has run; none for a check.
 
     cells: the course's own, in order: whether it is a check, and its source.
     """
     given = [source for is_check, source in cells if not is_check]
-    reads = _reads(given)
-    bound = frozenset().union(*(_bound(source) for source in given))
-    asked = frozenset().union(*(_not_its_own(source) for is_check, source in cells if is_check))
+    reads = _find_reads(given)
+    bound = frozenset().union(*(_find_bound_names(source) for source in given))
+    asked = frozenset().union(*(_find_free_names(source) for is_check, source in cells if is_check))
     wanted: set[str] = set()
     left = set(asked & reads.keys())
     while left:
         name = left.pop()
         wanted.add(name)
         left |= (reads.get(name, frozenset()) & bound) - wanted
-    return tuple(() if is_check else tuple(sorted(_bound(source) & wanted)) for is_check, source in cells)
+    return tuple(() if is_check else tuple(sorted(_find_bound_names(source) & wanted)) for is_check, source in cells)
 
 
-def _bound(source: str) -> frozenset[str]:
-    cell = look_at(source)
+def _find_bound_names(source: str) -> frozenset[str]:
+    cell = inspect_source(source)
     return cell.binds | cell.defines
 
 
-def _not_its_own(source: str) -> frozenset[str]:
+def _find_free_names(source: str) -> frozenset[str]:
     """Names that this source reads and does not bind."""
-    return look_at(source).reads - _bound(source)
+    return inspect_source(source).reads - _find_bound_names(source)
 
 
-def _reads(sources: Sequence[str]) -> dict[str, frozenset[str]]:
+def _find_reads(sources: Sequence[str]) -> dict[str, frozenset[str]]:
     """Function or class at the top of a given cell -> the global names in it."""
     found: dict[str, frozenset[str]] = {}
     for source in sources:
         for node in ast.parse(source).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found[node.name] = _not_its_own(ast.unparse(node))
+                found[node.name] = _find_free_names(ast.unparse(node))
     return found

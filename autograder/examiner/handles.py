@@ -8,19 +8,19 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import Dropped, Stopped
+from autograder.examiner.connection import DroppedReferences, Stopped
 from autograder.rpc.frames import MAX_ITEMS
-from autograder.rpc.told import as_sent
+from autograder.rpc.masked_text import unmask_text
 
 OWN = {"_namespace", "_target", "_kinds", "_inputs"}
 FORWARDED = {"__name__", "__qualname__", "__wrapped__"}
 PLACES = (torch.nn, torch.optim, torch.autograd, torch.utils.data)
 
 
-class Operates(Protocol):
+class ProxyOwner(Protocol):
     """What a proxy needs to know of the RemoteNamespace that it belongs to."""
 
-    dropped: Dropped
+    dropped: DroppedReferences
 
     def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -33,7 +33,7 @@ class Remote:
     What it says of itself is the student's word, and no more. It is never a Tensor.
     """
 
-    def __init__(self, remote: Operates, target: str | int, kinds: tuple[str, ...] | None) -> None:
+    def __init__(self, remote: ProxyOwner, target: str | int, kinds: tuple[str, ...] | None) -> None:
         self._namespace, self._target, self._kinds = remote, target, kinds
         self._inputs: list[Tensor] = []  # what it was made of, where that can be differentiated
 
@@ -108,23 +108,23 @@ class Remote:
     def __class__(self) -> type:  # type: ignore[override]
         """So that isinstance(model, torch.nn.Module) says what it would say beside the real object."""
         if self._kinds is None:
-            self._kinds = _names(self._do("kinds"))
-        return next((kind for kind in map(_torch_class, self._kinds) if kind is not None), Remote)
+            self._kinds = _read_names(self._do("kinds"))
+        return next((kind for kind in map(_find_torch_class, self._kinds) if kind is not None), Remote)
 
     @property
     def __bases__(self) -> tuple[type, ...]:
         """So that issubclass(StudentClass, torch.nn.Module) does too."""
-        return tuple(kind for kind in map(_torch_class, _names(self._do("bases"))) if kind is not None)[:1]
+        return tuple(kind for kind in map(_find_torch_class, _read_names(self._do("bases"))) if kind is not None)[:1]
 
 
-def _names(value: Any) -> tuple[str, ...]:
+def _read_names(value: Any) -> tuple[str, ...]:
     """The names in a list that came; nobody shows them."""
     if not isinstance(value, list):
         return ()
-    return tuple(as_sent(name)[:200] for name in value[:20] if isinstance(name, str))
+    return tuple(unmask_text(name)[:200] for name in value[:20] if isinstance(name, str))
 
 
-def _torch_class(name: str) -> type | None:
+def _find_torch_class(name: str) -> type | None:
     """torch's class of this name, but never a Tensor's: what is no tensor must not pass for one in a check."""
     if name == "builtins.type":
         return type

@@ -9,20 +9,20 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import Dropped, no_answer, number, numbers
-from autograder.examiner.raised import exception
+from autograder.examiner.connection import DroppedReferences, build_no_answer, check_number, check_numbers
+from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import Plain, ProtocolError
 from autograder.rpc.messages import Product, ProductReply, read
-from autograder.rpc.tensors import Role, as_leaf
-from autograder.student.products import BackwardPass, this_pass
+from autograder.rpc.tensors import Role, make_leaf
+from autograder.student.products import BackwardPass, get_current_pass
 
 
-class Asks(Protocol):
+class NodeOwner(Protocol):
     """What a node needs to know of the RemoteNamespace that it belongs to."""
 
-    dropped: Dropped
+    dropped: DroppedReferences
     namespace: Mapping[str, Any]
 
     def ask(self, *request: Plain) -> Plain: ...
@@ -32,7 +32,7 @@ class Asks(Protocol):
 class Reply:
     """A differentiable reply: the number of its node there, and the tensors that came back."""
 
-    remote: Asks
+    remote: NodeOwner
     node: int
     outputs: list[Tensor] = field(default_factory=list)
     changed: list[Tensor] = field(default_factory=list)  # inputs that were changed in place
@@ -67,7 +67,7 @@ class RemoteNode(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         needed = [i for i, wanted in enumerate(ctx.needs_input_grad[2:]) if wanted]
-        found = _product(ctx.reply, list(grads), ctx.inputs, needed, this_pass(ctx.next_functions[0][0]))
+        found = _request_product(ctx.reply, list(grads), ctx.inputs, needed, get_current_pass(ctx.next_functions[0][0]))
         result: list[Tensor | None] = [None] * len(ctx.inputs)
         for i, grad in zip(needed, found, strict=True):
             result[i] = grad
@@ -86,7 +86,7 @@ class _Now(torch.autograd.Function):
         return grads[0]
 
 
-def as_it_is(t: Tensor) -> Tensor:
+def snapshot_history(t: Tensor) -> Tensor:
     if not t.requires_grad:
         return t
     with torch.enable_grad():
@@ -94,7 +94,7 @@ def as_it_is(t: Tensor) -> Tensor:
     return now
 
 
-class Entered:
+class ArrivingTensors:
     """Makes arriving tensors leaves or parameters, as they are there. What has a history gets it from a RemoteNode."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Entered:
 
     def enter(self, t: Tensor, role: Role) -> Tensor:
         if role.is_leaf:
-            return as_leaf(t, role)
+            return make_leaf(t, role)
         if role.retains_grad:
             self._retaining.append(t)
         return t
@@ -114,10 +114,10 @@ class Entered:
                 t.retain_grad()
 
 
-def _product(
+def _request_product(
     reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], how: BackwardPass
 ) -> list[Tensor | None]:
-    exchange = Exchange(enter=Entered().enter)
+    exchange = Exchange(enter=ArrivingTensors().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
     answer = reply.remote.ask("vjp", *Product(reply.node, message, needed, *how))
@@ -125,17 +125,17 @@ def _product(
         product = read(ProductReply, answer)
         if product.raised is None:
             exchange.write_blocks(product.blocks, blocks)
-            found = _checked(exchange.unpack(product.gradients), [inputs[i] for i in needed])
+            found = _check_gradients(exchange.unpack(product.gradients), [inputs[i] for i in needed])
             if product.node is not None:
-                _record(reply, number(product.node), found, [*inputs, *_recorded(grads)], product.history)
+                _record(reply, check_number(product.node), found, [*inputs, *_select_recorded(grads)], product.history)
             return found
-        error = exception(product.raised, reply.remote.namespace)
+        error = rebuild_exception(product.raised, reply.remote.namespace)
     except Exception:
-        raise no_answer() from None
+        raise build_no_answer() from None
     raise error
 
 
-def _checked(found: Any, inputs: list[Tensor]) -> list[Tensor | None]:
+def _check_gradients(found: Any, inputs: list[Tensor]) -> list[Tensor | None]:
     if not isinstance(found, list):
         raise ProtocolError("malformed gradients")
     for grad, t in zip(found, inputs, strict=True):
@@ -145,10 +145,10 @@ def _checked(found: Any, inputs: list[Tensor]) -> list[Tensor | None]:
 
 
 def _record(reply: Reply, node: int, found: list[Tensor | None], inputs: list[Tensor], history: Plain) -> None:
-    recorded = [found[i] for i in numbers(history, len(found))]
+    recorded = [found[i] for i in check_numbers(history, len(found))]
     outputs = [g for g in recorded if g is not None]
     RemoteNode.connect(Reply(reply.remote, node), inputs, outputs, [])
 
 
-def _recorded(grads: list[Tensor | None]) -> list[Tensor]:
+def _select_recorded(grads: list[Tensor | None]) -> list[Tensor]:
     return [g for g in grads if g is not None and g.requires_grad]

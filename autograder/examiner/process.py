@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from autograder.examiner.checked_outputs import MAX_OUTPUTS, read_outputs
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
-from autograder.examiner.effort import Effort, Used
+from autograder.examiner.effort import CpuTime, Effort
 from autograder.rpc.frames import (
     MAX_FRAME,
     ConnectionClosed,
@@ -38,7 +38,7 @@ class Keeper(Protocol):
     def adopt(self, pid: int, group: str) -> None: ...
     def kill_group(self, pid: int, group: str) -> None: ...
     def why(self, pid: int) -> str: ...
-    def used(self, pid: int) -> list[Used]: ...
+    def used(self, pid: int) -> list[CpuTime]: ...
     def stop(self, pid: int) -> int: ...
 
 
@@ -63,11 +63,11 @@ class StudentProcess:
         """
         try:
             effort = self.effort(limit.seconds, limit.most)
-            outputs = self._answer_to(["run", source, number, list(keep)], effort, MAX_OUTPUTS)
+            outputs = self._request_answer(["run", source, number, list(keep)], effort, MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.words) from None
         except ProtocolError as error:
-            raise self._stop(self._how_it_ended(error)) from None
+            raise self._stop(self._wait_for_reason(error)) from None
         return read_outputs(outputs)
 
     def put(self, files: Iterable[tuple[str, bytes]], seconds: float) -> None:
@@ -75,16 +75,16 @@ class StudentProcess:
         try:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
-                    self._answer_to(["put", path, content[begin : begin + PIECE]], self.effort(seconds, math.inf))
+                    self._request_answer(["put", path, content[begin : begin + PIECE]], self.effort(seconds, math.inf))
         except (ProtocolError, OSError) as error:
-            raise self._stop(self._how_it_ended(error)) from None
+            raise self._stop(self._wait_for_reason(error)) from None
 
     def changed(self, seconds: float) -> list[str]:
         """Names of the course's that the cells bound anew or patched, as the process says. Raises Stopped."""
         try:
-            found = self._answer_to(["changed"], self.effort(seconds, math.inf))
+            found = self._request_answer(["changed"], self.effort(seconds, math.inf))
         except (ProtocolError, OSError) as error:  # a late answer would be taken for that to the next question
-            raise self._stop(self._how_it_ended(error)) from None
+            raise self._stop(self._wait_for_reason(error)) from None
         names = found if isinstance(found, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
@@ -94,17 +94,17 @@ class StudentProcess:
 
     def fork(self, group: str, seconds: float) -> StudentProcess:
         """A fork of the process as it is now, in this group of its processes. Raises Stopped."""
-        self._refuse_where_it_serves()
+        self._require_idle()
         ours, theirs = socket.socketpair()
         try:
             self.keeper.adopt(self.pid, "")  # what cells have started belongs to no check
             effort = self.effort(seconds, math.inf)
             self._ask(["fork"], effort.wall())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
-            self._answer(effort)
+            self._receive_answer(effort)
         except (ProtocolError, OSError) as error:
             ours.close()
-            raise self._stop(self._how_it_ended(error)) from None
+            raise self._stop(self._wait_for_reason(error)) from None
         finally:
             theirs.close()
         self.keeper.adopt(self.pid, group)
@@ -117,7 +117,7 @@ class StudentProcess:
         """
         process = self.fork(group, seconds) if self.forks else self
         if not self.forks:
-            self._refuse_where_it_serves()
+            self._require_idle()
             self.keeper.adopt(self.pid, "")
         process.serves = True
         with contextlib.suppress(ProtocolError):  # the first call over the connection finds that it is gone
@@ -134,9 +134,9 @@ class StudentProcess:
         if self.ended or self.serves:
             return not self.why()
         try:
-            self._answer_to(["ping"], self.effort(PING_SECONDS, math.inf))
+            self._request_answer(["ping"], self.effort(PING_SECONDS, math.inf))
         except ProtocolError as error:
-            self._stop(self._how_it_ended(error))
+            self._stop(self._wait_for_reason(error))
         return not self.ended
 
     def why(self) -> str:
@@ -148,11 +148,11 @@ class StudentProcess:
         if not self.ended:
             self._stop("the Python process was stopped")
 
-    def _refuse_where_it_serves(self) -> None:
+    def _require_idle(self) -> None:
         if self.ended or self.serves:
             raise Stopped(self.ended or "the Python process serves a check already")
 
-    def _how_it_ended(self, error: Exception) -> str:
+    def _wait_for_reason(self, error: Exception) -> str:
         """Its socket closes a moment before a process has ended, and on a busy machine that moment is long."""
         closed = isinstance(error, ConnectionClosed | OSError)
         until = time.monotonic() + (ENDED_SECONDS if closed else ENDING_SECONDS)
@@ -160,11 +160,11 @@ class StudentProcess:
             time.sleep(0.005)
         return why or "the Python process sent what is no answer"
 
-    def _answer_to(self, request: list[Any], effort: Effort, most: int = MAX_FRAME) -> Plain:
+    def _request_answer(self, request: list[Any], effort: Effort, most: int = MAX_FRAME) -> Plain:
         self._ask(request, effort.wall())
-        return self._answer(effort, most)
+        return self._receive_answer(effort, most)
 
-    def _answer(self, effort: Effort, most: int = MAX_FRAME) -> Plain:
+    def _receive_answer(self, effort: Effort, most: int = MAX_FRAME) -> Plain:
         effort.wait(self.control)
         return receive(self.control, effort.wall(), most)
 

@@ -8,16 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.rpc.allowed_names import name_of
+from autograder.rpc.allowed_names import find_name
 from autograder.rpc.frames import ProtocolError
-from autograder.rpc.pure import HOOKS
+from autograder.rpc.pure_names import HOOKS
 from autograder.rpc.random_states import apply_torch_state
-from autograder.rpc.tensors import acyclic, from_packed, raise_version, version
+from autograder.rpc.tensors import check_acyclic, from_packed, get_version, raise_version
 from autograder.rpc.unpacking import refuse_colliding
 
 
-def versions(objects: list[Any]) -> list[int]:
-    return [version(t) if isinstance(t, Tensor) else 0 for t in objects]
+def read_versions(objects: list[Any]) -> list[int]:
+    return [get_version(t) if isinstance(t, Tensor) else 0 for t in objects]
 
 
 class Changes:
@@ -36,9 +36,9 @@ class Changes:
         if any(isinstance(value, Tensor) and not isinstance(d, dict) for value, d, _ in self._changes):
             raise ProtocolError("malformed changes of a tensor")
 
-    def before_connecting(self) -> None:
+    def apply_before_connecting(self) -> None:
         """What must be so before the results become part of the graph: who requires gradients, and where data is."""
-        for t, change in self._tensors():
+        for t, change in self._list_tensors():
             if change.get("detached"):
                 t.detach_()
             if "place" in change:
@@ -46,7 +46,7 @@ class Changes:
             if change.get("requires_grad"):
                 t.requires_grad_()
 
-    def after_connecting(self) -> list[Callable[[], None]]:
+    def apply_after_connecting(self) -> list[Callable[[], None]]:
         """All the rest. Returns what may call the examiner's own hooks, which may raise."""
         later = []
         for value, change, earlier in self._changes:
@@ -56,21 +56,21 @@ class Changes:
                 _replace_content(value, change)
         return later
 
-    def _tensors(self) -> list[tuple[Tensor, dict[str, Any]]]:
+    def _list_tensors(self) -> list[tuple[Tensor, dict[str, Any]]]:
         return [(value, change) for value, change, _ in self._changes if isinstance(value, Tensor)]
 
 
 def _apply_rest(t: Tensor, change: dict[str, Any], before: int) -> list[Callable[[], None]]:
     raise_version(t, before + int(change.get("version", 0)))
     if "grad" in change:
-        t.grad = acyclic(t, change["grad"])
+        t.grad = check_acyclic(t, change["grad"])
     if change.get("requires_grad") is False and t.is_leaf:
         t.requires_grad_(False)
     if change.get("retains_grad"):
         t.retain_grad()
     for register, key in ((t.register_hook, "hooks"), (t.register_post_accumulate_grad_hook, "post_hooks")):
         for hook in change.get(key, ()) if t.requires_grad else ():
-            name = name_of(hook)
+            name = find_name(hook)
             if not callable(hook) or (name is not None and name not in HOOKS):
                 raise ProtocolError("a hook that is none")
             register(hook)

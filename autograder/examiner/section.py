@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.connection import Asking
+from autograder.examiner.connection import Requester
 from autograder.examiner.execution import run_cell, run_check_cell
-from autograder.examiner.remote import RemoteNamespace
-from autograder.examiner.watchdog import SECONDS, watchdog
+from autograder.examiner.remote_namespace import RemoteNamespace
+from autograder.examiner.watchdog import SECONDS, run_watchdog
 from autograder.rpc.flags import read_flags, set_flags
 from labkit.outcome import Outcome
 
@@ -28,15 +28,19 @@ def run_given(
 
     seconds: of processor time that it may take; then it raises Stopped.
     """
-    if uses(source, defined):
+    if can_use_names(source, defined):
         connection.renew()
         _put_proxies(namespace, defined, connection)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), watchdog(seconds) as dog:
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        run_watchdog(seconds) as dog,
+    ):
         dog.wind()
         run_cell(source, namespace, file)
 
 
-def uses(source: str, names: Sequence[str]) -> bool:
+def can_use_names(source: str, names: Sequence[str]) -> bool:
     """Whether one of the names may occur in this source."""
     return any(name in source for name in names)
 
@@ -55,18 +59,18 @@ def run_checks(
     """
     _put_proxies(namespace, defined, connection)
     cells_own = dict(namespace)  # what the cell defines is no given name, by which the student's process would know it
-    with watchdog(seconds) as dog:
+    with run_watchdog(seconds) as dog:
         flags = read_flags()
 
-        def before_check() -> None:
+        def begin_check() -> None:
             # A call may have left another default dtype: that is the check's before this one.
             set_flags(flags, read_flags())
             connection.renew()
             dog.wind()
 
-        return run_check_cell(source, cells_own, file, before_check, dog.rest)
+        return run_check_cell(source, cells_own, file, begin_check, dog.rest)
 
 
-def _put_proxies(namespace: dict[str, Any], defined: Sequence[str], connection: Asking) -> None:
+def _put_proxies(namespace: dict[str, Any], defined: Sequence[str], connection: Requester) -> None:
     remote = RemoteNamespace(connection, namespace)
-    namespace.update({name: remote.proxy(name) for name in defined})
+    namespace.update({name: remote.get_proxy(name) for name in defined})

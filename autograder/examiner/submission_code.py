@@ -32,7 +32,7 @@ class Place(NamedTuple):
     name: str
 
 
-class RanCell(NamedTuple):
+class ExecutedCell(NamedTuple):
     """A cell that ran. number: its execution count. keep: names that it bound and that stay the course's. seconds: its
     own time limit, if it has one.
     """
@@ -43,7 +43,7 @@ class RanCell(NamedTuple):
     seconds: float | None = None
 
 
-Done = list[RanCell | Place]  # the cells that ran, and the places between them, in their order
+Done = list[ExecutedCell | Place]  # the cells that ran, and the places between them, in their order
 
 
 class Student:
@@ -80,7 +80,7 @@ class Student:
             raise
         finally:
             self._seconds += time.monotonic() - begun
-        self._done.append(RanCell(source, number, keep, seconds))
+        self._done.append(ExecutedCell(source, number, keep, seconds))
         return outputs
 
     def mark(self, name: str) -> None:
@@ -100,7 +100,7 @@ class Student:
             for name in names if self._process.forks else ():
                 self._links[name] = self._process.connect(name, self._clock.check())
         except Stopped:
-            self._leave_out_the_last_cell()
+            self._drop_last_cell()
             raise
 
     def changed(self) -> list[str]:
@@ -120,28 +120,28 @@ class Student:
                 self._process.forks &= self._seconds > QUICK
                 self._shared = self._process.connect(SHARED, self._clock.check())
         except Stopped:
-            self._leave_out_the_last_cell()
+            self._drop_last_cell()
             raise
 
     def connect(self, name: str) -> Connection:
         """A connection to the state marked with this name, to a new process where one broke. Raises Stopped."""
         if name in self._here:
             with contextlib.suppress(Stopped):
-                return self._shared_line(name)
+                return self._connect_shared(name)
         connection = self._links.get(name)
-        if connection is not None and not connection.broken and connection.begin(self._ping()):
+        if connection is not None and not connection.broken and connection.begin(self._start_ping_effort()):
             self._last = self._process
             return connection
         if connection is not None:
             connection.close()
         if self._replay is None or not self._replay.can_reach(name):
-            self._new_replay(name)
+            self._start_replay(name)
         assert self._replay is not None
         self._last = self._replay.process
         self._links[name] = self._replay.connect(name, self._clock)
         return self._links[name]
 
-    def begin_again(self) -> bool:
+    def restart(self) -> bool:
         """Put a new process, in a new sandbox, in place of all that ran: checks are about to run a second time.
 
         What hidden ones passed in the first time would reach the visible ones otherwise, by a file or a child.
@@ -166,14 +166,14 @@ class Student:
             return
         if connection := self._links.pop(name, None):
             connection.close()
-        for process in self._processes():
+        for process in self._list_processes():
             process.kill_group(name)
 
     def effort(self, seconds: float) -> Effort:
         """A bound from now on for what the process of the last connection is asked to do."""
         return self._last.effort(seconds, self._clock.left())
 
-    def _ping(self) -> Effort:
+    def _start_ping_effort(self) -> Effort:
         """What the process may take to say that it is there."""
         return self._process.effort(PING_SECONDS, math.inf)
 
@@ -184,10 +184,10 @@ class Student:
     def kill(self) -> None:
         """End everything that runs."""
         self._hang_up()
-        for process in self._processes():
+        for process in self._list_processes():
             process.kill()
 
-    def _processes(self) -> list[StudentProcess]:
+    def _list_processes(self) -> list[StudentProcess]:
         return [self._process, *([self._replay.process] if self._replay else [])]
 
     def _hang_up(self) -> None:
@@ -196,8 +196,8 @@ class Student:
         self._links.clear()
         self._shared = None
 
-    def _shared_line(self, name: str) -> Connection:
-        if self._shared is None or self._shared.broken or not self._shared.begin(self._ping()):
+    def _connect_shared(self, name: str) -> Connection:
+        if self._shared is None or self._shared.broken or not self._shared.begin(self._start_ping_effort()):
             self._end_shared()
             if not self._process.forks and self._process.ended:
                 self._count_restart(name)
@@ -217,8 +217,8 @@ class Student:
             else:
                 self._process.kill()
 
-    def _leave_out_the_last_cell(self) -> None:
-        cells = [number for number, done in enumerate(self._done) if isinstance(done, RanCell)]
+    def _drop_last_cell(self) -> None:
+        cells = [number for number, done in enumerate(self._done) if isinstance(done, ExecutedCell)]
         if cells:
             del self._done[cells[-1]]
         self._try_to_replace()
@@ -234,7 +234,7 @@ class Student:
         self._process.kill()
         self._process = self._last = self._start()
         for done in self._done:
-            if isinstance(done, RanCell):
+            if isinstance(done, ExecutedCell):
                 self._process.run(done.source, done.number, self._clock.cell(done.seconds), done.keep)
             elif done.name not in self._here and self._process.forks:
                 self._links[done.name] = self._process.connect(done.name, self._clock.check())
@@ -244,7 +244,7 @@ class Student:
             raise Stopped(self._last.ended or "the Python process was lost too often")
         self._restarts[name] += 1
 
-    def _new_replay(self, name: str) -> None:
+    def _start_replay(self, name: str) -> None:
         self._count_restart(name)
         if self._replay is not None:
             self._replay.process.kill()
@@ -267,6 +267,6 @@ class Replay:
         while self._position < place:
             done = self._done[self._position]
             self._position += 1
-            if isinstance(done, RanCell):
+            if isinstance(done, ExecutedCell):
                 self.process.run(done.source, done.number, clock.cell(done.seconds), done.keep)
         return self.process.connect(name, clock.check())

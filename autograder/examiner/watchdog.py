@@ -37,10 +37,10 @@ class Watchdog:
 
 
 @contextlib.contextmanager
-def watchdog(seconds: float = SECONDS) -> Iterator[Watchdog]:
+def run_watchdog(seconds: float = SECONDS) -> Iterator[Watchdog]:
     """A watchdog for the checks of one cell."""
     main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGPROF, _bark) if main else None
+    before = signal.signal(signal.SIGPROF, _raise_stopped) if main else None
     dog = Watchdog(seconds, awake=main)
     try:
         yield dog
@@ -53,10 +53,10 @@ def watchdog(seconds: float = SECONDS) -> Iterator[Watchdog]:
 @contextlib.contextmanager
 def bound_work(seconds: float = SECONDS) -> Iterator[None]:
     """Bound the processor time of what is done inside. Raises Stopped when that is over."""
-    with watchdog(seconds) as dog:
+    with run_watchdog(seconds) as dog:
         dog.wind()
         yield
 
 
-def _bark(*_: Any) -> None:
+def _raise_stopped(*_: Any) -> None:
     raise Stopped(TOO_LONG)

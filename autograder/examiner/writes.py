@@ -9,7 +9,7 @@ WRITERS = frozenset({"__delitem__", "__setitem__"})  # methods that write into w
 ATTRIBUTE_WRITERS = frozenset({"delattr", "setattr"})  # functions that write into their first argument
 
 
-def top_level(tree: ast.AST) -> list[ast.AST]:
+def list_top_level(tree: ast.AST) -> list[ast.AST]:
     """All nodes that are evaluated as the cell runs: none of the inside of functions and classes."""
     found = [tree]
     for node in found:
@@ -18,7 +18,7 @@ def top_level(tree: ast.AST) -> list[ast.AST]:
     return found[1:]
 
 
-def written_into(node: ast.AST) -> ast.AST | None:
+def find_written_target(node: ast.AST) -> ast.AST | None:
     """What this node writes into, if anything: a name, or what hangs on one."""
     match node:
         case ast.Attribute(attr=attr) if attr in WRITERS:
@@ -30,7 +30,7 @@ def written_into(node: ast.AST) -> ast.AST | None:
     return None
 
 
-def root_of(node: ast.AST) -> str:
+def find_root_name(node: ast.AST) -> str:
     """The name at the beginning of `name.attribute[index].method()`; empty where there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         if isinstance(node, ast.Call):
@@ -41,7 +41,7 @@ def root_of(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def dotted_name(node: ast.AST) -> str:
+def join_dotted_name(node: ast.AST) -> str:
     """The text of `name.attribute.attribute`; empty for anything else, and for more dots than any known name has."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) <= MAX_DOTS:

@@ -15,11 +15,11 @@ from typing import Any
 
 import labkit
 from autograder.errors import GradlabError
-from autograder.examiner.effort import Used
+from autograder.examiner.effort import CpuTime
 from autograder.examiner.process import StudentProcess
-from autograder.forkserver.starting import Started, start
+from autograder.forkserver.server_process import ServerProcess, start_server
 from autograder.rpc.frames import ProtocolError, receive, send
-from autograder.sandbox import Limits, runtime_paths
+from autograder.sandbox import Limits, find_runtime_paths
 
 START_SECONDS = 600.0  # a cold import of torch on a busy machine takes two minutes
 ENDED_SECONDS = 60.0  # until what is known of a process whose socket is closed, which ends
@@ -28,7 +28,7 @@ ENDED_SECONDS = 60.0  # until what is known of a process whose socket is closed,
 @dataclass(frozen=True)
 class Purpose:
     """What student processes are for. isolation: a level of `gradlab doctor`. device: "cpu", or "cuda" for submissions
-    that may use it. compiled: what torch.compile finds compiled, see compiled_for().
+    that may use it. compiled: what torch.compile finds compiled, see prepare_compile_cache().
     """
 
     isolation: str = "full"
@@ -47,14 +47,14 @@ class ForkServer:
     """
 
     def __init__(
-        self, purpose: Purpose | None = None, secret: Iterable[Path] = (), started: Started | None = None
+        self, purpose: Purpose | None = None, secret: Iterable[Path] = (), started: ServerProcess | None = None
     ) -> None:
         purpose = purpose or Purpose()
         self.limits, self.device, compiled = purpose.limits, purpose.device, purpose.compiled
         readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
-        refuse_readable(secret, (*runtime_paths(), *readable))
+        refuse_readable(secret, (*find_runtime_paths(), *readable))
         self.lost = False
-        self.started = started or start()
+        self.started = started or start_server()
         self.orders, *self.spare = self.started.orders
         try:
             settings = [purpose.isolation, list(astuple(self.limits)), [str(path) for path in readable], self.device]
@@ -113,9 +113,9 @@ class ForkServer:
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         return f"the Python process was ended by {name}"
 
-    def used(self, pid: int) -> list[Used]:
+    def used(self, pid: int) -> list[CpuTime]:
         """Processor time of each of its processes."""
-        return [Used(*row) for row in self._ask(["used", pid])]
+        return [CpuTime(*row) for row in self._ask(["used", pid])]
 
     def stop(self, pid: int) -> int:
         """End it with everything that it started and wrote. The most memory in bytes that it was seen to hold."""
@@ -158,15 +158,15 @@ class ForkServer:
         try:
             send(self.orders, order)
         except ProtocolError as error:
-            raise self._lost(error) from None
+            raise self._make_lost_error(error) from None
 
     def _receive(self) -> Any:
         try:
             return receive(self.orders, START_SECONDS)
         except ProtocolError as error:
-            raise self._lost(error) from None
+            raise self._make_lost_error(error) from None
 
-    def _lost(self, error: ProtocolError) -> GradlabError:
+    def _make_lost_error(self, error: ProtocolError) -> GradlabError:
         self.lost = True
         return GradlabError(f"the fork server is lost ({error}; exit status {self.started.process.poll()})")
 
@@ -175,13 +175,13 @@ def start_fork_servers(
     jobs: int,
     purpose: Purpose | None = None,
     secret: Iterable[Path] = (),
-    started: Started | None = None,
+    started: ServerProcess | None = None,
 ) -> list[ForkServer]:
     """One for each of the jobs, for the price of one start: the others are forks of the first, which ends them.
 
     Raises GradlabError as ForkServer does.
     """
-    first = ForkServer(purpose, secret, started or start(jobs))
+    first = ForkServer(purpose, secret, started or start_server(jobs))
     found = [first]
     for orders in first.spare[: jobs - 1]:
         found.append(copy.copy(first))

@@ -38,13 +38,13 @@ WORDS = {
 }
 
 
-def groups_of(course: Path, labs: Iterable[str] = ("*",)) -> frozenset[str]:
+def find_course_groups(course: Path, labs: Iterable[str] = ("*",)) -> frozenset[str]:
     """What the course's notebooks of these labs name, or of all labs; everything where there is no notebook."""
     found = [path for lab in labs for path in (course / "source").glob(f"{lab}/*.ipynb") if path.is_file()]
-    return groups_in(path.read_bytes() for path in found) if found else EVERYTHING
+    return find_groups(path.read_bytes() for path in found) if found else EVERYTHING
 
 
-def groups_in(notebooks: Iterable[bytes]) -> frozenset[str]:
+def find_groups(notebooks: Iterable[bytes]) -> frozenset[str]:
     """What these notebooks of the course name."""
     texts = [notebook.decode(errors="replace") for notebook in notebooks]
     return frozenset(group for group, words in WORDS.items() if any(re.search(words, text) for text in texts))

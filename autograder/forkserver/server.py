@@ -23,9 +23,17 @@ from typing import TYPE_CHECKING, Any
 from autograder.cheap_forks import make_forks_cheap
 from autograder.errors import GradlabError
 from autograder.forkserver.imports import ALWAYS, EVERYTHING, FIGURES, FIRST_USED, LABKIT
-from autograder.forkserver.supervisor import Runs
+from autograder.forkserver.supervisor import Supervisor
 from autograder.rpc.frames import ConnectionClosed, receive, send
-from autograder.sandbox import Limits, adopt_orphans, available, names, network_for, require, runtime_paths
+from autograder.sandbox import (
+    Limits,
+    adopt_orphans,
+    choose_network,
+    find_layers,
+    find_runtime_paths,
+    list_layer_names,
+    require,
+)
 
 if TYPE_CHECKING:
     from autograder.student.kernel import Kernel
@@ -40,9 +48,9 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     gc.disable()  # imports make no garbage: looking for it takes a tenth of their time
     home = os.getcwd()
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
-    found = available()  # before torch is there: the forks that try the layers are cheap then
+    found = find_layers()  # before torch is there: the forks that try the layers are cheap then
     told, _, _ = select.select(clients[:1], [], [], 0)
-    serve = None if told else _import_what_cells_import(groups)
+    serve = None if told else _import_libraries(groups)
     try:
         level, limits, readable, device, compiled = receive(clients[0])
     except ConnectionClosed:
@@ -52,15 +60,17 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return
-    send(clients[0], ["", names(layers)])
-    serve = serve or _import_what_cells_import(groups)
+    send(clients[0], ["", list_layer_names(layers)])
+    serve = serve or _import_libraries(groups)
     if compiled:
         importlib.import_module("torch._inductor.compile_fx")
         make_forks_cheap()
     orders = _fork_for_each(clients)
     adopt_orphans()
-    paths = (*runtime_paths(), *map(Path, readable))
-    runs = Runs(layers, Limits(*limits), paths, network_for(layers), device, lambda control: serve(control, compiled))
+    paths = (*find_runtime_paths(), *map(Path, readable))
+    runs = Supervisor(
+        layers, Limits(*limits), paths, choose_network(layers), device, lambda control: serve(control, compiled)
+    )
     try:
         _serve(orders, runs)
     except ConnectionClosed:
@@ -84,7 +94,7 @@ def _fork_for_each(clients: Sequence[socket.socket]) -> socket.socket:
     return mine
 
 
-def _serve(orders: socket.socket, runs: Runs) -> None:
+def _serve(orders: socket.socket, runs: Supervisor) -> None:
     looked = time.monotonic()
     while True:
         ready, _, _ = select.select([orders], [], [], POLL_SECONDS if runs.running else None)
@@ -95,19 +105,19 @@ def _serve(orders: socket.socket, runs: Runs) -> None:
             looked = time.monotonic()
 
 
-def _import_what_cells_import(groups: Collection[str]) -> Callable[[int, str], None]:
+def _import_libraries(groups: Collection[str]) -> Callable[[int, str], None]:
     """Import torch and the rest, and give what a student process does once it is in its sandbox, with its socket and a
     cache of torch.compile, or nothing.
     """
     from autograder.student.main import prepare, start
 
-    kernel = warm_kernel(groups)
+    kernel = create_warm_kernel(groups)
     course = prepare(kernel)
     make_forks_cheap()  # now, while the client is busy with imports of its own
     return lambda control, compiled: start(control, kernel, course, compiled)
 
 
-def warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
+def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     """A kernel to be forked, in a process that has imported and done once what each fork would import and do anew."""
     import torch
 
@@ -129,7 +139,7 @@ def warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     return kernel
 
 
-def _carry_out(order: Any, orders: socket.socket, runs: Runs) -> Any:
+def _carry_out(order: Any, orders: socket.socket, runs: Supervisor) -> Any:
     """The answer to ["start"], with which a socket comes, or to [what, pid, ...]."""
     what, *arguments = order
     if what == "start":

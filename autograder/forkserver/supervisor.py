@@ -17,24 +17,24 @@ from autograder.sandbox import (
     MemoryWatch,
     Plan,
     Run,
-    claimed,
-    held,
+    claim_uid,
+    create_scratch,
     kill_run,
     launch,
-    scratch,
+    measure_memory,
     watch,
 )
-from autograder.sandbox.gpu import memory_on_gpus
-from autograder.sandbox.kill import end_of, has_ended, kill
-from autograder.sandbox.memory_watch import private_memory
+from autograder.sandbox.gpu import measure_gpu_memory
+from autograder.sandbox.kill import has_ended, kill, open_pidfd
+from autograder.sandbox.memory_watch import measure_private_memory
 from autograder.sandbox.plan import Network
-from autograder.sandbox.processes import of_run, seconds_of
+from autograder.sandbox.processes import find_run_processes, measure_seconds
 
 GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which starts a program
 
 
 @dataclass
-class Running:
+class SupervisedRun:
     """A run. groups: its processes; those of "" are the run's own, those of another name are forks for one check cell.
 
     known: the processes of all groups. struck: the limit for which the run, or a check's fork of it, was ended. A
@@ -50,7 +50,7 @@ class Running:
     status: int | None = None  # as os.waitpid gives it, where the run has ended
 
 
-class Runs:
+class Supervisor:
     """Starts runs of one kind, and answers for them by the pid that start() gave."""
 
     def __init__(
@@ -63,22 +63,22 @@ class Runs:
         act: Callable[[int], None],
     ) -> None:
         self.layers, self.limits, self.readable, self.network, self.act = layers, limits, readable, network, act
-        self.devices = nodes_of(device)
+        self.devices = list_device_nodes(device)
         self.environment = {
             "GRADLAB_DEVICE": device,
             "GRADLAB_GPU_MEMORY": str(limits.gpu_memory),
             "NBGRADER_EXECUTION": "autograde",  # by which nbgrader tells cells where they run
         }
-        self.on_gpu = memory_on_gpus if self.devices else dict
+        self.on_gpu = measure_gpu_memory if self.devices else dict
         self.looked_on_gpu = 0.0
-        self.running: dict[int, Running] = {}
+        self.running: dict[int, SupervisedRun] = {}
 
     def start(self, control: int) -> list[int | str]:
         """[pid, ""] of a new run that does act(control), or [0, why there is none]. `control` is closed here."""
         cleanup = contextlib.ExitStack()
         try:
-            uid = cleanup.enter_context(claimed()) if UID in self.layers else None
-            path = cleanup.enter_context(scratch(uid))
+            uid = cleanup.enter_context(claim_uid()) if UID in self.layers else None
+            path = cleanup.enter_context(create_scratch(uid))
             plan = Plan(
                 path,
                 self.layers,
@@ -96,7 +96,7 @@ class Runs:
             return [0, str(error)]
         finally:
             os.close(control)
-        self.running[run.pid] = Running(run, watch(run, self.limits.memory), cleanup)
+        self.running[run.pid] = SupervisedRun(run, watch(run, self.limits.memory), cleanup)
         return [run.pid, ""]
 
     def poll(self) -> None:
@@ -104,13 +104,13 @@ class Runs:
         for running in self.running.values():
             self._look_at(running)
         if self.running and time.monotonic() - self.looked_on_gpu > GPU_SECONDS:
-            self._look_on_gpu()
+            self._check_gpu_memory()
 
     def adopt(self, pid: int, group: str) -> None:
         """Let the processes that belong to no group yet be this one."""
         running = self.running[pid]
         _forget_strike(running)
-        running.groups[group] = running.groups.get(group, set()) | _unknown(running)
+        running.groups[group] = running.groups.get(group, set()) | _find_unknown(running)
         running.known |= running.groups[group]
 
     def kill_group(self, pid: int, group: str) -> None:
@@ -131,7 +131,7 @@ class Runs:
 
     def used(self, pid: int) -> list[list[float]]:
         """[pid, seconds that it ran, seconds that it waited for a processor] of each process of the run."""
-        return [[found, *seconds_of(found)] for found in of_run(self.running[pid].run)]
+        return [[found, *measure_seconds(found)] for found in find_run_processes(self.running[pid].run)]
 
     def stop(self, pid: int) -> int:
         """End the run with all its processes and files, and give the most memory in bytes that a look at it found."""
@@ -143,7 +143,7 @@ class Runs:
                 else:
                     kill_run(running.run)
                 self._wait_for(running)
-            _kill_the_rest(running.run)
+            _kill_rest(running.run)
         finally:
             del self.running[pid]
             running.cleanup.close()
@@ -153,51 +153,53 @@ class Runs:
         for pid in list(self.running):
             self.stop(pid)
 
-    def _look_at(self, running: Running) -> None:
+    def _look_at(self, running: SupervisedRun) -> None:
         if running.status is not None:
             return
         self._reap()
         if running.status is not None:
-            _kill_the_rest(running.run)
-        elif held(running.watch) > self.limits.memory:
-            self._make_it_hold_less(running)
+            _kill_rest(running.run)
+        elif measure_memory(running.watch) > self.limits.memory:
+            self._reduce_memory(running)
 
-    def _look_on_gpu(self) -> None:
+    def _check_gpu_memory(self) -> None:
         """End every run whose processes hold too much there. None of them is a fork for a check, to go alone."""
         held = self.on_gpu()
         for running in self.running.values():
             if running.status is None and held:
-                total = sum(held.get(pid, 0) for pid in of_run(running.run))
+                total = sum(held.get(pid, 0) for pid in find_run_processes(running.run))
                 if total > self.limits.gpu_memory:
                     self._end(running, "GPU memory")
         self.looked_on_gpu = time.monotonic()
 
-    def _make_it_hold_less(self, running: Running) -> None:
+    def _reduce_memory(self, running: SupervisedRun) -> None:
         """Kill what is not known of a run that holds too much, then the check's fork that holds most, or the run.
 
         What is not known, a program that a cell started, ends nothing else: what comes later has another reason.
         """
         self._kill_unknown(running)
-        while held(running.watch) > self.limits.memory:
-            largest = max(_own(running), key=lambda pid: private_memory(pid, running.watch.started))
+        while measure_memory(running.watch) > self.limits.memory:
+            largest = max(
+                _list_own_processes(running), key=lambda pid: measure_private_memory(pid, running.watch.started)
+            )
             if not any(largest in pids for group, pids in running.groups.items() if group):
                 return self._end(running, "memory")
-            self._kill({largest}, lambda: set(of_run(running.run)))
+            self._kill({largest}, lambda: set(find_run_processes(running.run)))
             running.struck = "memory"
 
-    def _end(self, running: Running, limit: str) -> None:
+    def _end(self, running: SupervisedRun, limit: str) -> None:
         """End a run for this limit."""
         kill_run(running.run)
         self._wait_for(running)
         running.struck = limit
 
-    def _kill_unknown(self, running: Running) -> None:
-        while unknown := _unknown(running):
-            self._kill(unknown, lambda: _unknown(running))
+    def _kill_unknown(self, running: SupervisedRun) -> None:
+        while unknown := _find_unknown(running):
+            self._kill(unknown, lambda: _find_unknown(running))
 
     def _kill(self, victims: set[int], living: Callable[[], set[int]]) -> None:
         """Kill these processes, and wait until they are gone."""
-        ends = {pid: end_of(pid) for pid in victims}
+        ends = {pid: open_pidfd(pid) for pid in victims}
         for pid in victims:
             kill(pid)
         untold = {pid for pid, end in ends.items() if end is None or not has_ended(end)}
@@ -212,7 +214,7 @@ class Runs:
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 self._note(*ended)
 
-    def _wait_for(self, running: Running) -> None:
+    def _wait_for(self, running: SupervisedRun) -> None:
         while running.status is None:
             self._note(*os.waitpid(-1, 0))
 
@@ -221,32 +223,32 @@ class Runs:
             self.running[pid].status = status
 
 
-def _forget_strike(running: Running) -> None:
+def _forget_strike(running: SupervisedRun) -> None:
     """What ends from now on has another reason, unless the run itself has ended."""
     if running.status is None:
         running.struck = ""
 
 
-def nodes_of(device: str) -> tuple[Path, ...]:
+def list_device_nodes(device: str) -> tuple[Path, ...]:
     """The files in /dev through which a process reaches this device."""
     return tuple(sorted(Path("/dev").glob("nvidia*"))) if device.startswith("cuda") else ()
 
 
-def _own(running: Running) -> list[int]:
+def _list_own_processes(running: SupervisedRun) -> list[int]:
     """The run's living processes, without a keeper, which is ours. Its first process where there is no other."""
-    found = of_run(running.run)
+    found = find_run_processes(running.run)
     return [pid for pid in found if running.run.uid is not None or pid != running.run.pid] or [running.run.pid]
 
 
-def _kill_the_rest(run: Run) -> None:
+def _kill_rest(run: Run) -> None:
     """Of a run whose first process has ended. Without a uid its keeper, or its namespace, took the rest along."""
     if run.uid is not None:
         kill_run(run)
 
 
-def _unknown(running: Running) -> set[int]:
+def _find_unknown(running: SupervisedRun) -> set[int]:
     """The run's living processes that belong to no group."""
     ignored = running.watch.ignored | running.known
-    found = set(of_run(running.run, ignored))
+    found = set(find_run_processes(running.run, ignored))
     running.watch.ignored |= ignored - running.known
     return found - running.known

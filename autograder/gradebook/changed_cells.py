@@ -40,13 +40,13 @@ class ChangedCells:
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
 
 
-def follow_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -> ChangedCells:
+def update_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -> ChangedCells:
     """Give the notebook the rows of these cells, by KINDS, and each of its submissions what belongs to them."""
     changes = ChangedCells()
-    rows = {kind: {row.name: row for row in _rows(notebook, kind)} for kind in KINDS}
+    rows = {kind: {row.name: row for row in _get_rows(notebook, kind)} for kind in KINDS}
     if all(set(rows[kind]) == set(now[kind]) for kind in KINDS):
         return changes
-    for old, new in _renamed(rows, now):
+    for old, new in _find_renamed(rows, now):
         for kind in KINDS:
             if row := rows[kind].pop(old, None):
                 row.name = new
@@ -62,7 +62,7 @@ def follow_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -
     return changes
 
 
-def follow_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]]) -> ChangedCells:
+def update_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]]) -> ChangedCells:
     """Give the assignment rows for these notebooks alone, and each submission what belongs to them.
 
     now: name -> nbgrader's names of its cells. A notebook that is new and has cells of one that is gone is that one.
@@ -73,14 +73,14 @@ def follow_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]
         return changes
     for name in [name for name in names if name not in there]:
         gone = [row for old, row in there.items() if old not in names]
-        best = max(gone, key=lambda row: len(now[name] & _names(row)), default=None)
-        if best is not None and now[name] & _names(best):
+        best = max(gone, key=lambda row: len(now[name] & _list_names(row)), default=None)
+        if best is not None and now[name] & _list_names(best):
             changes.renamed.append((f"{best.name}.ipynb", f"{name}.ipynb"))
             there[name] = there.pop(best.name)
             best.name = name
     for name in [name for name in there if name not in names]:
         for kind in KINDS:
-            for row in list(_rows(there[name], kind)):
+            for row in list(_get_rows(there[name], kind)):
                 _remove(gradebook, row, changes)
         for submitted in list(there[name].submissions):
             gradebook.db.delete(submitted)
@@ -96,7 +96,7 @@ def follow_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]
     return changes
 
 
-def write_lost(changes: ChangedCells, course: Path, lab: str) -> None:
+def write_lost_marks(changes: ChangedCells, course: Path, lab: str) -> None:
     """Before they are gone from the gradebook."""
     if changes.lost:
         path = course / "results" / lab / LOST
@@ -105,29 +105,29 @@ def write_lost(changes: ChangedCells, course: Path, lab: str) -> None:
             file.writelines(json.dumps(row) + "\n" for row in changes.lost)
 
 
-def _names(notebook: Notebook) -> set[str]:
+def _list_names(notebook: Notebook) -> set[str]:
     return {cell.name for cell in notebook.source_cells}
 
 
-def _rows(notebook: Notebook, kind: str) -> Sequence[Any]:
+def _get_rows(notebook: Notebook, kind: str) -> Sequence[Any]:
     found: Sequence[Any] = getattr(notebook, f"{kind}_cells")
     return found
 
 
-def _renamed(rows: Mapping[str, Mapping[str, Any]], now: Mapping[str, Cells]) -> list[tuple[str, str]]:
+def _find_renamed(rows: Mapping[str, Mapping[str, Any]], now: Mapping[str, Cells]) -> list[tuple[str, str]]:
     """Cells that are gone beside new ones of the same text and the same kinds, in their order."""
 
-    def look(name: str, of: Mapping[str, Any], cell: Any) -> tuple[Any, ...]:
+    def make_key(name: str, of: Mapping[str, Any], cell: Any) -> tuple[Any, ...]:
         known = cell if isinstance(cell, Mapping) else {"source": cell.source, "cell_type": cell.cell_type}
         return (known["source"] or "").strip(), known["cell_type"], *(name in of[kind] for kind in KINDS)
 
     free: dict[tuple[Any, ...], list[str]] = {}
     for name, cell in now["source"].items():
         if name not in rows["source"]:
-            free.setdefault(look(name, now, cell), []).append(name)
+            free.setdefault(make_key(name, now, cell), []).append(name)
     found = []
     for name, row in rows["source"].items():
-        same = free.get(look(name, rows, row), []) if name not in now["source"] else []
+        same = free.get(make_key(name, rows, row), []) if name not in now["source"] else []
         if same:
             found.append((name, same.pop(0)))
     return found
@@ -153,11 +153,11 @@ def _remove(gradebook: Any, cell: Any, changes: ChangedCells) -> None:
     for grade in list(cell.grades):
         if grade.manual_score is not None or grade.extra_credit:
             given = {"points": grade.manual_score, "extra credit": grade.extra_credit}
-            changes.lost.append(_lost(grade.notebook, cell.name) | given)
+            changes.lost.append(_make_lost_row(grade.notebook, cell.name) | given)
         gradebook.db.delete(grade)
     for comment in list(cell.comments):
         if comment.manual_comment:
-            changes.lost.append(_lost(comment.notebook, cell.name) | {"comment": comment.manual_comment})
+            changes.lost.append(_make_lost_row(comment.notebook, cell.name) | {"comment": comment.manual_comment})
         gradebook.db.delete(comment)
     if isinstance(cell, GradeCell | TaskCell):
         changes.gone.append(cell.name)
@@ -165,5 +165,5 @@ def _remove(gradebook: Any, cell: Any, changes: ChangedCells) -> None:
     gradebook.db.delete(cell)
 
 
-def _lost(submitted: Any, cell: str) -> dict[str, Any]:
+def _make_lost_row(submitted: Any, cell: str) -> dict[str, Any]:
     return {"student": submitted.student.id, "notebook": submitted.notebook.name, "cell": cell}

@@ -9,31 +9,31 @@ from typing import Any
 from pydantic_core import from_json
 
 from autograder.errors import GradlabError
-from autograder.gradebook.autograded import autograded_path
-from autograder.gradebook.store import result_path
-from autograder.handed_in import time_in
+from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.store import get_result_path
 from autograder.term import Term
+from autograder.timestamps import read_time
 
 
-def submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
+def read_submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
     """student -> when the file in submitted/ was handed in, where nbgrader says so."""
-    return {folder.parent.name: time_in(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
+    return {folder.parent.name: read_time(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
 
 
-def counting_times(course: Path, lab: str, term: Term) -> dict[str, datetime | None]:
+def read_counting_times(course: Path, lab: str, term: Term) -> dict[str, datetime | None]:
     """The same where a team's newest submission counts for those of its members who handed in, too."""
-    there = submitted_times(course, lab)
+    there = read_submitted_times(course, lab)
     counts = dict(there)
     for student in there:
-        team = term.team_of(lab, student)
+        team = term.find_team(lab, student)
         times = [time for member in (team.members if team else ()) if (time := there.get(member))]
         counts[student] = max(times, default=there[student])
     return counts
 
 
-def trouble_of(course: Path, lab: str, student: str) -> dict[str, Any]:
+def read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
     """The notes, the stopped cells and made_of of a result document, without looking at the rest of it."""
-    path = result_path(course, lab, student)
+    path = get_result_path(course, lab, student)
     try:
         document = from_json(path.read_bytes())
         found: dict[str, Any] = {name: tuple(document.get(name, ())) for name in ("notes", "stopped")}
@@ -44,13 +44,13 @@ def trouble_of(course: Path, lab: str, student: str) -> dict[str, Any]:
         raise GradlabError(f"{path} is no result document: grade this submission again\n    {error}") from None
 
 
-def pages_of(course: Path, lab: str, student: str) -> str:
+def find_page(course: Path, lab: str, student: str) -> str:
     """Where a student's page is, seen from results/; the graded notebook where no feedback is written yet.
 
     Of a plain assignment of several notebooks, the first one's.
     """
     feedback = course / "feedback" / student / lab / f"{lab}.html"
-    for path in (feedback, autograded_path(course, lab, student)):
+    for path in (feedback, get_autograded_path(course, lab, student)):
         found = [path] if path.exists() else sorted(path.parent.glob(f"*{path.suffix}"))
         if found:
             return f"../{found[0].relative_to(course).as_posix()}"

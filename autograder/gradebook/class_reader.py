@@ -27,22 +27,22 @@ from nbgrader.api import (
 from pydantic_core import from_json
 from sqlalchemy import func, select
 
-from autograder.arrivals import Arrival, times_of, uncollected
+from autograder.arrivals import Arrival, collect_times, find_uncollected
 from autograder.assignments import refuse_unknown_lab
 from autograder.course import Kind
 from autograder.errors import GradlabError
-from autograder.gradebook.autograded import autograded_path
-from autograder.gradebook.class_files import counting_times, pages_of, trouble_of
+from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.class_files import find_page, read_counting_times, read_trouble
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.gradebook.excused import as_passed, points_with
-from autograder.gradebook.names import kind_and_name, natural
-from autograder.gradebook.on_roster import not_on_roster
+from autograder.gradebook.enrolment import find_strangers
+from autograder.gradebook.excuses import compute_points, set_passed
+from autograder.gradebook.names import make_sort_key, parse_graded_name
 from autograder.gradebook.past_marks import PastMark, read_history
-from autograder.gradebook.store import LAB, lab_digest, load_result
-from autograder.gradebook.writer import opened, recorded
-from autograder.handed_in import utc_now
-from autograder.metadata import KEY, exercise_of, facts_of, kind_of, stub_of
+from autograder.gradebook.store import LAB, digest_lab, load_result
+from autograder.gradebook.writer import open_gradebook, read_recorded
+from autograder.metadata import KEY, read_exercise_name, read_facts, read_kind, read_stub
 from autograder.term import Term, read_term
+from autograder.timestamps import get_utc_now
 
 
 def read_class(
@@ -54,31 +54,31 @@ def read_class(
     was written. Raises GradlabError where the gradebook does not know the lab.
     """
     notebook, term = course / "source" / lab / f"{lab}.ipynb", read_term(course)
-    source, extended = _cells(notebook), term.extended(lab)
-    with opened(db_url) as gradebook:
+    source, extended = _read_cells(notebook), term.extended(lab)
+    with open_gradebook(db_url) as gradebook:
         try:
             due = gradebook.find_assignment(lab).duedate
         except MissingEntry:
             refuse_unknown_lab(course, lab)
             raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {quote(lab)} first") from None
-        columns = _columns(gradebook, lab, source, term.lab(lab).extra_credit)
-        rows = _rows(gradebook, lab, due, extended)
-        names = _students(gradebook)
-        there = counting_times(course, lab, term)
-        attempts = times_of(arrivals, lab, utc_now())
+        columns = _read_columns(gradebook, lab, source, term.lab(lab).extra_credit)
+        rows = _read_rows(gradebook, lab, due, extended)
+        names = _read_students(gradebook)
+        there = read_counting_times(course, lab, term)
+        attempts = collect_times(arrivals, lab, get_utc_now())
         everybody = {*names, *there, *attempts}
-        strangers = set(not_on_roster(gradebook, everybody))
+        strangers = set(find_strangers(gradebook, everybody))
         handed_in = {*rows, *there}
-        waiting = uncollected(attempts, there)
+        waiting = find_uncollected(attempts, there)
         histories = {student: tuple(read_history(course, lab, student)) for student in rows}
-        unwritten = _unwritten_excuses(gradebook, course, lab, term, histories)
-    exercises = {exercise_of(cell): cell for cell in source if kind_of(cell) is Kind.EXERCISE}
-    stubs = {name: stub_of(cell) for name, cell in exercises.items()}
+        unwritten = _find_unwritten_excuses(gradebook, course, lab, term, histories)
+    exercises = {read_exercise_name(cell): cell for cell in source if read_kind(cell) is Kind.EXERCISE}
+    stubs = {name: read_stub(cell) for name, cell in exercises.items()}
     solutions = {name: cell.source for name, cell in exercises.items()}
-    of_lab = lab_digest(notebook.read_bytes()) if stubs else ""  # of a plain assignment there is more than a notebook
+    of_lab = digest_lab(notebook.read_bytes()) if stubs else ""  # of a plain assignment there is more than a notebook
     members = []
-    for student in sorted(everybody - (strangers - handed_in - waiting), key=natural):
-        row, team = rows.get(student, {}), term.team_of(lab, student)
+    for student in sorted(everybody - (strangers - handed_in - waiting), key=make_sort_key):
+        row, team = rows.get(student, {}), term.find_team(lab, student)
         known: dict[str, Any] = {
             "name": names.get(student, ""),
             "on_roster": student not in strangers,
@@ -91,12 +91,12 @@ def read_class(
             "uncollected": student in waiting,
             "history": histories.get(student, ()),
         }
-        found = _documents(course, lab, student, whole, checks) if row else {}
+        found = _read_documents(course, lab, student, whole, checks) if row else {}
         made_of = found.pop("made_of", {})
         known["older"] = bool(of_lab) and made_of.get(LAB, of_lab) != of_lab
         excused = term.excused(lab, student)
         shown = {
-            name: tuple(as_passed(seen, excused[name])) if name in excused else seen
+            name: tuple(set_passed(seen, excused[name])) if name in excused else seen
             for name, seen in found.pop("checks", {}).items()
         }
         if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
@@ -105,40 +105,40 @@ def read_class(
     return LabClass(lab, columns, tuple(members), due, stubs, solutions)
 
 
-def labs_in(db_url: str) -> list[str]:
+def list_labs(db_url: str) -> list[str]:
     """The labs that the gradebook knows, in the order of their names."""
-    with opened(db_url) as gradebook:
-        return sorted((str(name) for (name,) in gradebook.db.execute(select(Assignment.name))), key=natural)
+    with open_gradebook(db_url) as gradebook:
+        return sorted((str(name) for (name,) in gradebook.db.execute(select(Assignment.name))), key=make_sort_key)
 
 
-def _columns(gradebook: Any, lab: str, source: list[Any], extra: Sequence[str]) -> tuple[Column, ...]:
+def _read_columns(gradebook: Any, lab: str, source: list[Any], extra: Sequence[str]) -> tuple[Column, ...]:
     """An exercise for extra credit is worth nothing in the gradebook; the notebook says how much comes on top."""
-    facts = {facts.exercise: facts for cell in source if (facts := facts_of(cell)) and facts.kind.traits.graded}
+    facts = {facts.exercise: facts for cell in source if (facts := read_facts(cell)) and facts.kind.traits.graded}
     order = list(facts)
-    several = _several(gradebook, lab)
+    several = _has_several_notebooks(gradebook, lab)
     found = {}
     for kind in (GradeCell, TaskCell):
         cells = select(Notebook.name, kind.name, kind.max_score).join(kind.notebook).join(Assignment)
         for notebook, cell, worth in gradebook.db.execute(cells.where(Assignment.name == lab)):
-            by_hand, name = _named(cell, notebook if several else "")
+            by_hand, name = _parse_column_name(cell, notebook if several else "")
             on_top = name in extra or (not worth and name in facts and facts[name].points > 0)
             found[name] = Column(name, facts[name].points if on_top and name in facts else worth, by_hand, on_top)
     return tuple(sorted(found.values(), key=lambda c: order.index(c.name) if c.name in order else len(order)))
 
 
-def _several(gradebook: Any, lab: str) -> bool:
+def _has_several_notebooks(gradebook: Any, lab: str) -> bool:
     """Whether the lab has more than one notebook, as assignments made for stock nbgrader may have."""
     count = select(func.count()).select_from(Notebook).join(Notebook.assignment).where(Assignment.name == lab)
     return bool(gradebook.db.execute(count).scalar() > 1)
 
 
-def _named(cell: str, notebook: str = "") -> tuple[bool, str]:
+def _parse_column_name(cell: str, notebook: str = "") -> tuple[bool, str]:
     """(whether a person grades it, the name of its exercise or question); the cell's own where no builder made it."""
-    kind, name = kind_and_name(cell)
+    kind, name = parse_graded_name(cell)
     return kind is Kind.QUESTION, f"{notebook}/{name}" if notebook else name
 
 
-def _rows(
+def _read_rows(
     gradebook: Any, lab: str, due: datetime | None, extended: Mapping[str, datetime]
 ) -> dict[str, dict[str, Any]]:
     """student -> what the gradebook has. Rows, not objects: a large class has tens of thousands.
@@ -155,7 +155,7 @@ def _rows(
         until = extended.get(student) or (due + extension if due and extension else None)
         late = max((submitted - max(due, until or due)).total_seconds(), 0.0) if submitted and due else 0.0
         found[student] = {"marks": {}, "submitted": submitted, "until": until, "late": late}
-    several = _several(gradebook, lab)
+    several = _has_several_notebooks(gradebook, lab)
     notebooks = select(mine.c.student_id).join(SubmittedNotebook, SubmittedNotebook.assignment_id == mine.c.id)
     taken = notebooks.add_columns(func.sum(SubmittedNotebook.late_submission_penalty)).group_by(mine.c.student_id)
     for student, penalty in gradebook.db.execute(taken):
@@ -173,11 +173,11 @@ def _rows(
     for student, notebook, cell, auto, manual, extra, waits in gradebook.db.execute(grades.add_columns(*columns)):
         points = manual if manual is not None else auto
         counts = None if points is None else round(points + (extra or 0), 4)
-        found[student]["marks"][_named(cell, notebook if several else "")[1]] = Mark(counts, bool(waits))
+        found[student]["marks"][_parse_column_name(cell, notebook if several else "")[1]] = Mark(counts, bool(waits))
     return found
 
 
-def _unwritten_excuses(
+def _find_unwritten_excuses(
     gradebook: Any, course: Path, lab: str, term: Term, histories: Mapping[str, Sequence[PastMark]]
 ) -> set[str]:
     """Of these, whose points in the gradebook are others than with what term.toml excuses now.
@@ -190,28 +190,28 @@ def _unwritten_excuses(
         for student, names in excused.items()
         if not (histories[student][-1].has(names) if histories[student] else not names)
     }
-    known = recorded(gradebook, lab) if changed else {}
+    known = read_recorded(gradebook, lab) if changed else {}
     found = set()
     for student, names in changed.items():
         result, scores = load_result(course, lab, student), known[student].scores
-        if result and any(scores.get(cell.id) != points_with(cell, names) for cell in result.cells):
+        if result and any(scores.get(cell.id) != compute_points(cell, names) for cell in result.cells):
             found.add(student)
     return found
 
 
-def _students(gradebook: Any) -> dict[str, str]:
+def _read_students(gradebook: Any) -> dict[str, str]:
     """student -> the name that the gradebook has."""
     rows = gradebook.db.execute(select(Student.id, Student.first_name, Student.last_name))
     return {student: " ".join(part for part in (first, last) if part) for student, first, last in rows}
 
 
-def _documents(course: Path, lab: str, student: str, whole: bool, checks: bool) -> dict[str, Any]:
+def _read_documents(course: Path, lab: str, student: str, whole: bool, checks: bool) -> dict[str, Any]:
     """What files say of a graded submission."""
-    found: dict[str, Any] = {"page": pages_of(course, lab, student)}
+    found: dict[str, Any] = {"page": find_page(course, lab, student)}
     if whole:
-        found["written"] = _written(_cells(autograded_path(course, lab, student)))
+        found["written"] = _collect_written(_read_cells(get_autograded_path(course, lab, student)))
     if not (whole and checks):
-        return found | trouble_of(course, lab, student)
+        return found | read_trouble(course, lab, student)
     document = load_result(course, lab, student)
     if document is None:
         return found
@@ -220,30 +220,30 @@ def _documents(course: Path, lab: str, student: str, whole: bool, checks: bool) 
         "stopped": document.stopped,
         "changed": document.changed,
         "made_of": document.made_of,
-        "checks": {_named(document.name_of(cell.id))[1]: cell.checks for cell in document.cells},
-        "own_process": tuple(document.name_of(cell.id) for cell in document.cells if cell.own_process),
+        "checks": {_parse_column_name(document.shorten_cell_name(cell.id))[1]: cell.checks for cell in document.cells},
+        "own_process": tuple(document.shorten_cell_name(cell.id) for cell in document.cells if cell.own_process),
     }
 
 
-def _written(cells: list[Any]) -> dict[str, str]:
+def _collect_written(cells: list[Any]) -> dict[str, str]:
     """Exercise or question -> its cell and the cells of code that the student added after it, where they are not as
     handed out."""
     texts: dict[str, list[str]] = {}
     stubs = {}
     inside = ""
     for cell in cells:
-        kind = kind_of(cell)
+        kind = read_kind(cell)
         if kind is not None:
             inside = str(cell.metadata[KEY]["exercise"]) if kind.traits.written else ""
         if inside and kind is not None:
-            stubs[inside] = stub_of(cell)
+            stubs[inside] = read_stub(cell)
         if inside and (kind is not None or cell.cell_type == "code"):
             texts.setdefault(inside, []).append(cell.source)
     joined = {name: "\n\n".join(parts) for name, parts in texts.items()}
     return {name: text for name, text in joined.items() if text.strip() != stubs[name].strip()}
 
 
-def _cells(path: Path) -> list[Any]:
+def _read_cells(path: Path) -> list[Any]:
     """The cells of a notebook that Gradlab wrote, which need no look whether they are valid; none without the file."""
     try:
         cells = from_json(path.read_bytes())["cells"]
@@ -251,8 +251,8 @@ def _cells(path: Path) -> list[Any]:
         return []
     except (ValueError, KeyError) as error:
         raise GradlabError(f"{path} is no notebook: grade this submission again\n    {error}") from None
-    return [SimpleNamespace(**{**cell, "source": _joined(cell["source"])}) for cell in cells]
+    return [SimpleNamespace(**{**cell, "source": _join_source(cell["source"])}) for cell in cells]
 
 
-def _joined(source: str | list[str]) -> str:
+def _join_source(source: str | list[str]) -> str:
     return source if isinstance(source, str) else "".join(source)

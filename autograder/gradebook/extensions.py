@@ -10,28 +10,28 @@ from typing import Any
 
 from nbgrader.api import MissingEntry
 
-from autograder.whole_files import write_whole
+from autograder.atomic_files import write_atomically
 
 
-def extend(submission: Any, due: datetime | None, until: datetime | None) -> None:
+def set_extension(submission: Any, due: datetime | None, until: datetime | None) -> None:
     """Give this row of the gradebook until then, UTC. Without a time, what somebody gave it in nbgrader stays."""
     if until is not None and due is not None:
         submission.extension = max(until - due, timedelta())
 
 
-def remember_given(course: Path, lab: str, students: Iterable[str]) -> set[str]:
+def remember_extended(course: Path, lab: str, students: Iterable[str]) -> set[str]:
     """Add these to whom term.toml gave more time, and so may take it back. Those who were there."""
-    path = _path(course, lab)
+    path = _get_path(course, lab)
     before = set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else set()
     if not before.issuperset(students):
-        write_whole(path, json.dumps(sorted(before.union(students))) + "\n")
+        write_atomically(path, json.dumps(sorted(before.union(students))) + "\n")
     return before
 
 
-def take_back(course: Path, lab: str, gradebook: Any, extended: Iterable[str]) -> None:
+def revoke_extensions(course: Path, lab: str, gradebook: Any, extended: Iterable[str]) -> None:
     """Take more time back from who has it by term.toml no longer. extended: who has it now."""
     now = set(extended)
-    gone = remember_given(course, lab, now) - now
+    gone = remember_extended(course, lab, now) - now
     for student in gone:
         try:
             gradebook.find_submission(lab, student).extension = None
@@ -39,8 +39,8 @@ def take_back(course: Path, lab: str, gradebook: Any, extended: Iterable[str]) -
             continue
     if gone:
         gradebook.db.commit()
-        write_whole(_path(course, lab), json.dumps(sorted(now)) + "\n")
+        write_atomically(_get_path(course, lab), json.dumps(sorted(now)) + "\n")
 
 
-def _path(course: Path, lab: str) -> Path:
+def _get_path(course: Path, lab: str) -> Path:
     return course / "results" / lab / ".extended"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from autograder.course import Model
-from autograder.gradebook.excused import Excused
+from autograder.gradebook.excuses import Excused
 from autograder.versions import Versions
 
 if TYPE_CHECKING:
@@ -38,16 +38,16 @@ class PastMark(Model):
 
     def has(self, excused: Excused) -> bool:
         """Whether it was made with these."""
-        return self.excused == _named(excused)
+        return self.excused == _sort_excuses(excused)
 
 
-def history_path(course: Path, lab: str, student: str) -> Path:
+def get_history_path(course: Path, lab: str, student: str) -> Path:
     return course / "results" / lab / "history" / f"{student}.jsonl"
 
 
 def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
     """The oldest first. A line that a crash cut off is left out."""
-    path = history_path(course, lab, student)
+    path = get_history_path(course, lab, student)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [PastMark.model_validate_json(line) for line in lines if line.endswith("}")]
 
@@ -65,16 +65,16 @@ def remember_mark(
         device=result.device,
         versions=result.versions,
         key=result.key,
-        excused=_named(excused),
+        excused=_sort_excuses(excused),
     )
     before = read_history(course, result.lab, result.student)
     if before and before[-1].model_copy(update={"when": mark.when, "cause": cause}) == mark:
         return
-    path = history_path(course, result.lab, result.student)
+    path = get_history_path(course, result.lab, result.student)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write(mark.model_dump_json() + "\n")
 
 
-def _named(excused: Excused) -> dict[str, tuple[str, ...]]:
+def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:
     return {exercise: tuple(sorted(checks)) for exercise, checks in sorted(excused.items())}

@@ -13,20 +13,20 @@ from nbgrader.api import Gradebook, MissingEntry
 from autograder.assignments import refuse_unknown_lab
 from autograder.course import Kind
 from autograder.errors import GradlabError
-from autograder.gradebook.autograded import autograded_path
-from autograder.gradebook.excused import Excused, excused_of
-from autograder.gradebook.names import kind_and_name, natural
+from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.excuses import Excused, find_excused
+from autograder.gradebook.names import make_sort_key, parse_graded_name
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.gradebook.store import load_result
-from autograder.gradebook.writer import opened
-from autograder.metadata import cell_name, name_of, plain_name
+from autograder.gradebook.writer import open_gradebook
+from autograder.metadata import get_cell_name, make_cell_name, make_stock_name
 from autograder.result import GradedCell, Result
 from autograder.term import Term, read_term
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
     """The results of every graded submission of a lab, by student. Raises GradlabError where the lab is unknown."""
-    with opened(db_url) as gradebook:
+    with open_gradebook(db_url) as gradebook:
         try:
             submissions = gradebook.assignment_submissions(lab)
             gradebook.find_assignment(lab)
@@ -34,30 +34,32 @@ def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
             refuse_unknown_lab(course, lab)
             raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {quote(lab)} first") from None
         term = read_term(course)
-        return sorted((_result(s, course, lab, term) for s in submissions), key=lambda r: natural(r.student))
+        return sorted(
+            (_build_result(s, course, lab, term) for s in submissions), key=lambda r: make_sort_key(r.student)
+        )
 
 
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
     """The result of one graded submission. Raises GradlabError where there is none."""
-    with opened(db_url) as gradebook:
-        return result_in(gradebook, course, lab, student)
+    with open_gradebook(db_url) as gradebook:
+        return find_result(gradebook, course, lab, student)
 
 
-def result_in(gradebook: Gradebook, course: Path, lab: str, student: str) -> SubmissionResult:
+def find_result(gradebook: Gradebook, course: Path, lab: str, student: str) -> SubmissionResult:
     """The same, from a gradebook that is open."""
     try:
-        return _result(gradebook.find_submission(lab, student), course, lab, read_term(course))
+        return _build_result(gradebook.find_submission(lab, student), course, lab, read_term(course))
     except MissingEntry:
         raise GradlabError(f"the gradebook knows no submission of {lab} by {student}: grade it first") from None
 
 
-def due_date(db_url: str, lab: str) -> datetime | None:
+def read_due_date(db_url: str, lab: str) -> datetime | None:
     """When the lab is due, UTC without a zone; None where nothing says so."""
-    with opened(db_url) as gradebook:
+    with open_gradebook(db_url) as gradebook:
         return next((each.duedate for each in gradebook.assignments if each.name == lab), None)
 
 
-def _result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionResult:
+def _build_result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionResult:
     student = submission.student_id
     penalty = submission.late_submission_penalty or 0.0
     document = load_result(course, lab, student)
@@ -66,11 +68,11 @@ def _result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionRe
     graded = {cell.id: cell for cell in document.cells} if document else {}
     excused = term.excused(lab, student)
     if document and document.notebooks:
-        exercises = _plain_exercises(submission, document, course, excused)
+        exercises = _build_stock_exercises(submission, document, course, excused)
     else:
-        exercises = [_exercise(g, graded.get(g.name), comments.get(g.name, ""), excused) for g in grades]
-        order = names_in(course / "autograded" / student / lab / f"{lab}.ipynb")
-        exercises.sort(key=lambda e: order.index(_cell_id(e)) if _cell_id(e) in order else len(order))
+        exercises = [_build_exercise(g, graded.get(g.name), comments.get(g.name, ""), excused) for g in grades]
+        order = read_cell_names(course / "autograded" / student / lab / f"{lab}.ipynb")
+        exercises.sort(key=lambda e: order.index(_make_cell_id(e)) if _make_cell_id(e) in order else len(order))
     return SubmissionResult(
         student=student,
         lab=lab,
@@ -87,8 +89,8 @@ def _result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionRe
     )
 
 
-def _exercise(grade: Any, graded: GradedCell | None, comment: str, excused: Excused) -> ExerciseResult:
-    kind, name = kind_and_name(grade.name)
+def _build_exercise(grade: Any, graded: GradedCell | None, comment: str, excused: Excused) -> ExerciseResult:
+    kind, name = parse_graded_name(grade.name)
     points = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return ExerciseResult(
         name=name,
@@ -98,40 +100,40 @@ def _exercise(grade: Any, graded: GradedCell | None, comment: str, excused: Excu
         comment=comment,
         checks=graded.checks if graded else (),
         waits=bool(grade.needs_manual_grade),
-        excused=excused_of(grade.name, excused),
+        excused=find_excused(grade.name, excused),
         extra=not grade.max_score and graded is not None and graded.worth > 0,
     )
 
 
-def _plain_exercises(submission: Any, document: Result, course: Path, excused: Excused) -> list[ExerciseResult]:
+def _build_stock_exercises(submission: Any, document: Result, course: Path, excused: Excused) -> list[ExerciseResult]:
     """The graded cells of a plain assignment, by its notebooks and in their order."""
     cells = {cell.id: cell for cell in document.cells}
     exercises = []
     for part in sorted(submission.notebooks, key=lambda part: part.name):
-        order = names_in(autograded_path(course, document.lab, document.student, part.name))
+        order = read_cell_names(get_autograded_path(course, document.lab, document.student, part.name))
         comments = {comment.name: comment.comment or "" for comment in part.comments}
         for grade in sorted(part.grades, key=lambda g: order.index(g.name) if g.name in order else len(order)):
-            cell = cells.get(plain_name(part.name, grade.name))
+            cell = cells.get(make_stock_name(part.name, grade.name))
             about = {
-                "name": document.name_of(plain_name(part.name, grade.name)),
+                "name": document.shorten_cell_name(make_stock_name(part.name, grade.name)),
                 "by_hand": cell is None and part.name not in document.missing,
                 "notebook": part.name,
                 "own_process": cell is not None and cell.own_process,
-                "excused": excused_of(plain_name(part.name, grade.name), excused),
+                "excused": find_excused(make_stock_name(part.name, grade.name), excused),
             }
-            found = _exercise(grade, cell, comments.get(grade.name, ""), excused)
+            found = _build_exercise(grade, cell, comments.get(grade.name, ""), excused)
             exercises.append(found.model_copy(update=about))
     return exercises
 
 
-def names_in(path: Path) -> list[str]:
+def read_cell_names(path: Path) -> list[str]:
     """The names of the cells of this notebook, in their order; none where there is no file."""
     notebook = read_notebook(path)
-    return [name_of(cell) for cell in notebook.cells] if notebook else []
+    return [get_cell_name(cell) for cell in notebook.cells] if notebook else []
 
 
-def _cell_id(exercise: ExerciseResult) -> str:
-    return cell_name(Kind.QUESTION if exercise.by_hand else Kind.CHECK, exercise.name)
+def _make_cell_id(exercise: ExerciseResult) -> str:
+    return make_cell_name(Kind.QUESTION if exercise.by_hand else Kind.CHECK, exercise.name)
 
 
 def read_notebook(path: Path) -> Any:

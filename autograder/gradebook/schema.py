@@ -51,5 +51,5 @@ class SubmissionResult(Model):
     late: float = 0.0
     notebooks: tuple[str, ...] = ()
 
-    def points_of(self, name: str) -> float | None:
+    def get_points(self, name: str) -> float | None:
         return next((e.points for e in self.exercises if e.name == name), None)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from autograder.atomic_files import write_atomically
 from autograder.digest import digest
 from autograder.errors import GradlabError
-from autograder.whole_files import write_whole
 
 LAB = "the lab"  # in Result.made_of
 SHORT = 12  # digits of a digest that tells one thing from another
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from autograder.result import Result
 
 
-def result_path(course: Path, lab: str, student: str) -> Path:
+def get_result_path(course: Path, lab: str, student: str) -> Path:
     return course / "results" / lab / f"{student}.json"
 
 
-def lab_digest(source: bytes) -> str:
+def digest_lab(source: bytes) -> str:
     """Of the lab's source notebook, or what stands for it, as Result.made_of has it."""
     return digest(source)[:SHORT]
 
 
 def write_result(course: Path, result: Result) -> None:
     """Write it whole or not at all: whoever reads meanwhile finds the old one or the new one."""
-    write_whole(result_path(course, result.lab, result.student), result.to_json())
+    write_atomically(get_result_path(course, result.lab, result.student), result.to_json())
 
 
 def load_result(course: Path, lab: str, student: str) -> Result | None:
     """The result document of a submission, or None where there is none. Raises GradlabError where it is damaged."""
-    path = result_path(course, lab, student)
+    path = get_result_path(course, lab, student)
     if not path.exists():
         return None
     from autograder.result import Result  # with it torch comes

@@ -22,10 +22,10 @@ from sqlalchemy.exc import NoSuchModuleError, OperationalError
 from sqlalchemy.orm import selectinload
 
 from autograder.errors import GradlabError
-from autograder.gradebook.excused import Excused, excused_of, points_with
-from autograder.gradebook.extensions import extend
-from autograder.gradebook.new_gradebook import ask_no_program
-from autograder.metadata import answer_to, name_among, plain_name
+from autograder.gradebook.excuses import Excused, compute_points, find_excused
+from autograder.gradebook.extensions import set_extension
+from autograder.gradebook.new_gradebook import patch_version_lookup
+from autograder.metadata import choose_name, get_answer_name, make_stock_name
 
 if TYPE_CHECKING:
     from autograder.result import Result
@@ -54,7 +54,7 @@ class Marks:
     same: frozenset[str] = frozenset()
 
 
-def marks_of(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:
+def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:
     """notebook: the autograded one."""
     scores: dict[str, float | None] = {}
     worth = {}
@@ -62,7 +62,7 @@ def marks_of(result: Result, notebook: NotebookNode, submitted: datetime | None 
     for cell in notebook.cells:
         if is_grade(cell):
             flags = cell.metadata.nbgrader
-            points = result.points_of(flags.grade_id)
+            points = result.get_points(flags.grade_id)
             scores[flags.grade_id] = determine_grade(cell)[0] if points is None else points
             worth[flags.grade_id] = float(flags.points)
         if is_solution(cell) or is_task(cell):
@@ -71,24 +71,24 @@ def marks_of(result: Result, notebook: NotebookNode, submitted: datetime | None 
     return Marks(result.student, scores, unanswered, submitted, worth)
 
 
-def decided(marks: Marks, result: Result, excused: Excused, before: Result | None) -> Marks:
+def apply_decisions(marks: Marks, result: Result, excused: Excused, before: Result | None) -> Marks:
     """The marks with what was decided for this student: excused checks, and marks by hand that still hold.
 
     before: what came of the submission the last time.
     """
     scores = dict(marks.scores)
     for cell in result.cells:
-        scores[cell.id] = points_with(cell, excused)
+        scores[cell.id] = compute_points(cell, excused)
     for name in scores:
-        if result.points_of(name) is None and excused_of(name, excused) is not None:
+        if result.get_points(name) is None and find_excused(name, excused) is not None:
             scores[name] = marks.worth[name]
-    same = frozenset(name for name in scores if before and same_answer(name, before, result))
+    same = frozenset(name for name in scores if before and is_same_answer(name, before, result))
     return replace(marks, scores=scores, same=same)
 
 
-def same_answer(name: str, before: Result, now: Result) -> bool:
+def is_same_answer(name: str, before: Result, now: Result) -> bool:
     """Whether the answer that this graded cell speaks of has its text of before; all answers, where that is unclear."""
-    answer = answer_to(name)
+    answer = get_answer_name(name)
     if answer in now.answers and answer not in before.answers:  # a cell that was renamed
         return now.answers[answer] in {text for cell, text in before.answers.items() if cell not in now.answers}
     if answer in now.answers:
@@ -97,19 +97,19 @@ def same_answer(name: str, before: Result, now: Result) -> bool:
 
 
 @contextlib.contextmanager
-def opened(db_url: str, course_id: str = "default_course") -> Iterator[Gradebook]:
+def open_gradebook(db_url: str, course_id: str = "default_course") -> Iterator[Gradebook]:
     """The gradebook, which SQLite keeps in a file, and PostgreSQL behind a URL of its own.
 
     Raises GradlabError where no database answers there.
     """
-    ask_no_program()
+    patch_version_lookup()
     try:
         gradebook = Gradebook(db_url, course_id)
     except (ImportError, NoSuchModuleError, OperationalError) as error:
         where = make_url(db_url).render_as_string(hide_password=True)
         cause = getattr(error, "orig", None) or error
         if isinstance(error, OperationalError) and "locked" in str(cause):
-            raise GradlabError(_trouble(error, "the same command goes on then")) from None
+            raise GradlabError(_describe_trouble(error, "the same command goes on then")) from None
         raise GradlabError(
             f"the gradebook {where} cannot be opened: {cause}\n    fix: set c.CourseDirectory.db_url in "
             "nbgrader_config.py right; PostgreSQL needs pip install 'psycopg[binary]'"
@@ -119,20 +119,20 @@ def opened(db_url: str, course_id: str = "default_course") -> Iterator[Gradebook
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedMarks:
     """What the gradebook has of a submission. scores: automatic ones, by grade_id. late: or once taken for it."""
 
     scores: dict[str, float | None]
     submitted: datetime | None
     late: bool
 
-    def agrees(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
+    def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
         """Whether nothing is to be written. What lateness takes off depends on settings, so that is never sure."""
-        same = all(self.scores.get(cell.id) == points_with(cell, excused) for cell in result.cells)
+        same = all(self.scores.get(cell.id) == compute_points(cell, excused) for cell in result.cells)
         return same and not self.late and submitted in (None, self.submitted)
 
 
-def recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, Recorded]:
+def read_recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, RecordedMarks]:
     """What the gradebook has for a lab, by student. Rows, not objects: a large class has tens of thousands.
 
     students: only these, where any are named.
@@ -143,13 +143,13 @@ def recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> di
     found = {}
     for submission in gradebook.db.query(SubmittedAssignment).filter(mine):
         late = submission.total_seconds_late > 0
-        found[submission.student_id] = Recorded({}, submission.timestamp, late)
+        found[submission.student_id] = RecordedMarks({}, submission.timestamp, late)
     submitted = select(SubmittedAssignment.student_id).where(mine).join(SubmittedAssignment.notebooks)
     cells = submitted.join(SubmittedNotebook.notebook).join(SubmittedNotebook.grades).join(Grade.cell)
     for student, notebook, name, score in gradebook.db.execute(
         cells.add_columns(Notebook.name, BaseCell.name, Grade.auto_score)
     ):
-        found[student].scores.update({name: score, plain_name(notebook, name): score})
+        found[student].scores.update({name: score, make_stock_name(notebook, name): score})
     for (student,) in gradebook.db.execute(submitted.where(SubmittedNotebook.late_submission_penalty > 0)):
         found[student] = replace(found[student], late=True)
     gradebook.db.commit()  # no transaction stays open while submissions are graded
@@ -162,10 +162,10 @@ def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Pena
     Where another program holds the gradebook, it is tried for a while. Raises GradlabError after that, and where the
     disk is full.
     """
-    retried(gradebook, lambda: _record(gradebook, lab, marks, penalty, extended))
+    write_with_retries(gradebook, lambda: _record(gradebook, lab, marks, penalty, extended))
 
 
-def retried(gradebook: Gradebook, write: Callable[[], None], again: str = AGAIN) -> None:
+def write_with_retries(gradebook: Gradebook, write: Callable[[], None], again: str = AGAIN) -> None:
     """Do it in a transaction of its own, once more where another program holds the gradebook, for a while.
 
     again: what to do where that does not help.
@@ -179,11 +179,11 @@ def retried(gradebook: Gradebook, write: Callable[[], None], again: str = AGAIN)
         except OperationalError as error:
             gradebook.db.rollback()
             if wait is None or "locked" not in str(error.orig):
-                raise GradlabError(_trouble(error, again)) from None
+                raise GradlabError(_describe_trouble(error, again)) from None
             time.sleep(wait)
 
 
-def _trouble(error: OperationalError, again: str) -> str:
+def _describe_trouble(error: OperationalError, again: str) -> str:
     if "locked" in str(error.orig):
         return f"another program holds the gradebook: end it (the formgrader, another nbgrader); {again}"
     if "full" in str(error.orig):
@@ -194,22 +194,22 @@ def _trouble(error: OperationalError, again: str) -> str:
 def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
     assignment = gradebook.find_assignment(lab)
     wanted = [m.student for m in marks]
-    known = {s.student_id: s for s in _submissions(gradebook, lab, wanted)}
+    known = {s.student_id: s for s in _load_submissions(gradebook, lab, wanted)}
     students = {s.id: s for s in gradebook.db.query(Student).filter(Student.id.in_(wanted))}
     for mark in marks:
         if mark.student not in students:
             students[mark.student] = Student(id=mark.student)
             gradebook.db.add(students[mark.student])
-        submission = known.get(mark.student) or _new(gradebook, assignment, students[mark.student])
+        submission = known.get(mark.student) or _create_submission(gradebook, assignment, students[mark.student])
         if mark.submitted is not None:
             submission.timestamp = mark.submitted
-        extend(submission, assignment.duedate, extended.get(mark.student))
+        set_extension(submission, assignment.duedate, extended.get(mark.student))
         for notebook in submission.notebooks:
             _fill_in(notebook, mark)
-        take_off(gradebook, submission, penalty)
+        apply_late_penalty(gradebook, submission, penalty)
 
 
-def take_off(gradebook: Gradebook, submission: Any, penalty: Penalty) -> None:
+def apply_late_penalty(gradebook: Gradebook, submission: Any, penalty: Penalty) -> None:
     """Take off for lateness what its marks, as they are now, cost."""
     for notebook in submission.notebooks:
         notebook.late_submission_penalty = None
@@ -221,7 +221,7 @@ def take_off(gradebook: Gradebook, submission: Any, penalty: Penalty) -> None:
             notebook.late_submission_penalty = None if taken_off is None else min(max(taken_off, 0), notebook.score)
 
 
-def _submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None = None) -> list[Any]:
+def _load_submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None = None) -> list[Any]:
     """With all their rows, in a few queries."""
     notebooks: Any = selectinload(SubmittedAssignment.notebooks)
     query = gradebook.db.query(SubmittedAssignment).filter(
@@ -234,7 +234,7 @@ def _submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None 
     return list(query.options(grades, comments))
 
 
-def _new(gradebook: Gradebook, assignment: Any, student: Any) -> Any:
+def _create_submission(gradebook: Gradebook, assignment: Any, student: Any) -> Any:
     """A submission with a row for each cell, as Gradebook.add_submission makes it."""
     submission = SubmittedAssignment(assignment=assignment, student=student)
     for notebook in assignment.notebooks:
@@ -261,10 +261,10 @@ def set_score(grade: Any, marks: Marks, name: str) -> None:
 
 def _fill_in(notebook: Any, marks: Marks) -> None:
     for grade in notebook.grades:
-        name = name_among(marks.scores, notebook.name, grade.cell.name)
+        name = choose_name(marks.scores, notebook.name, grade.cell.name)
         if name in marks.scores:
             set_score(grade, marks, name)
     for comment in notebook.comments:
-        name = name_among(marks.unanswered, notebook.name, comment.cell.name)
+        name = choose_name(marks.unanswered, notebook.name, comment.cell.name)
         if name in marks.unanswered:
             comment.auto_comment = "No response." if marks.unanswered[name] else None

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from autograder.gradebook.past_marks import PastMark
-from autograder.handed_in import in_words
-from autograder.term import LabTerm, Term, plain_utc
+from autograder.term import LabTerm, Term, to_naive_utc
+from autograder.timestamps import format_time
 
 CAUSE = "watch"
 UNTIL_GRADED = "until your instructor grades the lab"
@@ -26,7 +26,7 @@ class Decision:
     never: str = ""
 
 
-def settings_for(term: Term, lab: str, student: str, newest: bool = False) -> LabTerm:
+def resolve_lab_term(term: Term, lab: str, student: str, newest: bool = False) -> LabTerm:
     """What term.toml sets for this student: an extension beyond the lab's end moves it.
 
     newest: without attempts, wait and end, since the newest submission counts.
@@ -35,7 +35,7 @@ def settings_for(term: Term, lab: str, student: str, newest: bool = False) -> La
     if newest:
         return settings.model_copy(update={"attempts": None, "wait_minutes": 0.0, "until": None})
     extended = term.extended(lab).get(student)
-    if settings.until is None or extended is None or extended <= plain_utc(settings.until):
+    if settings.until is None or extended is None or extended <= to_naive_utc(settings.until):
         return settings
     return settings.model_copy(update={"until": extended})
 
@@ -54,65 +54,69 @@ def decide(
     written: no later than when its files were written, by the machine's clock. brought_in: whether it is the one that
     lies in submitted/. zone: for times in words.
     """
-    used = _used(history)
+    used = _list_used_attempts(history)
     if when in used and not brought_in:  # a member of the team could hand in once more without an attempt
         return Decision(never="another submission that says the very same time has its mark")
     if when in used:
         return Decision(now=True)  # it has its mark, and perhaps not its page
-    if settings.until is not None and max(when, written or when) > plain_utc(settings.until):
-        return Decision(never=f"it came after {in_words(plain_utc(settings.until), zone)}, until when the lab was open")
+    if settings.until is not None and max(when, written or when) > to_naive_utc(settings.until):
+        return Decision(
+            never=f"it came after {format_time(to_naive_utc(settings.until), zone)}, until when the lab was open"
+        )
     if settings.attempts is not None and len(used) >= settings.attempts:
-        return Decision(never="the one attempt is used up" if settings.attempts == 1 else _used_up(len(used)))
-    free = _free(history, settings)
+        return Decision(never="the one attempt is used up" if settings.attempts == 1 else _describe_used_up(len(used)))
+    free = _compute_wait_end(history, settings)
     return Decision(later=free) if free is not None and free > now else Decision(now=True)
 
 
-def standing(when: datetime, history: Sequence[PastMark], settings: LabTerm, now: datetime, zone: tzinfo = UTC) -> str:
+def describe_attempts(
+    when: datetime, history: Sequence[PastMark], settings: LabTerm, now: datetime, zone: tzinfo = UTC
+) -> str:
     """What a submission's page says of attempts; nothing where term.toml sets no limit. As decide() has its arguments.
 
     history: with this submission's mark.
     """
-    used, words = _used(history), []
+    used, words = _list_used_attempts(history), []
     left = settings.attempts is None or len(used) < settings.attempts
-    until = None if settings.until is None else plain_utc(settings.until)
+    until = None if settings.until is None else to_naive_utc(settings.until)
     if settings.attempts is not None:
         if when in used:
             words.append(f"Attempt {used.index(when) + 1} of {settings.attempts}.")
         if not left:
             words.append(f"No further one is marked {UNTIL_GRADED}.")
     if until is not None and until <= now:
-        return " ".join([*words[:1], f"The lab was open until {in_words(until, zone)}."])
-    free = _free(history, settings)
+        return " ".join([*words[:1], f"The lab was open until {format_time(until, zone)}."])
+    free = _compute_wait_end(history, settings)
     if left and free is not None and free > now:
-        in_time = f", handed in until {in_words(until, zone)}," if until is not None and free > until else ""
-        words.append(f"The next one{in_time} is marked from {in_words(free, zone)} on.")
+        in_time = f", handed in until {format_time(until, zone)}," if until is not None and free > until else ""
+        words.append(f"The next one{in_time} is marked from {format_time(free, zone)} on.")
         if in_time:
             return " ".join(words)
     if until is not None:
-        words.append(f"The lab is open until {in_words(until, zone)}.")
+        words.append(f"The lab is open until {format_time(until, zone)}.")
     return " ".join(words)
 
 
-def what_counts(history: Sequence[PastMark], zone: tzinfo = UTC) -> str:
+def describe_counting_mark(history: Sequence[PastMark], zone: tzinfo = UTC) -> str:
     """In place of a submission that is not marked."""
     last = next((mark.submitted for mark in reversed(history) if mark.submitted is not None), None)
     if last is None:
         return f"There is no mark of yours {UNTIL_GRADED}."
-    return f"The mark of what was handed in at {in_words(last, zone)} counts {UNTIL_GRADED}; its page says it."
+    return f"The mark of what was handed in at {format_time(last, zone)} counts {UNTIL_GRADED}; its page says it."
 
 
-def _used(history: Sequence[PastMark]) -> list[datetime | None]:
+def _list_used_attempts(history: Sequence[PastMark]) -> list[datetime | None]:
     """The submissions that a watch has marked, by their times, the first one first."""
     return list(dict.fromkeys(mark.submitted for mark in history if mark.cause == CAUSE))
 
 
-def _free(history: Sequence[PastMark], settings: LabTerm) -> datetime | None:
+def _compute_wait_end(history: Sequence[PastMark], settings: LabTerm) -> datetime | None:
     """When the wait after the last mark ends."""
     marks = [mark for mark in history if mark.cause == CAUSE]
     if not marks or not settings.wait_minutes:
         return None
-    return plain_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)
+    return to_naive_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)
 
 
-def _used_up(number: int) -> str:
+def _describe_used_up(number: int) -> str:
     return f"all {number} attempts are used up"

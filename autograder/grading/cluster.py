@@ -16,10 +16,10 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from autograder.errors import GradlabError
-from autograder.grading.cluster_process import difference, grade_here, look
-from autograder.grading.one_submission import Graded
-from autograder.grading.task import Settings, Task, kind
-from autograder.grading.worker import STUCK_SECONDS, Failure, next_try
+from autograder.grading.cluster_process import describe_difference, grade_on_worker, inspect_worker
+from autograder.grading.one_submission import GradedSubmission
+from autograder.grading.task import Settings, Task, describe_environment
+from autograder.grading.worker import STUCK_SECONDS, Failure, plan_next_try
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -37,7 +37,7 @@ def grade_on_cluster(
     secret: Iterable[Path],
     stop: Event,
     wait: float = WAIT_SECONDS,
-) -> Iterator[tuple[Task, Graded | Failure]]:
+) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
     """Grade the tasks on the cluster whose scheduler has this address, and give each as it is done.
 
     Of the tasks only as many are taken at a time as keep the cluster busy. secret: folders that must not exist for
@@ -45,11 +45,11 @@ def grade_on_cluster(
     Raises GradlabError where no worker can grade for `wait` seconds, and where one does not grade as this machine.
     """
     waiting, folders = iter(tasks), [str(path) for path in secret]
-    with _connected(address, wait) as client:
+    with _connect_client(address, wait) as client:
         places = _wait_for_places(client, address, settings, wait, stop)
         if not places:
             return
-        expected = _agreed(client, places, settings, folders)
+        expected = _require_same_environment(client, places, settings, folders)
         back: Queue[Future[bytes | str]] = Queue()
         sent: dict[Future[bytes | str], tuple[Task, int]] = {}
 
@@ -65,39 +65,39 @@ def grade_on_cluster(
                 send(task, 0)
             if not sent:
                 return
-            if (future := _next(back)) is not None:
-                came = _came(future, address)
+            if (future := _wait_for_next(back)) is not None:
+                came = _read_outcome(future, address)
                 if came is None:
                     future.add_done_callback(back.put)
                     continue
                 task, tries = sent.pop(future)
-                outcome = next_try(task, tries + 1, came) if isinstance(came, str) else came
+                outcome = plan_next_try(task, tries + 1, came) if isinstance(came, str) else came
                 if isinstance(outcome, Task):
                     send(outcome, tries + 1)
                 else:
                     yield task, outcome
             if time.monotonic() - looked > LOOK_SECONDS:
-                looked, places = time.monotonic(), _places(client, address, settings)
+                looked, places = time.monotonic(), _count_places(client, address, settings)
                 able = looked if places else able
                 if looked - able > wait:
-                    raise _nobody(client, address, settings, wait)
+                    raise _make_no_worker_error(client, address, settings, wait)
 
 
-def layers_on_cluster(
+def find_cluster_layers(
     settings: Settings, address: str, secret: Iterable[Path], wait: float = WAIT_SECONDS
 ) -> list[str]:
     """The layers of the sandbox that its workers put between a submission and the grader.
 
     Raises GradlabError as grade_on_cluster does.
     """
-    with _connected(address, wait) as client:
+    with _connect_client(address, wait) as client:
         places = _wait_for_places(client, address, settings, wait, Event())
-        layers = _agreed(client, places, settings, [str(path) for path in secret])["the sandbox"]
+        layers = _require_same_environment(client, places, settings, [str(path) for path in secret])["the sandbox"]
         return layers.split(", ") if layers else []
 
 
 @contextlib.contextmanager
-def _connected(address: str, wait: float) -> Iterator[Client]:
+def _connect_client(address: str, wait: float) -> Iterator[Client]:
     """A client of the scheduler; TLS and all else as dask's own configuration says."""
     try:
         from distributed import Client, Security
@@ -117,40 +117,40 @@ def _connected(address: str, wait: float) -> Iterator[Client]:
         yield client
 
 
-def _places(client: Client, address: str, settings: Settings) -> dict[str, int]:
+def _count_places(client: Client, address: str, settings: Settings) -> dict[str, int]:
     """How many submissions each worker grades at a time, of those that can grade for these settings."""
     try:
-        workers: dict[str, Any] = client.sync(_workers, client)
+        workers: dict[str, Any] = client.sync(_fetch_workers, client)
     except OSError:
-        raise _lost(address) from None
+        raise _make_lost_error(address) from None
     found = {name: int(worker["nthreads"]) for name, worker in workers.items()}
-    for resource, amount in _resources(settings).items():
+    for resource, amount in _get_resources(settings).items():
         offers = {name: worker.get("resources", {}).get(resource, 0) // amount for name, worker in workers.items()}
         found = {name: min(threads, int(offers[name])) for name, threads in found.items()}
     return {name: places for name, places in found.items() if places}
 
 
-async def _workers(client: Client) -> dict[str, Any]:
+async def _fetch_workers(client: Client) -> dict[str, Any]:
     """What the scheduler says of its workers. Client.scheduler_info() can give its timer's answer, which has none."""
     if client.scheduler is None:
         raise OSError("the client is not connected")
     return dict((await client.scheduler.identity(n_workers=-1))["workers"])
 
 
-def _resources(settings: Settings) -> dict[str, float]:
+def _get_resources(settings: Settings) -> dict[str, float]:
     return {} if settings.device == "cpu" else {"CUDA": 1}
 
 
 def _wait_for_places(client: Client, address: str, settings: Settings, wait: float, stop: Event) -> dict[str, int]:
     until = time.monotonic() + wait
-    while not (places := _places(client, address, settings)) and not stop.wait(min(wait, 0.2)):
+    while not (places := _count_places(client, address, settings)) and not stop.wait(min(wait, 0.2)):
         if time.monotonic() > until:
-            raise _nobody(client, address, settings, wait)
+            raise _make_no_worker_error(client, address, settings, wait)
     return places
 
 
-def _nobody(client: Client, address: str, settings: Settings, wait: float) -> GradlabError:
-    count, resources = len(client.nthreads()), _resources(settings)
+def _make_no_worker_error(client: Client, address: str, settings: Settings, wait: float) -> GradlabError:
+    count, resources = len(client.nthreads()), _get_resources(settings)
     lacking = f"a worker with the resource {', '.join(resources)} ({count} without it)" if resources else "a worker"
     options = "".join(f" --resources {name}={amount:g}" for name, amount in resources.items())
     return GradlabError(
@@ -159,17 +159,21 @@ def _nobody(client: Client, address: str, settings: Settings, wait: float) -> Gr
     )
 
 
-def _agreed(client: Client, workers: Iterable[str], settings: Settings, secret: Sequence[str]) -> dict[str, str]:
+def _require_same_environment(
+    client: Client, workers: Iterable[str], settings: Settings, secret: Sequence[str]
+) -> dict[str, str]:
     """What all of the workers, and this machine, grade with. Raises GradlabError where they differ."""
-    expected = kind(())
+    expected = describe_environment(())
     del expected["the sandbox"]  # this machine may have none: it runs no submission
-    said = client.run(look, settings.isolation, secret, dict(expected), workers=list(workers), on_error="return")
+    said = client.run(
+        inspect_worker, settings.isolation, secret, dict(expected), workers=list(workers), on_error="return"
+    )
     for worker, found in said.items():
         if isinstance(found, OSError):
             continue  # it ended just now
         if not isinstance(found, dict):
             raise GradlabError(f"the worker {worker} cannot grade: {found}")
-        if trouble := difference(found, expected):
+        if trouble := describe_difference(found, expected):
             raise GradlabError(f"the worker {worker} is refused: {trouble}")
         expected["the sandbox"] = found["the sandbox"]
     if "the sandbox" not in expected:
@@ -183,32 +187,32 @@ def _submit(client: Client, task: Task, secret: Sequence[str], expected: dict[st
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph")  # scattered data would be lost with its worker
         return client.submit(
-            grade_here,
+            grade_on_worker,
             pickle.dumps(task),
             settings.isolation,
             secret,
             expected,
             seconds,
             key=f"gradlab-{uuid.uuid4()}",
-            resources=_resources(settings) or None,
-            retries=0,  # a worker that dies is the scheduler's to replace, a grader process that ends is next_try()'s
+            resources=_get_resources(settings) or None,
+            retries=0,  # the scheduler replaces a worker that dies, plan_next_try() a grader process that ends
             pure=False,
         )
 
 
-def _next(back: Queue[Future[bytes | str]]) -> Future[bytes | str] | None:
+def _wait_for_next(back: Queue[Future[bytes | str]]) -> Future[bytes | str] | None:
     try:
         return back.get(timeout=LOOK_SECONDS)
     except Empty:
         return None
 
 
-def _came(future: Future[bytes | str], address: str) -> Graded | Failure | str | None:
+def _read_outcome(future: Future[bytes | str], address: str) -> GradedSubmission | Failure | str | None:
     """What a worker said: an outcome, or how its grader process ended. None where it was lost with its worker."""
     from distributed import KilledWorker
 
     if future.status == "cancelled":
-        raise _lost(address)
+        raise _make_lost_error(address)
     try:
         came = future.result(timeout=FETCH_SECONDS)
     except TimeoutError:
@@ -219,9 +223,9 @@ def _came(future: Future[bytes | str], address: str) -> Graded | Failure | str |
         raise GradlabError(f"a worker of the cluster at {address} cannot grade: {error}") from None
     if isinstance(came, str):
         return came
-    outcome: Graded | Failure = pickle.loads(came)
+    outcome: GradedSubmission | Failure = pickle.loads(came)
     return outcome
 
 
-def _lost(address: str) -> GradlabError:
+def _make_lost_error(address: str) -> GradlabError:
     return GradlabError(f"the scheduler at {address} is lost\n    fix: start it and its workers, and run this again")

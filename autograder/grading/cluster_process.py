@@ -20,14 +20,14 @@ from autograder.errors import GradlabError
 
 START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
-Wanted = tuple[str, tuple[str, ...], str]  # isolation, secret folders, Gradlab's code
+GraderKey = tuple[str, tuple[str, ...], str]  # isolation, secret folders, Gradlab's code
 _of_thread = threading.local()
-_spare: dict[Wanted, Grader] = {}  # started to be looked at, for the first thread that needs it
-_looks: dict[Wanted, dict[str, str] | str] = {}
+_spare: dict[GraderKey, Grader] = {}  # started to be looked at, for the first thread that needs it
+_looks: dict[GraderKey, dict[str, str] | str] = {}
 
 
 class Grader:
-    """A grader process. kind: what it grades with, as work.kind() says.
+    """A grader process. kind: what it grades with, as work.describe_environment() says.
 
     Raises GradlabError where this machine does not isolate as much as is asked for.
     """
@@ -76,14 +76,14 @@ class Grader:
         return None
 
 
-def grade_here(
+def grade_on_worker(
     task: bytes, isolation: str, secret: Sequence[str], expected: Mapping[str, str], seconds: float
 ) -> bytes | str:
     """The pickled outcome, or how the grader process of this thread ended, which was not its turn to end.
 
     Raises GradlabError where this worker does not grade as expected: it joined after the others had been looked at.
     """
-    grader = _own_grader(isolation, secret, expected)
+    grader = _get_thread_grader(isolation, secret, expected)
     outcome = grader.grade(task, seconds)
     if outcome is not None:
         return outcome
@@ -91,12 +91,12 @@ def grade_here(
     return f"exit status {grader.close()}"
 
 
-async def look(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
+async def inspect_worker(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
     """What this worker grades with, or why it does not; found out once for each code of Gradlab that is expected."""
-    return await asyncio.to_thread(_look, isolation, secret, expected)
+    return await asyncio.to_thread(_inspect_worker, isolation, secret, expected)
 
 
-def difference(kind: Mapping[str, str], expected: Mapping[str, str]) -> str:
+def describe_difference(kind: Mapping[str, str], expected: Mapping[str, str]) -> str:
     """What a worker grades with that differs from what is expected; empty where nothing does."""
     differing = [
         f"{name} is {kind.get(name)} and must be {value}" for name, value in expected.items() if kind.get(name) != value
@@ -106,23 +106,23 @@ def difference(kind: Mapping[str, str], expected: Mapping[str, str]) -> str:
     return f"it would grade otherwise: {'; '.join(differing)}\n    fix: install the same there, and start it again"
 
 
-def _look(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
-    wanted = _wanted(isolation, secret, expected)
+def _inspect_worker(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
+    wanted = _make_grader_key(isolation, secret, expected)
     if wanted not in _looks:
         try:
             grader = Grader(isolation, secret)
         except GradlabError as error:
             return str(error)
         _looks[wanted] = grader.kind
-        if difference(grader.kind, expected):
+        if describe_difference(grader.kind, expected):
             grader.close()
         else:
             _spare[wanted] = grader
     return _looks[wanted]
 
 
-def _own_grader(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> Grader:
-    wanted = _wanted(isolation, secret, expected)
+def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> Grader:
+    wanted = _make_grader_key(isolation, secret, expected)
     grader, serves = getattr(_of_thread, "grader", None) or (None, None)
     if grader is None or serves != wanted:
         if grader is not None:
@@ -131,7 +131,7 @@ def _own_grader(isolation: str, secret: Sequence[str], expected: Mapping[str, st
         grader = _spare.pop(wanted, None)
         if grader is None or grader.process.poll() is not None:
             grader = Grader(isolation, secret)
-    if trouble := difference(grader.kind, expected):
+    if trouble := describe_difference(grader.kind, expected):
         grader.close()
         _of_thread.grader = None
         raise GradlabError(trouble)
@@ -139,5 +139,5 @@ def _own_grader(isolation: str, secret: Sequence[str], expected: Mapping[str, st
     return grader
 
 
-def _wanted(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> Wanted:
+def _make_grader_key(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> GraderKey:
     return isolation, tuple(secret), expected.get("Gradlab's code", "")

@@ -15,28 +15,30 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from autograder.errors import GradlabError
-from autograder.sandbox import names, require
+from autograder.sandbox import list_layer_names, require
 
 
 def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
     connection = Connection(descriptor)
     try:
-        layers = names(require(isolation))  # before torch is there: the forks that try the layers are cheap then
+        layers = list_layer_names(
+            require(isolation)
+        )  # before torch is there: the forks that try the layers are cheap then
     except GradlabError as error:
         connection.send(str(error))
         return
     import torch
 
-    from autograder.grading.task import kind
+    from autograder.grading.task import describe_environment
     from autograder.grading.worker import answer_tasks
 
     torch.set_num_threads(1)  # as in a pool: sums in another order would be other results
-    threading.Thread(target=_end_with, args=(descriptor,), daemon=True).start()
-    connection.send(kind(layers))
+    threading.Thread(target=_exit_with_worker, args=(descriptor,), daemon=True).start()
+    connection.send(describe_environment(layers))
     answer_tasks(connection, secret, {})
 
 
-def _end_with(descriptor: int) -> None:
+def _exit_with_worker(descriptor: int) -> None:
     """End this process, and with it the student's, when the worker is gone, whatever is being graded."""
     look = select.poll()
     look.register(descriptor, 0)  # nothing but the other side's end

@@ -14,9 +14,9 @@ from nbgrader.utils import is_grade, parse_utc
 
 from autograder.assignments import refuse_unknown_lab
 from autograder.errors import GradlabError
-from autograder.gradebook.extensions import extend, remember_given
-from autograder.metadata import facts_of, name_of
-from autograder.plain.assignment import source_notebooks
+from autograder.gradebook.extensions import remember_extended, set_extension
+from autograder.metadata import get_cell_name, read_facts
+from autograder.stock.assignment import list_source_notebooks
 from autograder.term import Excuse, Extension, add_excuse, add_extension
 
 A_DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")
@@ -27,16 +27,18 @@ def excuse(course: Path, lab: str, what: str, student: str, reason: str) -> Excu
 
     what: an exercise, a check's id or label, or EXERCISE/CHECK. Raises GradlabError where that is none or several.
     """
-    found = _meant(course, lab, what)
+    found = _find_checks(course, lab, what)
     if len(found) != 1:
-        raise GradlabError(_not_one(course, lab, what, found))
+        raise GradlabError(_describe_mismatch(course, lab, what, found))
     exercise, check = found[0]
     decided = Excuse(lab=lab, exercise=exercise, check=check, student=student, reason=reason)
     add_excuse(course, decided)
     return decided
 
 
-def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: str, reason: str) -> tuple[datetime, str]:
+def grant_extension(
+    course: Path, gradebook: Any, lab: str, student: str, until: str, reason: str
+) -> tuple[datetime, str]:
     """Write the extension down, and give it to a submission that is there. (until when, UTC; what to know of it).
 
     until: a time as nbgrader reads it, UTC unless it says otherwise.
@@ -55,9 +57,9 @@ def extend_until(course: Path, gradebook: Any, lab: str, student: str, until: st
     if due is not None and time <= due:
         raise GradlabError(f"{time} UTC is not after the due date, {due} UTC: nothing was written")
     add_extension(course, Extension(lab=lab, student=student, until=time, reason=reason))
-    remember_given(course, lab, [student])
+    remember_extended(course, lab, [student])
     try:
-        extend(gradebook.find_submission(lab, student), due, time)
+        set_extension(gradebook.find_submission(lab, student), due, time)
         gradebook.db.commit()
     except MissingEntry:
         pass  # it is given to the submission when that is graded
@@ -73,10 +75,10 @@ def refuse_unknown_student(course: Path, gradebook: Any, student: str) -> None:
         raise GradlabError(f"no student {student!r} in the gradebook or in submitted/: check the name")
 
 
-def _meant(course: Path, lab: str, what: str) -> list[tuple[str, str]]:
+def _find_checks(course: Path, lab: str, what: str) -> list[tuple[str, str]]:
     """(exercise, check) of all that this may mean; no check for a whole exercise."""
     exercise, _, check = what.partition("/")
-    known = checks_of(course, lab)
+    known = read_checks(course, lab)
     if what in known:
         return [(what, "")]
     if exercise in known and check:
@@ -84,13 +86,13 @@ def _meant(course: Path, lab: str, what: str) -> list[tuple[str, str]]:
     return [(name, id_) for name, checks in known.items() for id_, label in checks.items() if what in (id_, label)]
 
 
-def _not_one(course: Path, lab: str, what: str, found: list[tuple[str, str]]) -> str:
+def _describe_mismatch(course: Path, lab: str, what: str, found: list[tuple[str, str]]) -> str:
     if found:
         named = ", ".join(f"{exercise}/{check}" for exercise, check in found)
         return f"{what!r} may be any of {named}\n    fix: name one of them"
     lines: list[str] = []
     meant: dict[str, str] = {}  # a name that would have been right -> its line
-    for exercise, checks in checks_of(course, lab).items():
+    for exercise, checks in read_checks(course, lab).items():
         lines.append(f"    {exercise}")
         meant[exercise] = lines[-1]
         for id_, label in checks.items():
@@ -103,14 +105,14 @@ def _not_one(course: Path, lab: str, what: str, found: list[tuple[str, str]]) ->
     return "\n".join([f"{lab} has no exercise and no check {what!r}; {there}", *(nearest or lines)])
 
 
-def checks_of(course: Path, lab: str) -> dict[str, dict[str, str]]:
+def read_checks(course: Path, lab: str) -> dict[str, dict[str, str]]:
     """exercise -> its checks, id -> label. A graded cell without checks of its own stands under its name."""
     refuse_unknown_lab(course, lab)
     found: dict[str, dict[str, str]] = {}
-    for path in source_notebooks(course, lab):
+    for path in list_source_notebooks(course, lab):
         for cell in nbformat.read(path, as_version=4).cells:
             if is_grade(cell):
-                facts = facts_of(cell)
+                facts = read_facts(cell)
                 checks = {check.id: check.label for check in facts.checks} if facts else {}
-                found[facts.exercise if facts else name_of(cell)] = checks
+                found[facts.exercise if facts else get_cell_name(cell)] = checks
     return found

@@ -20,14 +20,14 @@ from nbgrader.exchange import ExchangeFactory
 from nbgrader.exchange.default import Exchange, ExchangeCollect
 from nbgrader.utils import notebook_hash
 
-from autograder.arrivals import NEVER, Arrival, for_nobody
-from autograder.assignments import assignments
+from autograder.arrivals import NEVER, Arrival, describe_uncounted
+from autograder.assignments import list_assignments
 from autograder.errors import GradlabError
 from autograder.grading.inbox_memory import InboxMemory, Incomplete, Owner
-from autograder.handed_in import SECRET, small_text, time_of, utc_now, utc_of_file
-from autograder.intake.copying import opened_folder
-from autograder.reports.unmarked import HEAD, is_unmarked
-from autograder.words import readable, some
+from autograder.intake.copying import open_folder
+from autograder.reports.unmarked_page import HEAD, is_unmarked
+from autograder.timestamps import SECRET, convert_file_time, get_utc_now, parse_time, read_small_text
+from autograder.words import join_names, make_readable
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
@@ -50,7 +50,7 @@ class Inbox:
     owned: bool
     zone: tzinfo = UTC
 
-    def arrivals(
+    def iter_arrivals(
         self, labs: Sequence[str], memory: InboxMemory | None = None, now: datetime | None = None
     ) -> Iterator[Arrival]:
         """List every submission of these labs, whole or not.
@@ -61,8 +61,8 @@ class Inbox:
                 changed or are still being copied: what strangers leave there costs later looks little but its names.
             now: UTC without a zone.
         """
-        memory, now = memory or InboxMemory(), now or utc_now()
-        form, opened = _form(labs), Counter[Owner]()
+        memory, now = memory or InboxMemory(), now or get_utc_now()
+        form, opened = _compile_name_pattern(labs), Counter[Owner]()
         with os.scandir(self.inbound) as entries:
             for entry in entries:
                 if entry.name in memory.skipped:
@@ -75,12 +75,12 @@ class Inbox:
                 else:
                     yield arrival
 
-    def unplaced(self, labs: Iterable[str]) -> list[str]:
+    def describe_unplaced(self, labs: Iterable[str]) -> list[str]:
         """What in inbound/ is a submission of none of these labs, in a line."""
-        form = _form(labs)
-        names = sorted(readable(name) for name in os.listdir(self.inbound) if not form.fullmatch(name))
+        form = _compile_name_pattern(labs)
+        names = sorted(make_readable(name) for name in os.listdir(self.inbound) if not form.fullmatch(name))
         what = "is no submission of a lab of this course: one is a folder STUDENT+LAB+TIME, which nbgrader submit makes"
-        return [f"in {self.inbound}, and {what}: {some(names)}"] if names else []
+        return [f"in {self.inbound}, and {what}: {join_names(names)}"] if names else []
 
     def _look_at(
         self, folder: Path, found: re.Match[str], memory: InboxMemory, opened: Counter[Owner], now: datetime
@@ -113,8 +113,8 @@ class Inbox:
             return before.arrival
         else:
             opened[whose] += 1
-        coming = now - utc_of_file(status.st_ctime) <= HANDING_IN
-        arrival = self._open(folder, status, student, lab, said)
+        coming = now - convert_file_time(status.st_ctime) <= HANDING_IN
+        arrival = self._read_arrival(folder, status, student, lab, said)
         if isinstance(arrival, Arrival):
             memory.incomplete.pop(folder.name, None)
             memory.known[folder.name] = arrival
@@ -123,23 +123,23 @@ class Inbox:
         memory.incomplete[folder.name] = Incomplete(partial, status.st_ctime_ns, given_up=not coming)
         return partial
 
-    def _open(self, folder: Path, status: os.stat_result, student: str, lab: str, said: str) -> Arrival | str:
+    def _read_arrival(self, folder: Path, status: os.stat_result, student: str, lab: str, said: str) -> Arrival | str:
         """What is missing if it hasn't arrived yet. What is taken from it here is not read again: its writer may
         change it.
         """
         if stat.S_ISLNK(status.st_mode):
             return Arrival(student, lab, NEVER, folder, owner=status.st_uid, wrong="its folder is a link")
         try:
-            with opened_folder(folder) as descriptor:
-                secret = small_text(SECRET, MAX_SECRET, descriptor)
+            with open_folder(folder) as descriptor:
+                secret = read_small_text(SECRET, MAX_SECRET, descriptor)
                 if not secret:
                     return f"it has no {SECRET} that can be read, which nbgrader submit writes last"
                 owner = os.fstat(descriptor).st_uid
-                changed = newest_change(descriptor)
+                changed = find_newest_change(descriptor)
         except OSError as error:
             return f"it cannot be read: {error.strerror}"
-        when, written = time_of(said), utc_of_file(changed)
-        name = name_of_uid(owner)
+        when, written = parse_time(said), convert_file_time(changed)
+        name = get_user_name(owner)
         if not student.isprintable() or student.startswith(".") or "+" in student:
             wrong = "its name names no student"
         elif when is None:
@@ -150,14 +150,14 @@ class Inbox:
             wrong = ""
         return Arrival(student, lab, when or NEVER, folder, secret, written, owner, wrong)
 
-    def page_of(self, arrival: Arrival, notebook: str) -> Path:
+    def get_page_path(self, arrival: Arrival, notebook: str) -> Path:
         """Where `nbgrader fetch_feedback` looks for the page of this submission."""
         return self.feedback / f"{notebook_hash(secret=arrival.secret, notebook_id=notebook)}.html"
 
     def has_page(self, arrival: Arrival, notebook: str) -> bool:
         """Whether the page of its mark is there; one that says why there is none does not count."""
         try:
-            with self.page_of(arrival, notebook).open("rb") as page:
+            with self.get_page_path(arrival, notebook).open("rb") as page:
                 return not is_unmarked(page.read(HEAD))
         except FileNotFoundError:
             return False
@@ -170,30 +170,30 @@ class Inbox:
     def put(self, arrival: Arrival, notebook: str, page: bytes) -> None:
         """Give this page to the student, whole or not at all."""
         self.feedback.mkdir(mode=0o711, parents=True, exist_ok=True)  # as nbgrader: who knows a page's name reads it
-        target = self.page_of(arrival, notebook)
+        target = self.get_page_path(arrival, notebook)
         new = target.with_name(f"{target.stem}-tmp.html")
         new.write_bytes(page)
         os.chmod(new, 0o644)
         os.replace(new, target)
 
 
-def _form(labs: Iterable[str]) -> re.Pattern[str]:
+def _compile_name_pattern(labs: Iterable[str]) -> re.Pattern[str]:
     """Of a folder's name: (student, lab, time)."""
     return re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
 
 
-def inbox_of(api: Any) -> Inbox:
+def open_inbox(api: Any) -> Inbox:
     """Raises GradlabError where there is no exchange folder of nbgrader's own kind."""
-    found = _inbox_or_why_not(api)
+    found = _find_inbox(api)
     if isinstance(found, str):
         raise GradlabError(found)
     return found
 
 
-def _inbox_or_why_not(api: Any) -> Inbox | str:
+def _find_inbox(api: Any) -> Inbox | str:
     exchange = Exchange(coursedir=api.coursedir, config=api.config)
     folder = Path(exchange.root) / api.coursedir.course_id
-    if missing := _missing(api, folder):
+    if missing := _describe_missing(api, folder):
         return missing
     collect = ExchangeCollect(coursedir=api.coursedir, config=api.config)
     return Inbox(
@@ -201,32 +201,34 @@ def _inbox_or_why_not(api: Any) -> Inbox | str:
         folder / "outbound",
         folder / "feedback",
         bool(collect.check_owner),
-        _zone(exchange.timezone),
+        _parse_timezone(exchange.timezone),
     )
 
 
-def exchange_now(api: Any, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
+def read_exchange(api: Any, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
     """(submissions of these labs in the exchange, what in it counts for nobody in lines); none where there is none.
 
     Raises GradlabError where the folder cannot be read.
     """
-    inbox, now = _inbox_or_why_not(api), utc_now()
+    inbox, now = _find_inbox(api), get_utc_now()
     if isinstance(inbox, str):
         return [], []
     try:
-        found = list(inbox.arrivals(labs, now=now))
-        return found, for_nobody(found, now) + inbox.unplaced(assignments(Path(api.coursedir.root)))
+        found = list(inbox.iter_arrivals(labs, now=now))
+        return found, describe_uncounted(found, now) + inbox.describe_unplaced(
+            list_assignments(Path(api.coursedir.root))
+        )
     except OSError as error:
         raise GradlabError(f"{inbox.inbound} cannot be read: {error.strerror}") from None
 
 
-def is_any_released(api: Any, labs: Iterable[str]) -> bool:
+def has_released_lab(api: Any, labs: Iterable[str]) -> bool:
     """Whether students can fetch one of these labs; also where there is no exchange to tell it."""
     root = Path(Exchange(coursedir=api.coursedir, config=api.config).root)
     return not root.is_dir() or any((root / api.coursedir.course_id / "outbound" / lab).is_dir() for lab in labs)
 
 
-def _missing(api: Any, folder: Path) -> str:
+def _describe_missing(api: Any, folder: Path) -> str:
     """What this course lacks of an exchange in this folder."""
     kind = ExchangeFactory(config=api.config).collect
     if not issubclass(kind, ExchangeCollect):
@@ -240,14 +242,14 @@ def _missing(api: Any, folder: Path) -> str:
     return ""
 
 
-def _zone(name: str) -> tzinfo:
+def _parse_timezone(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py names no time zone: {name!r}") from None
 
 
-def newest_change(folder: int) -> float:
+def find_newest_change(folder: int) -> float:
     """When this folder, or what is directly in it, changed last by the file system's clock, which no student sets."""
     times = [os.fstat(folder).st_ctime]
     with os.scandir(folder) as entries:
@@ -257,7 +259,7 @@ def newest_change(folder: int) -> float:
     return max(times)
 
 
-def name_of_uid(uid: int) -> str:
+def get_user_name(uid: int) -> str:
     with contextlib.suppress(KeyError):
         return pwd.getpwuid(uid).pw_name
     return f"user {uid}"

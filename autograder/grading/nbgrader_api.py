@@ -23,7 +23,7 @@ def open_course(course: Path, isolation: str = "") -> Any:
 
     if isolation:
         config.Examine.isolation = isolation
-    log = _silent_log()  # it looks for an exchange as it is made, which no command here may need
+    log = _make_silent_log()  # it looks for an exchange as it is made, which no command here may need
     return NbGraderAPI(coursedir=CourseDirectory(config=config, log=log), config=config, log=log)
 
 
@@ -34,8 +34,8 @@ def read_config(course: Path) -> Any:
         raise GradlabError(
             f"{course} has no nbgrader_config.py: run gradlab in the course's folder, or name it: --course"
         )
-    _alembic_on_path()
-    _quiet()
+    _add_alembic_path()
+    _silence_warnings()
     from traitlets.config.loader import PyFileConfigLoader
 
     if str(course) not in sys.path:
@@ -45,7 +45,7 @@ def read_config(course: Path) -> Any:
     return config
 
 
-def _silent_log() -> logging.Logger:
+def _make_silent_log() -> logging.Logger:
     """Nothing on the terminal: what an operation of nbgrader's logs comes back with its result."""
     log = logging.getLogger("autograder.nbgrader")
     log.propagate = False
@@ -54,13 +54,13 @@ def _silent_log() -> logging.Logger:
     return log
 
 
-def _quiet() -> None:
+def _silence_warnings() -> None:
     """nbgrader's own database code warns on every new submission; nothing there is for whoever runs gradlab."""
     warnings.filterwarnings("ignore", category=Warning, module=r"nbgrader\.api")
     warnings.filterwarnings("ignore", message="Non-unique cell id")
 
 
-def _alembic_on_path() -> None:
+def _add_alembic_path() -> None:
     """nbgrader starts `alembic` by name on a new database: it stands beside this interpreter."""
     here = str(Path(sys.executable).parent)
     if here not in os.environ.get("PATH", "").split(os.pathsep):

@@ -13,19 +13,19 @@ from nbformat import NotebookNode
 from nbformat.v4.rwbase import split_lines, strip_transient
 
 
-def notebook_text(notebook: NotebookNode) -> str:
+def format_notebook(notebook: NotebookNode) -> str:
     """As `nbformat.writes`. The notebook's own strings are split into lines on the way: nobody reads on from it."""
-    return _text(strip_transient(split_lines(notebook)), "") + "\n"
+    return _format_value(strip_transient(split_lines(notebook)), "") + "\n"
 
 
-def _text(value: Any, margin: str) -> str:
+def _format_value(value: Any, margin: str) -> str:
     """What json.dumps gives with indent=1, sort_keys and without ensure_ascii."""
     if isinstance(value, str):
         return encode_basestring(value)
     inner = margin + " "
     if isinstance(value, dict) and value:
-        lines = [f"{inner}{encode_basestring(key)}: {_text(value[key], inner)}" for key in sorted(value)]
+        lines = [f"{inner}{encode_basestring(key)}: {_format_value(value[key], inner)}" for key in sorted(value)]
         return "{\n" + ",\n".join(lines) + f"\n{margin}}}"
     if isinstance(value, list | tuple) and value:
-        return "[\n" + ",\n".join([inner + _text(each, inner) for each in value]) + f"\n{margin}]"
+        return "[\n" + ",\n".join([inner + _format_value(each, inner) for each in value]) + f"\n{margin}]"
     return json.dumps(value)

@@ -22,20 +22,20 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.examine import Step, StepResult, examine
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
-from autograder.gradebook.writer import Marks, marks_of
-from autograder.grading.notebook_text import notebook_text
-from autograder.grading.task import Task, code_digest, key_of, made_of, versions
-from autograder.intake.handed_in_cells import after, digest_answer
-from autograder.intake.notes import RAN_WITHOUT, counts_as_empty
-from autograder.intake.read import Refused, read_notebook
+from autograder.gradebook.writer import Marks, compute_marks
+from autograder.grading.notebook_text import format_notebook
+from autograder.grading.task import Task, compute_key, compute_part_digests, digest_code, get_versions
+from autograder.intake.cell_origin import digest_answer, find_lab_answer
+from autograder.intake.notes import RAN_WITHOUT, has_empty_note
+from autograder.intake.read import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
-from autograder.intake.repair import blank, repair
-from autograder.intake.submitted_cells import as_released, is_answer
-from autograder.metadata import exercise_of, facts_of, is_written, kind_of, name_of, parts_of
+from autograder.intake.repair import build_blank, repair
+from autograder.intake.submitted_cells import build_released_cell, is_answer
+from autograder.metadata import get_cell_name, is_written, read_exercise_name, read_facts, read_kind, split_cell_name
 from autograder.result import GradedCell, Result
-from autograder.sandbox.gpu import gpus
+from autograder.sandbox.gpu import list_gpus
 from autograder.versions import Versions
-from labkit.outcome import earned
+from labkit.outcome import compute_earned
 from labkit.verdict import Verdict
 
 TOO_MUCH = "The notebook takes too long to read. Remove cells that are not yours, and hand it in again."
@@ -43,7 +43,7 @@ PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgra
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedSubmission:
     """A submission's result, its marks, and its notebook with the outputs of every cell, as nbgrader keeps it.
 
     plain: of a plain assignment each of its notebooks, by name, in place of `notebook`. trouble: the error that grading
@@ -57,33 +57,33 @@ class Graded:
     trouble: str = ""
 
 
-def grade_task(task: Task, fork_server: ForkServer) -> Graded:
+def grade_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     """Grade one submission. The same task, layers and versions give the same bytes.
 
     Raises GradlabError where no student process can be started: the machine's trouble, not the submission's.
     """
-    course = _course(task.course)
+    course = _parse_source(task.course)
     try:
         if task.notebook is None:
-            raise Refused(task.refusal)
+            raise RefusedSubmission(task.refusal)
         with bound_work():
             repaired = repair(read_notebook(task.notebook, task.notes), course, read_releases(task.releases))
     except Stopped:
-        repaired = blank(course, TOO_MUCH)
-    except Refused as refused:
-        repaired = blank(course, str(refused))
+        repaired = build_blank(course, TOO_MUCH)
+    except RefusedSubmission as refused:
+        repaired = build_blank(course, str(refused))
     notebook, settings = repaired.notebook, task.settings
-    _add_checksums(notebook, _checksums(task.course))
+    _add_checksums(notebook, _compute_checksums(task.course))
     submission = Submission(task.lab, task.student, repaired.notes, task.kept, settings.device)
     result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
     notebook = limit_outputs(notebook, settings.preprocessors)
     layers = fork_server.layers
-    result = result.model_copy(update={"key": key_of(task, layers), "made_of": made_of(task, layers)})
-    return Graded(result, marks_of(result, notebook), notebook_text(notebook))
+    result = result.model_copy(update={"key": compute_key(task, layers), "made_of": compute_part_digests(task, layers)})
+    return GradedSubmission(result, compute_marks(result, notebook), format_notebook(notebook))
 
 
 @functools.lru_cache(maxsize=4)
-def _course(source: bytes) -> NotebookNode:
+def _parse_source(source: bytes) -> NotebookNode:
     """A lab's source notebook, which nobody changes."""
     course: NotebookNode = nbformat.reads(source.decode(), as_version=4)
     return course
@@ -113,17 +113,17 @@ def grade_notebook(
     device = submission.device
     os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    steps = steps_of(notebook)
-    keys = _keys(notebook, steps, fork_server.layers, device)
+    steps = list_steps(notebook)
+    keys = _compute_keys(notebook, steps, fork_server.layers, device)
     known = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
     seen = examine([step for step in steps if step.id not in known], fork_server.student, timeouts)
     graded = []
     for number, cell in enumerate(code, start=1):
-        name = name_of(cell)
+        name = get_cell_name(cell)
         cell.execution_count = number
         if is_grade(cell):
-            graded.append(known.get(name) or _graded(cell, seen[name], keys[name]))
-            cell.outputs = [_verdict(graded[-1], number)]
+            graded.append(known.get(name) or _grade_cell(cell, seen[name], keys[name]))
+            cell.outputs = [_make_verdict_output(graded[-1], number)]
         else:
             cell.outputs = [nbformat.from_dict(output) for output in seen[name].outputs]
             for output in cell.outputs:
@@ -133,33 +133,33 @@ def grade_notebook(
         lab=submission.lab,
         student=submission.student,
         device=device,
-        versions=versions_on(device),
+        versions=get_device_versions(device),
         isolation=tuple(fork_server.layers),
-        notes=(*submission.notes, *_limits(seen)),
-        empty=counts_as_empty(submission.notes),
-        stopped=tuple(name for name, came in seen.items() if came.stopped or _ended(came)),
-        answers=_answers(notebook.cells),
+        notes=(*submission.notes, *_describe_limits(seen)),
+        empty=has_empty_note(submission.notes),
+        stopped=tuple(name for name, came in seen.items() if came.stopped or _has_stopped_check(came)),
+        answers=_digest_answers(notebook.cells),
         changed=tuple(name for came in seen.values() for name in came.changed),
         cells=tuple(graded),
     )
 
 
-def _answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
+def _digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
     """A digest of each answer as a person reads it: a mark by hand holds as long as it stays the same."""
     return {
-        name_of(cell): digest_answer([cells[each] for each in after(cells, place)])
+        get_cell_name(cell): digest_answer([cells[each] for each in find_lab_answer(cells, place)])
         for place, cell in enumerate(cells)
         if is_written(cell)
     }
 
 
 @functools.cache
-def versions_on(device: str) -> Versions:
+def get_device_versions(device: str) -> Versions:
     """What submissions are graded with there. The driver is asked once: that starts a program."""
-    return versions() if device == "cpu" else versions().model_copy(update={"gpu": ", ".join(gpus())})
+    return get_versions() if device == "cpu" else get_versions().model_copy(update={"gpu": ", ".join(list_gpus())})
 
 
-def preprocessors_in(config: Mapping[str, Any]) -> dict[str, Any]:
+def read_preprocessor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """nbgrader's settings for what it does with outputs, by class name, as plain data."""
     names = [kind.__name__ for kind in PREPROCESSORS if kind.__name__ in config]
     return {name: json.loads(json.dumps(config[name])) for name in names}
@@ -175,59 +175,61 @@ def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> Notebo
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
     """As nbgrader keeps them: by these it knows an answer that is as it was handed out."""
     for cell in notebook.cells:
-        if "nbgrader" in cell.metadata and (known := checksums.get(name_of(cell))) is not None:
+        if "nbgrader" in cell.metadata and (known := checksums.get(get_cell_name(cell))) is not None:
             cell.metadata.nbgrader["checksum"] = known
 
 
 @functools.lru_cache(maxsize=4)
-def _checksums(source: bytes) -> dict[str, str]:
+def _compute_checksums(source: bytes) -> dict[str, str]:
     """Of the cells of a lab's source notebook as they are handed out, by their names."""
-    own = [cell for cell in _course(source).cells if "nbgrader" in cell.metadata]
-    return {name_of(cell): compute_checksum(as_released(cell) if is_answer(cell) else cell) for cell in own}
+    own = [cell for cell in _parse_source(source).cells if "nbgrader" in cell.metadata]
+    return {
+        get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell) for cell in own
+    }
 
 
-def _keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
+def _compute_keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
     """For each check cell, by its id, of all that its outcomes depend on."""
     ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
-    same = digest(*ran, *sorted(layers), device, versions().model_dump_json(), code_digest())
-    points = {name_of(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
+    same = digest(*ran, *sorted(layers), device, get_versions().model_dump_json(), digest_code())
+    points = {get_cell_name(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
     return {step.id: digest(same, step.source, str(points[step.id])) for step in steps if step.kind == "check"}
 
 
-def steps_of(notebook: NotebookNode) -> list[Step]:
+def list_steps(notebook: NotebookNode) -> list[Step]:
     """The code cells, as the examiner takes them."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [_step(cell, number) for number, cell in enumerate(code, start=1)]
+    return [_make_step(cell, number) for number, cell in enumerate(code, start=1)]
 
 
-def _step(cell: NotebookNode, number: int) -> Step:
-    known = kind_of(cell)
+def _make_step(cell: NotebookNode, number: int) -> Step:
+    known = read_kind(cell)
     kind = (known.traits.step if known else "") or "student"
-    return Step(name_of(cell), kind, cell.source, number, exercise_of(cell))
+    return Step(get_cell_name(cell), kind, cell.source, number, read_exercise_name(cell))
 
 
-def _graded(cell: NotebookNode, came: StepResult, key: str) -> GradedCell:
-    facts = facts_of(cell)
+def _grade_cell(cell: NotebookNode, came: StepResult, key: str) -> GradedCell:
+    facts = read_facts(cell)
     assert facts is not None
     hidden = {check.id for check in facts.checks if check.hidden}
     visible = {check.id for check in facts.checks if not check.hidden}
     outcomes = [
         replace(o, hidden=o.id in hidden, difference=o.difference if o.id in visible else None) for o in came.outcomes
     ]
-    points = earned(came.outcomes, facts.points)
-    return GradedCell(id=name_of(cell), key=key, points=points, worth=facts.points, checks=tuple(outcomes))
+    points = compute_earned(came.outcomes, facts.points)
+    return GradedCell(id=get_cell_name(cell), key=key, points=points, worth=facts.points, checks=tuple(outcomes))
 
 
-def _ended(came: StepResult) -> bool:
+def _has_stopped_check(came: StepResult) -> bool:
     """Whether a check of this cell ran into a limit, or lost its process."""
     return any(outcome.blame == "process" for outcome in came.outcomes)
 
 
-def _verdict(graded: GradedCell, number: int) -> NotebookNode:
-    verdict = Verdict(parts_of(graded.id)[1], list(graded.checks), graded.worth, graded.points, folds=False)
+def _make_verdict_output(graded: GradedCell, number: int) -> NotebookNode:
+    verdict = Verdict(split_cell_name(graded.id)[1], list(graded.checks), graded.worth, graded.points, folds=False)
     data = NotebookNode(verdict._repr_mimebundle_())
     return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=number)
 
 
-def _limits(seen: dict[str, StepResult]) -> list[str]:
+def _describe_limits(seen: dict[str, StepResult]) -> list[str]:
     return [f"{cell}: {came.stopped}. {RAN_WITHOUT}" for cell, came in seen.items() if came.stopped]

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from autograder.whole_files import is_full
+from autograder.atomic_files import is_full
 
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Done:
+class GradingOutcome:
     """A submission that was graded, or what kept the course from grading it. kept: it had been graded before.
 
     empty: the file could not be read. stopped: some of it ran into a limit. anew: of one that had been graded, what
@@ -38,17 +38,17 @@ def write_log(course: Path, lab: str, student: str, reason: str) -> Path:
     return log
 
 
-def spared(student: str, do: Callable[[], Found]) -> Found | Done:
+def run_guarded(student: str, do: Callable[[], Found]) -> Found | GradingOutcome:
     """What comes of it. What is wrong with one student's files costs that student; a full disk stops all."""
     try:
         return do()
     except OSError as error:
         if is_full(error):
             raise
-        return Done(student, f"its files cannot be read or written: {error}\n    its mark was not touched")
+        return GradingOutcome(student, f"its files cannot be read or written: {error}\n    its mark was not touched")
 
 
-def last_error(log: str) -> str:
+def find_last_error(log: str) -> str:
     """The exception at the end of a traceback."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit)\b.*: ", line)]

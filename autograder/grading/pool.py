@@ -20,11 +20,11 @@ from typing import Any
 import torch
 
 from autograder.forkserver.client import ForkServer, Purpose, start_fork_servers
-from autograder.forkserver.imports import groups_in
-from autograder.forkserver.starting import Started, start
-from autograder.grading.one_submission import Graded
+from autograder.forkserver.imports import find_groups
+from autograder.forkserver.server_process import ServerProcess, start_server
+from autograder.grading.one_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.grading.worker import STUCK_SECONDS, Failure, answer_tasks, next_try, purpose
+from autograder.grading.worker import STUCK_SECONDS, Failure, answer_tasks, make_purpose, plan_next_try
 
 LOOK_SECONDS = 0.2
 
@@ -46,9 +46,9 @@ def grade_all(
     jobs: int,
     secret: Iterable[Path],
     stop: Event,
-    ahead: Started | None = None,
+    ahead: ServerProcess | None = None,
     pool: Pool | None = None,
-) -> Iterator[tuple[Task, Graded | Failure]]:
+) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
     """Grade the tasks, of which only as many are taken at a time as there are jobs, and give each as it is done.
 
     tasks: None where there is none now, and may be one when something has been graded, or a moment later.
@@ -57,27 +57,27 @@ def grade_all(
     as ForkServer does.
     """
     waiting = iter(tasks)
-    first = list(_some(waiting, len(pool.workers) if pool else jobs))
+    first = list(_take_tasks(waiting, len(pool.workers) if pool else jobs))
     if not first:
         return
     kept = pool
     if pool is None:
-        ahead = ahead or start(len(first), groups_in(task.course for task in first))
-        pool = Pool(purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), ahead)
+        ahead = ahead or start_server(len(first), find_groups(task.course for task in first))
+        pool = Pool(make_purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), ahead)
     try:
         for task in first:
             pool.give(task)
-        while pool.busy() and not stop.is_set():
+        while pool.is_busy() and not stop.is_set():
             for task, outcome in pool.done():
-                for following in _some(waiting, 1):
+                for following in _take_tasks(waiting, 1):
                     pool.give(following)
                 yield task, outcome
-            for following in _some(waiting, pool.free()):
+            for following in _take_tasks(waiting, pool.free()):
                 pool.give(following)
     finally:
         if kept is None:
             pool.close()
-        while kept and pool.busy() and not stop.is_set():
+        while kept and pool.is_busy() and not stop.is_set():
             pool.done()  # of no use to anybody any more, and not the next caller's
 
 
@@ -85,7 +85,7 @@ class Pool:
     """Workers that take a task each. Used by one thread."""
 
     def __init__(
-        self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int, ahead: Started | None
+        self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int, ahead: ServerProcess | None
     ) -> None:
         self.purpose, self.seconds, self.secret = purpose, seconds, secret
         self.fork = multiprocessing.get_context("fork")
@@ -93,11 +93,11 @@ class Pool:
         fork_servers = start_fork_servers(jobs, purpose, secret, ahead)
         self.first = fork_servers[0]
         gc.freeze()  # a collection would touch, and so copy, what the forks share
-        self.workers = [self._worker(fork_server, fork_servers) for fork_server in fork_servers]
+        self.workers = [self._start_worker(fork_server, fork_servers) for fork_server in fork_servers]
         for fork_server in fork_servers:
             fork_server.orders.close()
 
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         return any(worker.task for worker in self.workers)
 
     def free(self) -> int:
@@ -107,13 +107,13 @@ class Pool:
         """To a worker that has nothing to do."""
         number = next(n for n, worker in enumerate(self.workers) if worker.task is None)
         if not self.workers[number].process.is_alive():
-            self.workers[number] = self._worker(None, ())
+            self.workers[number] = self._start_worker(None, ())
         worker = self.workers[number]
         worker.task, worker.tries, worker.since = task, tries, time.monotonic()
         with contextlib.suppress(OSError):  # one that died just now is found by done()
             worker.connection.send(task)
 
-    def done(self) -> list[tuple[Task, Graded | Failure]]:
+    def done(self) -> list[tuple[Task, GradedSubmission | Failure]]:
         """What has been graded since the last call, or has failed for good. Waits for a while."""
         found = []
         ready = wait([worker.connection for worker in self.workers if worker.task], LOOK_SECONDS)
@@ -124,7 +124,7 @@ class Pool:
                 try:
                     found.append((task, worker.connection.recv()))
                 except (EOFError, OSError):
-                    found += self._try_again(worker, task)
+                    found += self._retry(worker, task)
             elif task and is_stuck(worker, self.seconds):
                 worker.process.kill()  # its end is seen at the next look
         return found
@@ -137,17 +137,17 @@ class Pool:
             worker.connection.close()
         self.first.close()
 
-    def _try_again(self, worker: Worker, task: Task) -> list[tuple[Task, Failure]]:
+    def _retry(self, worker: Worker, task: Task) -> list[tuple[Task, Failure]]:
         """What next_try() says for the submission of a worker that died."""
         worker.process.kill()
         worker.process.join()
-        following = next_try(task, worker.tries + 1, worker.process.exitcode)
+        following = plan_next_try(task, worker.tries + 1, worker.process.exitcode)
         if isinstance(following, Failure):
             return [(task, following)]
         self.give(following, worker.tries + 1)
         return []
 
-    def _worker(self, fork_server: ForkServer | None, others: Iterable[ForkServer]) -> Worker:
+    def _start_worker(self, fork_server: ForkServer | None, others: Iterable[ForkServer]) -> Worker:
         ours, theirs = self.fork.Pipe()
         foreign = [ours, *[w.orders for w in others if w is not fork_server]]
         process = self.fork.Process(
@@ -177,7 +177,7 @@ def _work(
     answer_tasks(connection, secret, {} if fork_server is None else {purpose: fork_server})
 
 
-def _some(waiting: Iterator[Task | None], most: int) -> Iterator[Task]:
+def _take_tasks(waiting: Iterator[Task | None], most: int) -> Iterator[Task]:
     """At most so many; fewer where there are no more now."""
     for _, task in zip(range(most), waiting, strict=False):
         if task is None:

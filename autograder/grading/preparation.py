@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from autograder.errors import GradlabError
-from autograder.gradebook.changed_cells import LOST, follow_notebooks, write_lost
-from autograder.gradebook.names import graded_names
-from autograder.grading.outcomes import last_error
-from autograder.grading.plain_class import source_digest
-from autograder.plain.assignment import is_plain, kept_names, source_notebooks
-from autograder.plain.source_check import refuse_unfit
+from autograder.gradebook.changed_cells import LOST, update_notebooks, write_lost_marks
+from autograder.gradebook.names import list_graded_names
+from autograder.grading.outcomes import find_last_error
+from autograder.grading.stock_tasks import digest_source
+from autograder.stock.assignment import is_stock, list_source_notebooks, read_kept_names
+from autograder.stock.source_check import refuse_unfit
 from autograder.term import read_term
-from autograder.words import some
+from autograder.words import join_names
 
 
 def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> list[str]:
@@ -28,50 +28,50 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> list[str]:
     """
     note = course / "results" / lab / ".prepared"
     extra = read_term(course).lab(lab).extra_credit
-    source = source_digest(course, lab, api.coursedir.db_url, *extra)
+    source = digest_source(course, lab, api.coursedir.db_url, *extra)
     known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
     if known and note.exists() and note.read_text() == source:
-        _count_on_top(gradebook, lab, extra)  # nbgrader's own command may have given them their points
+        _apply_extra_credit(gradebook, lab, extra)  # nbgrader's own command may have given them their points
         return []
     brought = False
-    if is_plain(course, lab):
+    if is_stock(course, lab):
         refuse_unfit(course, lab, api.config)
-        brought = known and not note.exists() and _is_as_in_source(gradebook, course, lab)
+        brought = known and not note.exists() and _has_source_cells(gradebook, course, lab)
     note.parent.mkdir(parents=True, exist_ok=True)
     lines = []
     if not brought:  # else the instructor's own nbgrader put it there, and may have released it so
         note.write_text("")  # what is begun here, and not brought to its end, is begun anew
-        before = _cells_in(gradebook, lab)
+        before = _list_graded_cells(gradebook, lab)
         if before:
-            changes = follow_notebooks(gradebook, gradebook.find_assignment(lab), _names_in_source(course, lab))
-            write_lost(changes, course, lab)
+            changes = update_notebooks(gradebook, gradebook.find_assignment(lab), _read_cell_names(course, lab))
+            write_lost_marks(changes, course, lab)
             gradebook.db.commit()
         _generate(api, course, lab)
         gradebook.db.expire_all()
-        lines = _changes(course, lab, before, _cells_in(gradebook, lab))
-        _count_on_top(gradebook, lab, extra)
+        lines = _describe_changes(course, lab, before, _list_graded_cells(gradebook, lab))
+        _apply_extra_credit(gradebook, lab, extra)
     note.write_text(source)
     return lines
 
 
-def _is_as_in_source(gradebook: Any, course: Path, lab: str) -> bool:
+def _has_source_cells(gradebook: Any, course: Path, lab: str) -> bool:
     """Whether the gradebook has the cells that are in the source now."""
     there = {
         notebook.name: {cell.name for cell in notebook.source_cells}
         for notebook in gradebook.find_assignment(lab).notebooks
     }
-    return there == _names_in_source(course, lab)
+    return there == _read_cell_names(course, lab)
 
 
-def _names_in_source(course: Path, lab: str) -> dict[str, set[str]]:
+def _read_cell_names(course: Path, lab: str) -> dict[str, set[str]]:
     """notebook -> nbgrader's names of the cells that it keeps."""
-    return {path.stem: kept_names(path) for path in source_notebooks(course, lab)}
+    return {path.stem: read_kept_names(path) for path in list_source_notebooks(course, lab)}
 
 
 def _generate(api: Any, course: Path, lab: str) -> None:
     with tempfile.TemporaryFile() as file:
-        with _errors_in(file):  # tests that nbgrader makes start a kernel, which warns of its own sockets
+        with _capture_stderr(file):  # tests that nbgrader makes start a kernel, which warns of its own sockets
             result = api.generate_assignment(lab, force=True, create=True)
         if result["success"]:
             return
@@ -81,12 +81,12 @@ def _generate(api: Any, course: Path, lab: str) -> None:
     log = course / "results" / lab / "generate.log"
     log.write_text(told, encoding="utf-8", errors="replace")
     raise GradlabError(
-        f"nbgrader can't put {lab} into its gradebook: {last_error(told)}\n    nbgrader's whole log is {log}"
+        f"nbgrader can't put {lab} into its gradebook: {find_last_error(told)}\n    nbgrader's whole log is {log}"
     )
 
 
 @contextlib.contextmanager
-def _errors_in(file: IO[bytes]) -> Iterator[None]:
+def _capture_stderr(file: IO[bytes]) -> Iterator[None]:
     """What programs that are started meanwhile write to stderr goes to this file."""
     sys.stderr.flush()
     before = os.dup(2)
@@ -99,7 +99,7 @@ def _errors_in(file: IO[bytes]) -> Iterator[None]:
         os.close(before)
 
 
-def _cells_in(gradebook: Any, lab: str) -> set[str]:
+def _list_graded_cells(gradebook: Any, lab: str) -> set[str]:
     """The graded cells of a lab that was handed in, behind their notebooks."""
     assignment = next((each for each in gradebook.assignments if each.name == lab), None)
     if assignment is None or not assignment.submissions:
@@ -111,23 +111,23 @@ def _cells_in(gradebook: Any, lab: str) -> set[str]:
     }
 
 
-def _changes(course: Path, lab: str, before: set[str], after: set[str]) -> list[str]:
+def _describe_changes(course: Path, lab: str, before: set[str], after: set[str]) -> list[str]:
     if not before or before == after:
         return []
     parts = [("new", after - before), ("gone", before - after)]
-    said = "; ".join(f"{what}: {some(sorted(names))}" for what, names in parts if names)
+    said = "; ".join(f"{what}: {join_names(sorted(names))}" for what, names in parts if names)
     lost = course / "results" / lab / LOST
     kept = f". Marks by hand of cells that are gone are kept in {lost}" if lost.exists() else ""
     return [f"{lab} changed after it was handed in, and is graded anew ({said}){kept}"]
 
 
-def _count_on_top(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
+def _apply_extra_credit(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
     """Extra credit: these exercises are worth nothing of the lab's points, so what they earn comes on top."""
     if not exercises:
         return
     cells = {cell.name: cell for notebook in gradebook.find_assignment(lab).notebooks for cell in notebook.grade_cells}
     for exercise in exercises:
-        cell = next((cells[name] for name in graded_names(exercise) if name in cells), None)
+        cell = next((cells[name] for name in list_graded_names(exercise) if name in cells), None)
         if cell:  # else refuse_unknown_names says so
             cell.max_score = 0.0
     gradebook.db.commit()

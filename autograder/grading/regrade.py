@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
 
-from autograder.assignments import nearest
+from autograder.assignments import suggest_nearest
 from autograder.errors import GradlabError
-from autograder.gradebook.names import kind_and_name
-from autograder.gradebook.writer import recorded
-from autograder.grading.class_writer import GradebookWriter, course_of
-from autograder.grading.decisions import checks_of
-from autograder.grading.one_submission import Graded
-from autograder.grading.outcomes import spared
-from autograder.grading.where import Where
-from autograder.grading.whole_lab import class_of
+from autograder.gradebook.names import parse_graded_name
+from autograder.gradebook.writer import read_recorded
+from autograder.grading.backends import Backend
+from autograder.grading.class_writer import GradebookWriter, get_course_folder
+from autograder.grading.decisions import read_checks
+from autograder.grading.one_submission import GradedSubmission
+from autograder.grading.outcomes import run_guarded
+from autograder.grading.whole_lab import open_class
 from autograder.grading.worker import Failure
 from autograder.result import Result
 
@@ -38,7 +38,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Regraded:
+class RegradeResult:
     """failures: (student, why), whose marks stay. graded: how many were graded, changed or not."""
 
     changes: tuple[Change, ...]
@@ -50,49 +50,49 @@ class Regraded:
 def regrade(
     api: Any,
     lab: str,
-    where: Where,
-    agreed: Callable[[Regraded], bool],
+    where: Backend,
+    agreed: Callable[[RegradeResult], bool],
     student: str = "",
     exercise: str = "",
     again: bool = False,
     stop: Event | None = None,
-) -> Regraded:
+) -> RegradeResult:
     """Grade what is not up to date, ask `agreed` with what would change, and write it if the answer is yes.
 
     student, exercise: only this one's marks. again: grade those too whose result is up to date. Marks by hand stay.
     Raises GradlabError where the lab has no such exercise.
     """
     stop = stop or Event()
-    if exercise and exercise not in (known := checks_of(course_of(api), lab)):
-        raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{nearest(exercise, known)}")
-    with class_of(api, lab, where, student) as (writer, students):
+    if exercise and exercise not in (known := read_checks(get_course_folder(api), lab)):
+        raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, known)}")
+    with open_class(api, lab, where, student) as (writer, students):
         writer.cause = "regrade"
-        before = {name: row.scores for name, row in recorded(writer.gradebook, lab).items()}
+        before = {name: row.scores for name, row in read_recorded(writer.gradebook, lab).items()}
         held, changes, failures = [], [], []
         for task, outcome in writer.outcomes(students, where, again, stop):
             if isinstance(outcome, Failure):
                 failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
                 continue
-            graded = _only(writer, outcome, exercise) if exercise else outcome
-            changes += _changes(writer, graded, before.get(task.student, {}))
-            held.append(_packed(graded))
-        found = Regraded(tuple(sorted(changes, key=lambda c: c.student)), tuple(failures), len(held))
+            graded = _limit_to_exercise(writer, outcome, exercise) if exercise else outcome
+            changes += _find_changes(writer, graded, before.get(task.student, {}))
+            held.append(_pack_graded(graded))
+        found = RegradeResult(tuple(sorted(changes, key=lambda c: c.student)), tuple(failures), len(held))
         if stop.is_set() or not held or not agreed(found):
             return found
         for packed in held:
-            done = spared(packed[0].result.student, functools.partial(writer.keep, _unpacked(packed)))
+            done = run_guarded(packed[0].result.student, functools.partial(writer.keep, _unpack_graded(packed)))
             failures += [(done.student, done.failure)] if done.failure else []
         return replace(found, failures=tuple(failures), written=True)
 
 
-def _changes(writer: GradebookWriter, graded: Graded, before: dict[str, float | None]) -> list[Change]:
-    after = writer.decided(graded).scores
+def _find_changes(writer: GradebookWriter, graded: GradedSubmission, before: dict[str, float | None]) -> list[Change]:
+    after = writer.decide_marks(graded).scores
     changed = ((name, before.get(name), score) for name, score in after.items())
-    cells = tuple((kind_and_name(name)[1], old, new) for name, old, new in changed if old != new)
+    cells = tuple((parse_graded_name(name)[1], old, new) for name, old, new in changed if old != new)
     return [Change(graded.result.student, cells)] if cells else []
 
 
-def _only(writer: GradebookWriter, graded: Graded, exercise: str) -> Graded:
+def _limit_to_exercise(writer: GradebookWriter, graded: GradedSubmission, exercise: str) -> GradedSubmission:
     """With what the other exercises had before. Its key is empty, so that a later grading takes those up, and what it
     was made of is as before, so that they count as marks of an earlier build.
     """
@@ -100,35 +100,37 @@ def _only(writer: GradebookWriter, graded: Graded, exercise: str) -> Graded:
     if before is None:
         return graded
     result = graded.result.model_copy(
-        update={"cells": _mixed(before, graded.result, exercise), "key": "", "made_of": before.made_of}
+        update={"cells": _merge_cells(before, graded.result, exercise), "key": "", "made_of": before.made_of}
     )
     scores = dict(graded.marks.scores) | {cell.id: cell.points for cell in result.cells}
     return replace(graded, result=result, marks=replace(graded.marks, scores=scores))
 
 
-def _mixed(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
+def _merge_cells(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
     """The cells of now, but for the other exercises as they were."""
     old = {cell.id: cell for cell in before.cells}
-    return tuple(cell if kind_and_name(cell.id)[1] == exercise else old.get(cell.id, cell) for cell in now.cells)
+    return tuple(cell if parse_graded_name(cell.id)[1] == exercise else old.get(cell.id, cell) for cell in now.cells)
 
 
-def _packed(graded: Graded) -> tuple[Graded, bytes, dict[str, bytes]]:
+def _pack_graded(graded: GradedSubmission) -> tuple[GradedSubmission, bytes, dict[str, bytes]]:
     """A class of a thousand waits for a yes: its notebooks would take half a gigabyte, and take a tenth so."""
     plain = {name: zlib.compress(text.encode()) for name, text in graded.plain.items()}
     return replace(graded, notebook="", plain={}), zlib.compress(graded.notebook.encode()), plain
 
 
-def _unpacked(packed: tuple[Graded, bytes, dict[str, bytes]]) -> Graded:
+def _unpack_graded(packed: tuple[GradedSubmission, bytes, dict[str, bytes]]) -> GradedSubmission:
     graded, notebook, plain = packed
     texts = {name: zlib.decompress(text).decode() for name, text in plain.items()}
     return replace(graded, notebook=zlib.decompress(notebook).decode(), plain=texts)
 
 
-def words(found: Regraded, most: int = 40) -> Sequence[str]:
+def describe_changes(found: RegradeResult, most: int = 40) -> Sequence[str]:
     """What would change, a line for each student, at most so many."""
     lines = []
     for change in found.changes[:most]:
-        cells = ", ".join(f"{name} {_points(before)} → {_points(after)}" for name, before, after in change.cells)
+        cells = ", ".join(
+            f"{name} {_format_points(before)} → {_format_points(after)}" for name, before, after in change.cells
+        )
         lines.append(f"{change.student}: {change.by:+g} points ({cells})")
     if len(found.changes) > most:
         lines.append(f"and {len(found.changes) - most} more")
@@ -137,5 +139,5 @@ def words(found: Regraded, most: int = 40) -> Sequence[str]:
     return lines
 
 
-def _points(score: float | None) -> str:
+def _format_points(score: float | None) -> str:
     return "none" if score is None else f"{score:g}"

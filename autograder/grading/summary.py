@@ -11,9 +11,9 @@ from typing import Any
 from nbgrader.api import Grade, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import func, select
 
-from autograder.gradebook.on_roster import not_on_roster
-from autograder.grading.outcomes import Done
-from autograder.words import count, some
+from autograder.gradebook.enrolment import find_strangers
+from autograder.grading.outcomes import GradingOutcome
+from autograder.words import format_count, join_names
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class Summary:
             (self.waiting, "to be read by a person"),
             (self.missing, "not handed in"),
             (self.uncollected, "still in the exchange (gradlab watch --once --newest brings them in)"),
-            (len(self.strangers), f"not on the roster ({some(self.strangers)})"),
+            (len(self.strangers), f"not on the roster ({join_names(self.strangers)})"),
             (self.failed, "not graded"),
         ]
         return "; ".join([f"{self.graded} graded", *(f"{number} {words}" for number, words in parts if number)])
 
 
-def anew_words(done: Iterable[Done]) -> str:
+def describe_regraded(done: Iterable[GradingOutcome]) -> str:
     """Why what had been graded was graded anew, commonest first; empty where nothing was."""
     reasons = [each.anew for each in done if each.anew]
     counts = Counter(reason for each in reasons for reason in each).most_common()
@@ -61,15 +61,15 @@ def anew_words(done: Iterable[Done]) -> str:
     return f"{len(reasons)} graded anew: {said}" if reasons else ""
 
 
-def remark_lines(done: Iterable[Done], lab: str, most: int = 5) -> list[str]:
+def list_remarks(done: Iterable[GradingOutcome], lab: str, most: int = 5) -> list[str]:
     """What the instructor should know of submissions of this run, the commonest first, with how many have it."""
     counts = Counter(remark for each in done for remark in each.remarks).most_common()
-    lines = [f"{remark.removesuffix('.')} ({count(number, 'submission')})" for remark, number in counts[:most]]
+    lines = [f"{remark.removesuffix('.')} ({format_count(number, 'submission')})" for remark, number in counts[:most]]
     more = len(counts) - most
     return [*lines, f"and {more} more of this kind: gradlab report {quote(lab)}"] if more > 0 else lines
 
 
-def points_in(gradebook: Any, lab: str) -> Mapping[str, float]:
+def read_points(gradebook: Any, lab: str) -> Mapping[str, float]:
     """student -> what the gradebook gives for this lab, less what lateness takes."""
     assignment = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
     notebooks = select(SubmittedAssignment.student_id).where(assignment).join(SubmittedAssignment.notebooks)
@@ -82,16 +82,16 @@ def points_in(gradebook: Any, lab: str) -> Mapping[str, float]:
     return found
 
 
-def summary_of(
+def summarize_lab(
     gradebook: Any,
     lab: str,
-    done: Iterable[Done],
+    done: Iterable[GradingOutcome],
     waiting_there: Iterable[str] = (),
     before: Mapping[str, float] | None = None,
 ) -> Summary:
     """done: what came of each submission of this run; what the gradebook says is of the whole lab.
 
-    waiting_there: who has something in the exchange that is not in submitted/. before: points_in() before this run.
+    waiting_there: who has something in the exchange that is not in submitted/. before: read_points() before this run.
     """
     done, uncollected = list(done), set(waiting_there)
     failed = sum(bool(each.failure) for each in done)
@@ -106,7 +106,7 @@ def summary_of(
     waiting = set(gradebook.db.scalars(waits))
     everybody = set(gradebook.db.scalars(select(Student.id)))
     handed_in = {submission.student_id for submission in submissions}
-    now = points_in(gradebook, lab) if before else {}
+    now = read_points(gradebook, lab) if before else {}
     moved = [round(now[student] - points, 4) for student, points in (before or {}).items() if student in now]
     return Summary(
         graded=len(done) - failed - sum(each.kept for each in done),
@@ -116,9 +116,9 @@ def summary_of(
         failed=failed,
         late=sum(submission.total_seconds_late > 0 for submission in submissions),
         waiting=sum(submission.id in waiting for submission in submissions),
-        missing=len(everybody - handed_in - uncollected - set(not_on_roster(gradebook, everybody))),
+        missing=len(everybody - handed_in - uncollected - set(find_strangers(gradebook, everybody))),
         uncollected=len(uncollected),
-        strangers=tuple(not_on_roster(gradebook, handed_in)),
+        strangers=tuple(find_strangers(gradebook, handed_in)),
         up=sum(by > 0 for by in moved),
         down=sum(by < 0 for by in moved),
     )

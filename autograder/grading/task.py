@@ -13,12 +13,12 @@ from typing import Any
 
 import autograder
 import labkit
-from autograder.digest import digest, digest_of_files
+from autograder.digest import digest, digest_files
 from autograder.examiner.clock import Timeouts
 from autograder.gradebook.store import LAB, SHORT
-from autograder.plain.stock_settings import cell_seconds
 from autograder.result import GradedCell, Result
 from autograder.sandbox import Limits
+from autograder.stock.settings import get_cell_seconds
 from autograder.versions import Versions
 
 GRADLAB, CODE, SUBMISSION, BESIDE = "Gradlab", "Gradlab's code", "the submission", "what lies beside the notebook"
@@ -37,7 +37,7 @@ class Settings:
     preprocessors: dict[str, Any] = field(default_factory=dict)
 
 
-def settings_of(
+def make_settings(
     isolation: str = "full",
     memory_gib: float = Limits.memory / 2**30,
     cell_seconds: float = Timeouts.cell,
@@ -56,9 +56,9 @@ def settings_of(
     return Settings(isolation, limits, timeouts, device, preprocessors)
 
 
-def with_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Settings:
+def apply_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Settings:
     """For an assignment made for stock nbgrader: c.Execute.timeout counts where c.Examine.cell_seconds isn't set."""
-    seconds = None if "cell_seconds" in config.get("Examine", {}) else cell_seconds(config)
+    seconds = None if "cell_seconds" in config.get("Examine", {}) else get_cell_seconds(config)
     return settings if seconds is None else replace(settings, timeouts=replace(settings.timeouts, cell=seconds))
 
 
@@ -102,7 +102,7 @@ class Task:
 
 
 @functools.cache
-def versions() -> Versions:
+def get_versions() -> Versions:
     """What this process grades with."""
     import torch
 
@@ -110,27 +110,27 @@ def versions() -> Versions:
 
 
 @functools.cache
-def code_digest() -> str:
+def digest_code() -> str:
     """Of all code of this project: what has a part in a result is nowhere listed, so nothing can be left out."""
-    return digest_of_files(*(Path(str(package.__file__)).parent for package in (labkit, autograder)))
+    return digest_files(*(Path(str(package.__file__)).parent for package in (labkit, autograder)))
 
 
-def kind(layers: Sequence[str]) -> dict[str, str]:
+def describe_environment(layers: Sequence[str]) -> dict[str, str]:
     """What results depend on beside their task: where two machines give the same, they grade alike.
 
     layers: those between the submission and the grader.
     """
-    found = versions()
+    found = get_versions()
     return {
         GRADLAB: found.gradlab,
-        CODE: code_digest()[:SHORT],
+        CODE: digest_code()[:SHORT],
         "Python": found.python,
         "torch": found.torch,
         "the sandbox": ", ".join(sorted(layers)),
     }
 
 
-def _digests(task: Task) -> dict[str, str]:
+def _digest_task(task: Task) -> dict[str, str]:
     """Of what the task holds, by the names under which a person is told that it changed."""
     handed_in: list[str | bytes] = [task.notebook or b"", task.refusal, *task.notes]
     for each in task.plain:
@@ -144,22 +144,22 @@ def _digests(task: Task) -> dict[str, str]:
     }
 
 
-def key_of(task: Task, layers: Sequence[str]) -> str:
+def compute_key(task: Task, layers: Sequence[str]) -> str:
     """Of everything that the result of a task depends on: equal keys, equal results."""
-    return digest(task.lab, task.student, *kind(layers).values(), *_digests(task).values())
+    return digest(task.lab, task.student, *describe_environment(layers).values(), *_digest_task(task).values())
 
 
-def made_of(task: Task, layers: Sequence[str]) -> dict[str, str]:
+def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:
     """The same by its parts, shortly: which of them differ tells why something is graded anew."""
-    return kind(layers) | {name: found[:SHORT] for name, found in _digests(task).items()}
+    return describe_environment(layers) | {name: found[:SHORT] for name, found in _digest_task(task).items()}
 
 
-def changed_since(result: Result, task: Task, layers: Sequence[str]) -> tuple[str, ...]:
+def list_changes(result: Result, task: Task, layers: Sequence[str]) -> tuple[str, ...]:
     """What is another than when this result was made, in words."""
     if not result.key:
         return ("one exercise alone, or nbgrader autograde, had been graded",)
     if not result.made_of:
         return ("an earlier Gradlab had graded it",)
-    now = made_of(task, layers)
+    now = compute_part_digests(task, layers)
     names = [name for name in now if result.made_of.get(name) != now[name]]
     return tuple(f"{name} changed" for name in names if COMES_WITH.get(name) not in names)

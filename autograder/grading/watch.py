@@ -18,36 +18,36 @@ from time import monotonic
 from typing import Any
 
 from autograder.arrivals import Arrival
-from autograder.assignments import assignments
+from autograder.assignments import list_assignments
 from autograder.errors import GradlabError
-from autograder.gradebook.on_roster import not_on_roster
+from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.past_marks import read_history
-from autograder.gradebook.reader import result_in
-from autograder.gradebook.writer import recorded
-from autograder.grading.attempts import CAUSE, standing
-from autograder.grading.class_writer import GradebookWriter, course_of, graded_there
-from autograder.grading.collection import ChangedError, bring_in
-from autograder.grading.inbox import inbox_of
-from autograder.grading.looks import Watching, due_now, left_over
-from autograder.grading.one_submission import Graded
-from autograder.grading.outcomes import Done
+from autograder.gradebook.reader import find_result
+from autograder.gradebook.writer import read_recorded
+from autograder.grading.attempts import CAUSE, describe_attempts
+from autograder.grading.backends import Backend
+from autograder.grading.class_writer import GradebookWriter, get_course_folder, grade_tasks
+from autograder.grading.collection import ChangedError, collect_submission
+from autograder.grading.inbox import open_inbox
+from autograder.grading.one_submission import GradedSubmission
+from autograder.grading.outcomes import GradingOutcome
 from autograder.grading.task import Task
-from autograder.grading.teams import handed_in_by
-from autograder.grading.where import Where
-from autograder.grading.whole_lab import class_of, settings_from
+from autograder.grading.teams import find_submitters
+from autograder.grading.watch_state import WatchState, describe_leftovers, find_due_arrivals
+from autograder.grading.whole_lab import open_class, read_settings
 from autograder.grading.worker import Failure
-from autograder.handed_in import utc_now
 from autograder.progress_bar import LONG_SECONDS
 from autograder.reports.feedback import write_feedback
 from autograder.term import read_term
-from autograder.words import readable
+from autograder.timestamps import get_utc_now
+from autograder.words import make_readable
 
 LOOK_SECONDS = 0.2  # between two looks at the inbox: a tenth of what a mark may take
 BUSY_SECONDS = 1.0  # the same while some of what was seen still waits
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedSubmission:
     """A submission that has its mark, and its page where the student fetches it. seconds: since it came in.
 
     failure: why it has none. damaged: why it counts as one without answers. waits: a person has yet to read some of it.
@@ -65,78 +65,80 @@ class Marked:
 def watch(
     api: Any,
     labs: Sequence[str],
-    where: Where,
+    where: Backend,
     say: Callable[[str], None],
     stop: Event,
     once: bool = False,
     newest: bool = False,
-) -> Iterator[Marked]:
+) -> Iterator[MarkedSubmission]:
     """Mark what arrives until stopped, and yield each submission when its page is released.
 
     api: nbgrader's, of the course. say: is told of what is not marked, and why. once: end when nothing is left.
     newest: mark everybody's newest submission, whatever attempts, wait and end term.toml sets.
     Raises GradlabError where the course has no exchange.
     """
-    on = Watching(api, labs, inbox_of(api), say, stop, read_term(course_of(api)), newest)
-    for words in on.inbox.unplaced(assignments(on.course)):
+    on = WatchState(api, labs, open_inbox(api), say, stop, read_term(get_course_folder(api)), newest)
+    for words in on.inbox.describe_unplaced(list_assignments(on.course)):
         on.tell(words)
     while not stop.is_set():
-        due = due_now(on)
+        due = find_due_arrivals(on)
         if due:
-            yield from _Stretch(on, where, due).marked()
+            yield from _GradingRound(on, where, due).marked()
         elif once:
-            for words in left_over(on):
+            for words in describe_leftovers(on):
                 on.tell(words)
             return
         else:
             stop.wait(LOOK_SECONDS)
 
 
-class _Stretch:
+class _GradingRound:
     """From the first submission that is there until none is being graded. Those that come meanwhile are taken, too."""
 
-    def __init__(self, on: Watching, where: Where, due: list[Arrival]) -> None:
+    def __init__(self, on: WatchState, where: Backend, due: list[Arrival]) -> None:
         self.on, self.where, self.due = on, where, due
         self.looked = monotonic()
         self.writers: dict[str, GradebookWriter] = {}
         self.open: dict[str, ExitStack] = {}
         self.running: dict[tuple[str, str], Arrival] = {}  # by lab and student
         self.since: dict[Path, float] = {}  # by folder, when its grading began
-        self.own: dict[Path, Done] = {}  # what came of a submission for who handed it in, while its team is graded
+        self.own: dict[
+            Path, GradingOutcome
+        ] = {}  # what came of a submission for who handed it in, while its team is graded
         self.failed: set[Path] = set()
-        self.ready: list[Marked] = []
+        self.ready: list[MarkedSubmission] = []
 
-    def marked(self) -> Iterator[Marked]:
+    def marked(self) -> Iterator[MarkedSubmission]:
         try:
-            for task, outcome in self._outcomes():
-                self._came(task, outcome)
+            for task, outcome in self._iter_outcomes():
+                self._record_outcome(task, outcome)
                 yield from self._take_ready()
         except GradlabError as error:  # the pool or the cluster: nobody's submission
             self.on.tell(str(error))
             for arrival in self.running.values():
-                self.on.put_off(arrival)
+                self.on.postpone(arrival)
         finally:
             for lab in list(self.open):
                 self._close(lab)
         yield from self._take_ready()
 
-    def _outcomes(self) -> Iterator[tuple[Task, Graded | Failure]]:
-        settings = settings_from(self.on.api.config, self.where.device)
-        return graded_there(self._tasks(), settings, self.where, self.on.course, self.on.stop)
+    def _iter_outcomes(self) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+        settings = read_settings(self.on.api.config, self.where.device)
+        return grade_tasks(self._iter_tasks(), settings, self.where, self.on.course, self.on.stop)
 
-    def _tasks(self) -> Iterator[Task | None]:
+    def _iter_tasks(self) -> Iterator[Task | None]:
         while not self.on.stop.is_set():
             arrival = self._next()
-            self._tell_what_takes_long()
+            self._report_slow()
             if arrival is None:
                 yield None
             else:
-                yield from self._tasks_of(arrival)
+                yield from self._prepare_tasks(arrival)
 
     def _next(self) -> Arrival | None:
         if monotonic() - self.looked > (BUSY_SECONDS if self.due else LOOK_SECONDS):
             known = {arrival.folder for arrival in self.running.values()}
-            self.due, self.looked = [a for a in due_now(self.on) if a.folder not in known], monotonic()
+            self.due, self.looked = [a for a in find_due_arrivals(self.on) if a.folder not in known], monotonic()
         busy = {student for _, student in self.running}
         arrival = next((each for each in self.due if busy.isdisjoint(self.on.together(each))), None)
         if arrival is not None:
@@ -144,59 +146,59 @@ class _Stretch:
             self.on.turns[arrival.student] += 1
         return arrival
 
-    def _tell_what_takes_long(self) -> None:
+    def _report_slow(self) -> None:
         for arrival in self.running.values():
             if monotonic() - self.since[arrival.folder] > LONG_SECONDS:
                 self.on.tell(f"{arrival.student} {arrival.lab}: it takes long; others go past it")
 
-    def _tasks_of(self, arrival: Arrival) -> list[Task]:
+    def _prepare_tasks(self, arrival: Arrival) -> list[Task]:
         """What is to be graded of it, for each of its team."""
         lab, on = arrival.lab, self.on
         try:
-            bring_in(arrival, on.course)
+            collect_submission(arrival, on.course)
         except OSError as error:
             on.memory.known.pop(arrival.folder.name, None)  # another may be there by now: it is looked at anew
             if not isinstance(error, ChangedError):
-                self._failed(arrival, f"cannot be copied: {error}")
+                self._report_failure(arrival, f"cannot be copied: {error}")
             return []
         try:
-            writer = self._writer(lab)
+            writer = self._open_writer(lab)
         except Exception as error:
-            on.tell(f"{lab}: {_words(error)}")
-            on.put_off(arrival)
+            on.tell(f"{lab}: {_describe_error(error)}")
+            on.postpone(arrival)
             return []
         self.failed.discard(arrival.folder)
         try:
             students = on.together(arrival)
-            for student in not_on_roster(writer.gradebook, students):
-                on.tell(f"{readable(student)} is not on the roster (gradlab roster)")
-            writer.by |= handed_in_by(on.course, lab, on.term) if len(students) > 1 else {}
-            rows = recorded(writer.gradebook, lab, students)
-            found = [writer.look_at(student, rows.get(student)) for student in students]
+            for student in find_strangers(writer.gradebook, students):
+                on.tell(f"{make_readable(student)} is not on the roster (gradlab roster)")
+            writer.by |= find_submitters(on.course, lab, on.term) if len(students) > 1 else {}
+            rows = read_recorded(writer.gradebook, lab, students)
+            found = [writer.prepare_task(student, rows.get(student)) for student in students]
             tasks = [each for each in found if isinstance(each, Task)]
             self.since[arrival.folder] = monotonic()
             self.running |= {(lab, task.student): arrival for task in tasks}
             for each in found:
-                if isinstance(each, Done):
+                if isinstance(each, GradingOutcome):
                     self._done(arrival, each)
             self._release(arrival)
         except Exception as error:
             self.running = {key: other for key, other in self.running.items() if other is not arrival}
-            self._failed(arrival, _words(error))
+            self._report_failure(arrival, _describe_error(error))
             tasks = []
         self._close_unused(lab)
         return tasks
 
-    def _came(self, task: Task, outcome: Graded | Failure) -> None:
+    def _record_outcome(self, task: Task, outcome: GradedSubmission | Failure) -> None:
         arrival = self.running.pop((task.lab, task.student))
         try:
             self._done(arrival, self.writers[task.lab].taken(task, outcome))
             self._release(arrival)
         except Exception as error:
-            self._failed(arrival, _words(error))
+            self._report_failure(arrival, _describe_error(error))
         self._close_unused(task.lab)
 
-    def _done(self, arrival: Arrival, done: Done) -> None:
+    def _done(self, arrival: Arrival, done: GradingOutcome) -> None:
         """Write the mark."""
         self.writers[arrival.lab].write()
         if done.student == arrival.student:
@@ -212,30 +214,30 @@ class _Stretch:
         done = self.own.pop(folder)
         on.done.add(folder)
         if done.failure:
-            self.ready.append(Marked(arrival, failure=done.failure))
+            self.ready.append(MarkedSubmission(arrival, failure=done.failure))
             return
-        result = result_in(self.writers[lab].gradebook, on.course, lab, arrival.student)
-        now, settings = utc_now(), on.settings_of(arrival)
+        result = find_result(self.writers[lab].gradebook, on.course, lab, arrival.student)
+        now, settings = get_utc_now(), on.get_lab_term(arrival)
         marks = read_history(on.course, lab, arrival.student)
-        attempts = standing(arrival.when, marks, settings, now, on.inbox.zone)
+        attempts = describe_attempts(arrival.when, marks, settings, now, on.inbox.zone)
         on.inbox.release(arrival, write_feedback([result], on.course, lab, settings.tell, attempts))
         seconds = (now - arrival.when).total_seconds()
-        damaged = readable("; ".join(result.notes)) if done.empty else ""
+        damaged = make_readable("; ".join(result.notes)) if done.empty else ""
         waits = result.needs_manual_grade
-        self.ready.append(Marked(arrival, result.points, result.worth, seconds, damaged=damaged, waits=waits))
+        self.ready.append(MarkedSubmission(arrival, result.points, result.worth, seconds, damaged=damaged, waits=waits))
 
-    def _failed(self, arrival: Arrival, words: str) -> None:
+    def _report_failure(self, arrival: Arrival, words: str) -> None:
         self.on.done.discard(arrival.folder)
         self.own.pop(arrival.folder, None)
         self.failed.add(arrival.folder)
-        if self.on.put_off(arrival):
-            self.ready.append(Marked(arrival, failure=f"{words}\n    it is tried again later"))
+        if self.on.postpone(arrival):
+            self.ready.append(MarkedSubmission(arrival, failure=f"{words}\n    it is tried again later"))
 
-    def _writer(self, lab: str) -> GradebookWriter:
+    def _open_writer(self, lab: str) -> GradebookWriter:
         """Of the marks of this lab, which no other gradlab grades meanwhile."""
         if lab not in self.writers:
             with ExitStack() as opening:
-                writer, _ = opening.enter_context(class_of(self.on.api, lab, self.where))
+                writer, _ = opening.enter_context(open_class(self.on.api, lab, self.where))
                 writer.cause = CAUSE
                 self.writers[lab], self.open[lab] = writer, opening.pop_all()
         return self.writers[lab]
@@ -251,10 +253,10 @@ class _Stretch:
         except GradlabError as error:
             self.on.tell(f"{lab}: {error}")
 
-    def _take_ready(self) -> Iterator[Marked]:
+    def _take_ready(self) -> Iterator[MarkedSubmission]:
         while self.ready:
             yield self.ready.pop(0)
 
 
-def _words(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return str(error) if isinstance(error, GradlabError) else f"{type(error).__name__}: {error}"

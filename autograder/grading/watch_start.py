@@ -7,21 +7,21 @@ from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.forkserver.client import Purpose
-from autograder.forkserver.starting import Started
-from autograder.gradebook.writer import opened
-from autograder.grading.class_writer import course_of
-from autograder.grading.inbox import inbox_of
-from autograder.grading.plain_class import refuse_nothing
+from autograder.forkserver.server_process import ServerProcess
+from autograder.gradebook.writer import open_gradebook
+from autograder.grading.class_writer import get_course_folder
+from autograder.grading.inbox import open_inbox
 from autograder.grading.pool import Pool
 from autograder.grading.preparation import prepare
-from autograder.grading.term_names import refuse_unknown_names, unknown_names
-from autograder.grading.whole_lab import on_this_machine, settings_from
+from autograder.grading.stock_tasks import require_source
+from autograder.grading.term_names import list_unknown_names, refuse_unknown_names
+from autograder.grading.whole_lab import choose_device, read_settings
 from autograder.term import read_term
 
 
-def released(api: Any) -> list[str]:
+def list_released(api: Any) -> list[str]:
     """The labs that students can fetch. Raises GradlabError where there is none."""
-    inbox, course = inbox_of(api), course_of(api)
+    inbox, course = open_inbox(api), get_course_folder(api)
     found = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
     if not found:
         raise GradlabError(f"no lab of this course is in {inbox.outbound}: nbgrader release_assignment LAB first")
@@ -33,20 +33,20 @@ def prepare_all(api: Any, labs: Sequence[str]) -> list[str]:
 
     What term.toml names and the course does not have, in lines.
     """
-    term = read_term(course_of(api))
-    with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    term = read_term(get_course_folder(api))
+    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         lines = []
         for lab in labs:
-            refuse_nothing(course_of(api), lab)
-            refuse_unknown_names(course_of(api), lab, term, gradebook)
-            lines += prepare(api, course_of(api), lab, gradebook)
+            require_source(get_course_folder(api), lab)
+            refuse_unknown_names(get_course_folder(api), lab, term, gradebook)
+            lines += prepare(api, get_course_folder(api), lab, gradebook)
         return lines + list(
-            dict.fromkeys(w for lab in labs for w in unknown_names(course_of(api), term, gradebook, lab))
+            dict.fromkeys(w for lab in labs for w in list_unknown_names(get_course_folder(api), term, gradebook, lab))
         )
 
 
-def started_pool(api: Any, device: str, jobs: int, ahead: Started | None) -> Pool:
+def start_pool(api: Any, device: str, jobs: int, ahead: ServerProcess | None) -> Pool:
     """Workers that wait. ahead: as in ThisMachine."""
-    course, settings = course_of(api), settings_from(api.config, on_this_machine(device))
+    course, settings = get_course_folder(api), read_settings(api.config, choose_device(device))
     wanted = Purpose(settings.isolation, settings.limits, settings.device)
     return Pool(wanted, settings.timeouts.submission, (course,), jobs, ahead)

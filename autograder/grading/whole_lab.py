@@ -12,26 +12,26 @@ from typing import Any
 
 from nbgrader.preprocessors import AssignLatePenalties
 
-from autograder.assignments import nearest
+from autograder.assignments import suggest_nearest
 from autograder.errors import GradlabError
-from autograder.gradebook.extensions import take_back
-from autograder.gradebook.writer import Penalty, opened
-from autograder.grading.class_writer import GradebookWriter, course_of
-from autograder.grading.cluster import layers_on_cluster
-from autograder.grading.one_submission import preprocessors_in
-from autograder.grading.outcomes import Done
-from autograder.grading.plain_class import refuse_nothing
+from autograder.gradebook.extensions import revoke_extensions
+from autograder.gradebook.writer import Penalty, open_gradebook
+from autograder.grading.backends import Backend, ClusterBackend, LocalBackend
+from autograder.grading.class_writer import GradebookWriter, get_course_folder
+from autograder.grading.cluster import find_cluster_layers
+from autograder.grading.one_submission import read_preprocessor_settings
+from autograder.grading.outcomes import GradingOutcome
 from autograder.grading.preparation import prepare
-from autograder.grading.task import Settings, settings_of, with_stock_limits
-from autograder.grading.teams import handed_in_by
+from autograder.grading.stock_tasks import require_source
+from autograder.grading.task import Settings, apply_stock_limits, make_settings
+from autograder.grading.teams import find_submitters
 from autograder.grading.term_names import refuse_unknown_names
-from autograder.grading.where import Cluster, ThisMachine, Where
-from autograder.handed_in import COLLECT
-from autograder.intake.files import settle_names
-from autograder.plain.assignment import is_plain
-from autograder.plain.stock_settings import is_left_out, refuse_other_marks
-from autograder.sandbox import names, require
+from autograder.intake.files import rename_student_folders
+from autograder.sandbox import list_layer_names, require
+from autograder.stock.assignment import is_stock
+from autograder.stock.settings import is_left_out, refuse_other_marks
 from autograder.term import read_term
+from autograder.timestamps import COLLECT
 
 
 def refuse_stale(course: Path, lab: str) -> None:
@@ -51,57 +51,57 @@ def refuse_stale(course: Path, lab: str) -> None:
 def grade_lab(
     api: Any,
     lab: str,
-    where: Where | None = None,
+    where: Backend | None = None,
     student: str = "",
     again: bool = False,
     stop: Event | None = None,
-) -> Iterator[Done]:
+) -> Iterator[GradingOutcome]:
     """Grade every submission of the lab, or one student's, and yield each as it is done.
 
     api: nbgrader's, of the course. where: this machine, one submission at a time, if nothing is said. again: those too
     whose result is up to date. stop: set it to end early; what is graded by then is recorded.
     """
-    where = where or ThisMachine()
-    with class_of(api, lab, where, student) as (writer, students):
+    where = where or LocalBackend()
+    with open_class(api, lab, where, student) as (writer, students):
         yield from writer.grade(students, where, again, stop or Event())
 
 
 @contextlib.contextmanager
-def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tuple[GradebookWriter, list[str]]]:
+def open_class(api: Any, lab: str, where: Backend, student: str = "") -> Iterator[tuple[GradebookWriter, list[str]]]:
     """(the writer of this lab's marks, who handed it in), alone: another process that asks for the lab is refused.
 
     student: only this one. Raises GradlabError where nobody handed it in, or it cannot be graded here.
     """
-    course = course_of(api)
-    refuse_nothing(course, lab)
-    plain = is_plain(course, lab)
+    course = get_course_folder(api)
+    require_source(course, lab)
+    plain = is_stock(course, lab)
     if plain:
         refuse_other_marks(api.config)
-    elsewhere = isinstance(where, Cluster) and where.device != "auto"
-    settings = settings_from(api.config, where.device if elsewhere else on_this_machine(where.device))
-    settings = with_stock_limits(settings, api.config) if plain else settings
-    if isinstance(where, Cluster):
-        layers = layers_on_cluster(settings, where.address, [course], where.wait)
+    elsewhere = isinstance(where, ClusterBackend) and where.device != "auto"
+    settings = read_settings(api.config, where.device if elsewhere else choose_device(where.device))
+    settings = apply_stock_limits(settings, api.config) if plain else settings
+    if isinstance(where, ClusterBackend):
+        layers = find_cluster_layers(settings, where.address, [course], where.wait)
     else:
-        layers = names(require(settings.isolation))
-    settle_names(course / "submitted")
+        layers = list_layer_names(require(settings.isolation))
+    rename_student_folders(course / "submitted")
     term = read_term(course)
-    by = handed_in_by(course, lab, term)
+    by = find_submitters(course, lab, term)
     students = [each for each in sorted(by) if student in ("", each)]
     if not students:
-        who = f"from {student}{nearest(student, by)} " if student else ""
+        who = f"from {student}{suggest_nearest(student, by)} " if student else ""
         raise GradlabError(
             f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=quote(lab))}"
         )
     refuse_stale(course, lab)
-    with alone(course, lab), opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with lock_lab(course, lab), open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)
         lines = prepare(api, course, lab, gradebook)
-        take_back(course, lab, gradebook, term.extended(lab))
+        revoke_extensions(course, lab, gradebook, term.extended(lab))
         known = {each.id for each in gradebook.students} if plain else set()
         left_out = [each for each in students if plain and is_left_out(api.config, each, known)]
         students = [each for each in students if each not in left_out]
-        writer = GradebookWriter(api, lab, settings, layers, gradebook, late_penalty(api.config), term, by)
+        writer = GradebookWriter(api, lab, settings, layers, gradebook, load_late_penalty(api.config), term, by)
         writer.left_out, writer.lines = left_out, lines
         try:
             yield writer, students
@@ -109,10 +109,10 @@ def class_of(api: Any, lab: str, where: Where, student: str = "") -> Iterator[tu
             writer.write()
 
 
-def late_penalty(config: Any) -> Penalty:
+def load_late_penalty(config: Any) -> Penalty:
     """What c.AssignLatePenalties in nbgrader_config.py takes off. Raises GradlabError where it does not work."""
 
-    def refuse(error: Exception) -> GradlabError:
+    def make_error(error: Exception) -> GradlabError:
         words = f"{type(error).__name__}: {error}"
         return GradlabError(
             f"c.AssignLatePenalties in nbgrader_config.py does not work: {words}\n    no mark was touched"
@@ -122,24 +122,24 @@ def late_penalty(config: Any) -> Penalty:
         late = AssignLatePenalties(config=config)
         late.init_plugin()
     except Exception as error:
-        raise refuse(error.__cause__ if isinstance(error.__cause__, Exception) else error) from None
+        raise make_error(error.__cause__ if isinstance(error.__cause__, Exception) else error) from None
 
-    def penalty(student: str, score: float, seconds: float) -> float | None:
+    def compute_penalty(student: str, score: float, seconds: float) -> float | None:
         try:
             taken_off: float | None = late.plugin_inst.late_submission_penalty(student, score, seconds)
             return taken_off
         except Exception as error:
-            raise refuse(error) from None
+            raise make_error(error) from None
 
-    return penalty
+    return compute_penalty
 
 
-def settings_from(config: Any, device: str = "cpu") -> Settings:
+def read_settings(config: Any, device: str = "cpu") -> Settings:
     """What nbgrader_config.py says about grading."""
-    return settings_of(**{**config.get("Examine", {}), "device": device, **preprocessors_in(config)})
+    return make_settings(**{**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)})
 
 
-def on_this_machine(device: str) -> str:
+def choose_device(device: str) -> str:
     """The device, "auto" decided, without asking a driver. Raises GradlabError where it is not here."""
     found = sorted(Path("/dev").glob("nvidia[0-9]*"))
     if device == "auto":
@@ -152,7 +152,7 @@ def on_this_machine(device: str) -> str:
 
 
 @contextlib.contextmanager
-def alone(course: Path, lab: str) -> Iterator[None]:
+def lock_lab(course: Path, lab: str) -> Iterator[None]:
     """Raise GradlabError where another process grades this lab."""
     path = course / "results" / lab / ".lock"
     path.parent.mkdir(parents=True, exist_ok=True)

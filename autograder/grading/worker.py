@@ -12,9 +12,9 @@ from pathlib import Path
 
 from autograder.errors import GradlabError
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.compiled import compiled_for
-from autograder.grading.one_submission import Graded, grade_task
-from autograder.grading.plain_submission import grade_plain
+from autograder.grading.one_submission import GradedSubmission, grade_task
+from autograder.grading.solution_cache import prepare_compile_cache
+from autograder.grading.stock_submission import grade_stock_task
 from autograder.grading.task import Task
 from autograder.sandbox.kernel_limits import limit_memory_on
 
@@ -22,7 +22,7 @@ TRIES = 2
 STUCK_SECONDS = 600.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
 UNGRADABLE = "Grading it failed twice, so it counts as an empty notebook. Please tell your instructor."
 
-ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see purpose()
+ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see make_purpose()
 
 
 @dataclass(frozen=True)
@@ -39,32 +39,32 @@ def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: F
     """
     with contextlib.suppress(EOFError, OSError):
         while True:
-            connection.send(outcome_of(connection.recv(), secret, fork_servers))
+            connection.send(grade_with_retries(connection.recv(), secret, fork_servers))
     for fork_server in fork_servers.values():
         fork_server.hang_up()
     os._exit(0)  # an interpreter with torch takes most of a second to end in order
 
 
-def purpose(task: Task) -> Purpose:
+def make_purpose(task: Task) -> Purpose:
     """What a fork server for this task is started with."""
     settings = task.settings
-    compiled = None if task.plain else compiled_for(task.course)
+    compiled = None if task.plain else prepare_compile_cache(task.course)
     return Purpose(settings.isolation, settings.limits, settings.device, compiled)
 
 
-def next_try(task: Task, tries: int, ended: object) -> Task | Failure:
+def plan_next_try(task: Task, tries: int, ended: object) -> Task | Failure:
     """For the submission of a grader that ended, the tries-th one: once more, then as an empty one, then no more."""
     if tries > TRIES:
         return Failure(f"its grader ended {tries} times, at last by {ended}")
-    return attempts(task)[tries]
+    return list_attempts(task)[tries]
 
 
-def attempts(task: Task) -> tuple[Task, Task, Task]:
+def list_attempts(task: Task) -> tuple[Task, Task, Task]:
     """What is tried in turn: it as it is, its tests in a child of the grader, and an empty submission."""
     return task, replace(task, isolates_tests=True), replace(task, notebook=None, refusal=UNGRADABLE)
 
 
-def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded | Failure:
+def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission | Failure:
     """Grade a task, with a fork server of these or a new one that joins them.
 
     Returns:
@@ -73,12 +73,12 @@ def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) ->
         the machine is at fault, and the outcome is a Failure.
     """
     log = ""
-    for attempt in attempts(task):
+    for attempt in list_attempts(task):
         try:
             graded = _grade(attempt, secret, fork_servers)
             return replace(graded, trouble=log) if attempt is not task else graded
         except GradlabError as error:
-            used = fork_servers.get(purpose(task))
+            used = fork_servers.get(make_purpose(task))
             if used is None or not used.lost:
                 return Failure(str(error))
             log = log or traceback.format_exc()
@@ -89,23 +89,23 @@ def outcome_of(task: Task, secret: Sequence[Path], fork_servers: ForkServers) ->
     return Failure(log)
 
 
-def _grade(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> Graded:
-    fork_server = _fork_server(task, secret, fork_servers)
+def _grade(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission:
+    fork_server = _get_fork_server(task, secret, fork_servers)
     try:
         return _grade_with(fork_server, task)
     except GradlabError:
         if not fork_server.lost:
             raise
-        return _grade_with(_fork_server(task, secret, fork_servers), task)
+        return _grade_with(_get_fork_server(task, secret, fork_servers), task)
 
 
-def _grade_with(fork_server: ForkServer, task: Task) -> Graded:
+def _grade_with(fork_server: ForkServer, task: Task) -> GradedSubmission:
     with limit_memory_on(task.settings.device):
-        return (grade_plain if task.plain else grade_task)(task, fork_server)
+        return (grade_stock_task if task.plain else grade_task)(task, fork_server)
 
 
-def _fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
-    key = purpose(task)
+def _get_fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
+    key = make_purpose(task)
     if key in fork_servers and fork_servers[key].lost:
         fork_servers.pop(key).hang_up()
     if key not in fork_servers:

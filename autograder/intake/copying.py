@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, free, is_too_long, put_aside
-from autograder.intake.run_names import CHECKPOINTS, name_as_data
-from autograder.whole_files import is_of_one_name
+from autograder.atomic_files import is_of_one_name
+from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, find_free_path, is_too_long, write_placeholder
+from autograder.intake.safe_names import CHECKPOINTS, make_safe_name
 
 MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
 MAX_ALL = 500_000_000
@@ -27,7 +27,7 @@ FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link is
 
 
 @dataclass
-class _Left:
+class _CopyBudget:
     """What may still be copied."""
 
     size: int
@@ -37,7 +37,7 @@ class _Left:
 
 
 @contextlib.contextmanager
-def opened_folder(path: str | Path, within: int | None = None) -> Iterator[int]:
+def open_folder(path: str | Path, within: int | None = None) -> Iterator[int]:
     """Its descriptor. within: of the folder that it lies in. Raises OSError for a link, too."""
     descriptor = os.open(path, FLAGS | os.O_DIRECTORY, dir_fd=within)
     try:
@@ -46,16 +46,18 @@ def opened_folder(path: str | Path, within: int | None = None) -> Iterator[int]:
         os.close(descriptor)
 
 
-def copy_plain(folder: int, target: Path, owner: int | None = None, wait: bool = False) -> None:
+def copy_folder(folder: int, target: Path, owner: int | None = None, wait: bool = False) -> None:
     """Copy this folder into a new one. An empty file with an ending that says why stands for what is left out.
 
     owner: whose files count, where others' do not: a hard link can lead to any. wait: raise PermissionError for a file
     that cannot be read, since it may be so only until whoever hands it in is done.
     """
-    _copy(folder, target, owner, wait, _Left(MAX_ALL, MAX_FILES, MAX_LISTED, target), MAX_DEPTH)
+    _copy(folder, target, owner, wait, _CopyBudget(MAX_ALL, MAX_FILES, MAX_LISTED, target), MAX_DEPTH)
 
 
-def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left, depth: int, package: str = "") -> None:
+def _copy(
+    folder: int, target: Path, owner: int | None, wait: bool, left: _CopyBudget, depth: int, package: str = ""
+) -> None:
     """package: the folder's name, if a kernel may start beside it."""
     target.mkdir(parents=True)
     with os.scandir(folder) as entries:
@@ -66,11 +68,11 @@ def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left,
     starts = depth == MAX_DEPTH or any(name.endswith(".ipynb") for name in names)
     for name in names:
         if left.files == 0:
-            put_aside(target / name, LEFT_OUT)  # it stands for the rest, too
+            write_placeholder(target / name, LEFT_OUT)  # it stands for the rest, too
             break
         left.files -= 1
         try:
-            kept = free(target / name_as_data(name, package, starts), name)
+            kept = find_free_path(target / make_safe_name(name, package, starts), name)
             ending = _copy_one(folder, name, kept, owner, wait, left, depth, starts)
         except PermissionError:
             if wait:
@@ -82,18 +84,18 @@ def _copy(folder: int, target: Path, owner: int | None, wait: bool, left: _Left,
             ending = LEFT_OUT
         if ending:
             with contextlib.suppress(OSError):  # of a path that is too long already
-                put_aside(target / name, ending)
+                write_placeholder(target / name, ending)
 
 
 def _copy_one(
-    folder: int, name: str, target: Path, owner: int | None, wait: bool, left: _Left, depth: int, starts: bool
+    folder: int, name: str, target: Path, owner: int | None, wait: bool, left: _CopyBudget, depth: int, starts: bool
 ) -> str:
     """Copy what has this name to the target, or say with what ending it is left out."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
         if depth == 1 or is_too_long(target, left.root):
             return LEFT_OUT
-        with opened_folder(name, folder) as inner:
+        with open_folder(name, folder) as inner:
             _copy(inner, target, owner, wait, left, depth - 1, name if starts else "")
         return ""
     if not stat.S_ISREG(status.st_mode):

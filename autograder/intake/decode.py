@@ -18,34 +18,40 @@ KINDS_OF_FILE = {
 CODECS = {b"\xff\xfe\x00\x00": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
-class Refused(Exception):
+class RefusedSubmission(Exception):
     """This file cannot be graded. The message tells the student why, and what to do."""
 
 
 def decode(data: bytes) -> tuple[Any, list[str]]:
     """(the JSON value, what had to be put right to read it). Raises Refused."""
-    text, notes = _text(data)
+    text, notes = _decode_text(data)
     if sum(text.count(mark) for mark in ",[{") > MAX_VALUES:
-        raise Refused("The notebook is too large. Clear the outputs (Edit, Clear Outputs of All Cells) and save again.")
+        raise RefusedSubmission(
+            "The notebook is too large. Clear the outputs (Edit, Clear Outputs of All Cells) and save again."
+        )
     try:
         return json.loads(text), notes
     except (ValueError, RecursionError):
-        raise Refused(f"The file is not a notebook: it is not JSON. {_what_it_is(data, text)}") from None
+        raise RefusedSubmission(
+            f"The file is not a notebook: it is not JSON. {_describe_content(data, text)}"
+        ) from None
 
 
-def _text(data: bytes) -> tuple[str, list[str]]:
+def _decode_text(data: bytes) -> tuple[str, list[str]]:
     codec = next((name for mark, name in CODECS.items() if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(codec)
     except UnicodeDecodeError:
         if data[:1] != b"{" or b"\0" in data:
-            raise Refused(f"The file is not a notebook: it is not JSON. {_what_it_is(data, '')}") from None
+            raise RefusedSubmission(
+                f"The file is not a notebook: it is not JSON. {_describe_content(data, '')}"
+            ) from None
         warning = "Your file was not stored as UTF-8. Letters with accents may have changed."
         return data.decode("cp1252", "replace"), [warning]
     return text, [f"Your file was stored as {codec.upper()}, and was read as such."] if codec != "utf-8" else []
 
 
-def _what_it_is(data: bytes, text: str) -> str:
+def _describe_content(data: bytes, text: str) -> str:
     start = data.lstrip()
     named = next((words for mark, words in KINDS_OF_FILE.items() if start.startswith(mark)), "")
     if named:

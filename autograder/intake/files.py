@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.digest import digest
-from autograder.handed_in import TIMESTAMP, small_text, time_of
-from autograder.intake.run_names import CHECKPOINTS, NOT_RUN, name_as_data
-from autograder.words import fitting, readable
+from autograder.intake.safe_names import CHECKPOINTS, NOT_RUN, make_safe_name
+from autograder.timestamps import TIMESTAMP, parse_time, read_small_text
+from autograder.words import make_readable, truncate_name
 
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
 NOT_A_FOLDER = ".not-a-folder"
@@ -22,7 +22,7 @@ MAX_FOLDER = 700  # bytes of a folder's path in a submission: with a file's name
 SUFFIX = 20  # characters of the longest one that is kept when a name is cut
 
 
-def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
+def normalize_folder(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
     """Make the folder one that nbgrader can copy: LAB.ipynb is there, and links and pipes, which it follows, are not.
 
     The only other notebook takes the place of a missing one, or else an empty file, which the intake refuses.
@@ -45,21 +45,23 @@ def settle(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
             if name == CHECKPOINTS:  # JupyterLab writes into it as the notebook beside it is opened, through links too
                 _remove(Path(place, name))
                 continue
-            if name != name_as_data(name) and not os.path.islink(os.path.join(place, name)):
-                os.replace(os.path.join(place, name), free(Path(place, name_as_data(name)), name))
+            if name != make_safe_name(name) and not os.path.islink(os.path.join(place, name)):
+                os.replace(os.path.join(place, name), find_free_path(Path(place, make_safe_name(name)), name))
     _shorten_paths(folder)
-    found = _everything(folder)
+    found = _list_files(folder)
     starts = {folder, *(path.parent for path in found if path.suffix == ".ipynb")}  # where a kernel may be started
     for path in found:
-        kept = name_as_data(path.name, path.parent.name if path.parent.parent in starts else "", path.parent in starts)
+        kept = make_safe_name(
+            path.name, path.parent.name if path.parent.parent in starts else "", path.parent in starts
+        )
         if path not in every and not _is_plain(path):
             path.unlink()
-            put_aside(path, NOT_FOLLOWED)
+            write_placeholder(path, NOT_FOLLOWED)
         elif path.name != kept:
-            os.replace(path, free(path.with_name(kept), path.name))
-    _keep_a_sound_timestamp(folder / TIMESTAMP)
+            os.replace(path, find_free_path(path.with_name(kept), path.name))
+    _rename_bad_timestamp(folder / TIMESTAMP)
     if len(every) == 1 and not os.path.lexists(wanted):
-        others = _notebooks(_everything(folder))
+        others = _select_notebooks(_list_files(folder))
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
 
 
@@ -71,20 +73,20 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-def settle_names(submitted: Path) -> None:
+def rename_student_folders(submitted: Path) -> None:
     """Give each student's folder whose name no database takes one that it does: a submission must have its score."""
     for folder in submitted.iterdir() if submitted.is_dir() else ():
-        if folder.name != readable(folder.name):
-            os.replace(folder, free(folder.with_name(readable(folder.name)), folder.name))
+        if folder.name != make_readable(folder.name):
+            os.replace(folder, find_free_path(folder.with_name(make_readable(folder.name)), folder.name))
 
 
-def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str]:
+def collect_folder_notes(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str]:
     """What a student should know of the files beside this notebook, whose bytes are `content`.
 
     asked: the other notebooks that are graded.
     """
-    found = _everything(path.parent)
-    others = [p for p in _notebooks(found) if p != path and p not in asked]
+    found = _list_files(path.parent)
+    others = [p for p in _select_notebooks(found) if p != path and p not in asked]
     same = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
     rest = [p for p in others if p not in same]
     aside = [p.with_suffix("") for p in found if p.suffix == NOT_FOLLOWED]
@@ -93,27 +95,27 @@ def notes_on(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str
     out = [p for p in out if p != path.with_name(TIMESTAMP)]
     notes = []
     if same:
-        notes.append(f"Your notebook was found as {_names(same, path)}, and graded as {path.name}.")
+        notes.append(f"Your notebook was found as {_format_names(same, path)}, and graded as {path.name}.")
     if rest:
-        notes.append(f"Other notebooks in your folder were not graded: {_names(rest, path)}.")
+        notes.append(f"Other notebooks in your folder were not graded: {_format_names(rest, path)}.")
     if aside:
-        notes.append(f"Links and pipes in your folder were taken out: {_names(aside, path)}.")
+        notes.append(f"Links and pipes in your folder were taken out: {_format_names(aside, path)}.")
     if settings:
-        names = _names(settings, path)
+        names = _format_names(settings, path)
         notes.append(f"Files that a tool could run have other names on your instructor's computer: {names}.")
     if out:
-        notes.append(f"Files that are too many, too large or cannot be read were left out: {_names(out, path)}.")
+        notes.append(f"Files that are too many, too large or cannot be read were left out: {_format_names(out, path)}.")
     if path.with_name(f"{TIMESTAMP}{UNREADABLE}").exists():
         notes.append("The time of your submission cannot be read, so nothing was taken off for lateness.")
     return notes
 
 
-def _names(paths: list[Path], notebook: Path) -> str:
-    names = [readable(str(p.relative_to(notebook.parent)))[:100] for p in paths[:MAX_NAMES]]
+def _format_names(paths: list[Path], notebook: Path) -> str:
+    names = [make_readable(str(p.relative_to(notebook.parent)))[:100] for p in paths[:MAX_NAMES]]
     return ", ".join(names) + (" and more" if len(paths) > MAX_NAMES else "")
 
 
-def _everything(folder: Path) -> list[Path]:
+def _list_files(folder: Path) -> list[Path]:
     """All that is in the folder and below, but for folders; links are not followed."""
     found = []
     for place, folders, files in os.walk(folder):
@@ -123,7 +125,7 @@ def _everything(folder: Path) -> list[Path]:
     return found
 
 
-def _notebooks(found: Sequence[Path]) -> list[Path]:
+def _select_notebooks(found: Sequence[Path]) -> list[Path]:
     return [p for p in found if p.suffix == ".ipynb" and _is_plain(p) and p.stat().st_size]
 
 
@@ -131,13 +133,13 @@ def _is_plain(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
 
 
-def free(path: Path, was: str) -> Path:
+def find_free_path(path: Path, was: str) -> Path:
     """This path, or one like it that nothing has yet. was: the name that gets this one."""
     kept, seed = path, was
     while os.path.lexists(kept):  # digests: thousands of names that become the same one are not counted through
         ending = path.suffix if len(path.suffix) <= SUFFIX else ""
         before = "" if kept is path else seed[:SUFFIX]
-        kept = path.with_name(fitting(f"{before}_{path.name.removesuffix(ending)}", ending))
+        kept = path.with_name(truncate_name(f"{before}_{path.name.removesuffix(ending)}", ending))
         seed = digest(os.fsencode(seed))
     return kept
 
@@ -157,23 +159,23 @@ def _shorten_paths(folder: Path) -> None:
                 path = Path(place, name)
                 if not path.is_symlink() and is_too_long(path, folder):
                     folders.remove(name)
-                    os.replace(path, free(folder / name, os.fspath(path)))
-                    put_aside(path, LEFT_OUT)
+                    os.replace(path, find_free_path(folder / name, os.fspath(path)))
+                    write_placeholder(path, LEFT_OUT)
                     moved = True
 
 
-def put_aside(path: Path, ending: str) -> None:
+def write_placeholder(path: Path, ending: str) -> None:
     """An empty file in place of what is not there, with an ending that says why."""
-    aside = path.with_name(fitting(readable(path.name), ending))
+    aside = path.with_name(truncate_name(make_readable(path.name), ending))
     if aside.is_symlink():
         aside.unlink()  # else what it points to would be made
     aside.touch()
 
 
-def _keep_a_sound_timestamp(path: Path) -> None:
+def _rename_bad_timestamp(path: Path) -> None:
     """nbgrader stops at a time that it cannot read."""
     if not path.exists():
         return
-    text = small_text(path)
-    if text is None or (text.strip() and time_of(text) is None):
+    text = read_small_text(path)
+    if text is None or (text.strip() and parse_time(text) is None):
         os.replace(path, path.with_name(path.name + UNREADABLE))

@@ -16,15 +16,15 @@ from autograder.intake.notes import NOTES_ID, RepairLog
 from autograder.intake.releases import Releases
 from autograder.intake.submitted_cells import (
     SubmittedCell,
-    defined,
+    extract_definition,
+    find_defined_names,
     is_answer,
     is_prose,
-    parsed,
-    part_defining,
-    piece_of,
-    texts,
+    list_texts,
+    make_piece,
+    parse_statements,
 )
-from autograder.metadata import exercises_of, is_named
+from autograder.metadata import collect_exercises, is_named
 
 MAX_SPLITS = 30  # joining is trying: a notebook of nothing but halves would take minutes
 
@@ -36,16 +36,16 @@ def match(
 
     own: identity -> the course's cell. releases: what students may have fetched before.
     """
-    pieces = [piece for piece in map(piece_of, submitted.cells) if NOTES_ID not in (piece.id, piece.grade_id)]
-    known = {identity: texts(cell) for identity, cell in own.items()}
-    pieces = _follow_the_course(pieces, known, releases, found)
-    exercises = exercises_of(own.values())
+    pieces = [piece for piece in map(make_piece, submitted.cells) if NOTES_ID not in (piece.id, piece.grade_id)]
+    known = {identity: list_texts(cell) for identity, cell in own.items()}
+    pieces = _update_outdated(pieces, known, releases, found)
+    exercises = collect_exercises(own.values())
     _identify(pieces, own, known)
     pieces = _join_splits(pieces, exercises, found)
     _note_order_and_settings(pieces, own, found)
-    pieces = _set_course_code_aside(pieces, own, known, set(exercises.values()), found)
+    pieces = _remove_course_code(pieces, own, known, set(exercises.values()), found)
     _find_exercises(pieces, exercises, known, found)
-    _find_words(pieces, own, found)
+    _find_text_answers(pieces, own, found)
     return pieces
 
 
@@ -65,7 +65,7 @@ def _identify(pieces: list[SubmittedCell], own: dict[str, NotebookNode], known: 
         piece.own = not piece.identity or is_answer(own[piece.identity])
 
 
-def _follow_the_course(
+def _update_outdated(
     pieces: list[SubmittedCell], known: dict[str, list[str]], releases: Releases, found: RepairLog
 ) -> list[SubmittedCell]:
     """Without cells that are the course's of an earlier release; a stub becomes the stub of now, still unwritten."""
@@ -92,7 +92,7 @@ def _join_splits(pieces: list[SubmittedCell], exercises: Collection[str], found:
     joined: list[SubmittedCell] = []
     for piece in pieces:
         before = joined[-1] if joined else None
-        if before is not None and len(found.split) < MAX_SPLITS and _are_halves(before, piece, exercises):
+        if before is not None and len(found.split) < MAX_SPLITS and _can_join(before, piece, exercises):
             before.identity = before.identity or piece.identity
             before.text = f"{before.text}\n{piece.text}"
             found.split.append(before.identity)
@@ -101,7 +101,7 @@ def _join_splits(pieces: list[SubmittedCell], exercises: Collection[str], found:
     return joined
 
 
-def _are_halves(a: SubmittedCell, b: SubmittedCell, exercises: Collection[str]) -> bool:
+def _can_join(a: SubmittedCell, b: SubmittedCell, exercises: Collection[str]) -> bool:
     identities = {piece.identity for piece in (a, b) if piece.identity}
     if (
         len(identities) != 1
@@ -110,9 +110,9 @@ def _are_halves(a: SubmittedCell, b: SubmittedCell, exercises: Collection[str]) 
         or "markdown" in (a.kind, b.kind)
     ):
         return False
-    if parsed(f"{a.text}\n{b.text}") is None:
+    if parse_statements(f"{a.text}\n{b.text}") is None:
         return False
-    if parsed(a.text) is None or parsed(b.text) is None:
+    if parse_statements(a.text) is None or parse_statements(b.text) is None:
         return True
     return a.identity == b.identity and not a.defines & b.defines
 
@@ -132,7 +132,7 @@ def _note_order_and_settings(pieces: list[SubmittedCell], own: dict[str, Noteboo
                 found.settings.append(piece.identity)
 
 
-def _set_course_code_aside(
+def _remove_course_code(
     pieces: list[SubmittedCell],
     own: dict[str, NotebookNode],
     known: dict[str, list[str]],
@@ -145,32 +145,32 @@ def _set_course_code_aside(
     as there and has its place.
     """
     present = {piece.identity for piece in pieces}
-    gone = {i: versions[-1] for i, versions in known.items() if i not in present and _comes_back(own[i])}
+    gone = {i: versions[-1] for i, versions in known.items() if i not in present and _is_removable(own[i])}
     kept: list[SubmittedCell] = []
     for piece in pieces:
         versions = known.get(piece.identity, [])
         if piece.text.strip() in versions:
             kept.append(piece if piece.own else replace(piece, text=""))
             continue
-        rest, inside = _without(piece.text, gone)
+        rest, inside = _remove_parts(piece.text, gone)
         found.merged += inside
         if piece.own:
             kept.append(replace(piece, text=rest))
             continue
         found.changed.append(piece.identity)
         kept.append(replace(piece, text=""))
-        rest, _ = _without(rest, {piece.identity: versions[-1]})
-        if defined(rest) & exercises:
+        rest, _ = _remove_parts(rest, {piece.identity: versions[-1]})
+        if find_defined_names(rest) & exercises:
             kept.append(replace(piece, text=rest, identity="", own=True))
     return kept
 
 
-def _comes_back(cell: NotebookNode) -> bool:
+def _is_removable(cell: NotebookNode) -> bool:
     """Whether the text of this cell, where it is missing, can be taken out of others: course code, and prose."""
     return not is_answer(cell) or (is_prose(cell) and cell.cell_type != "code")
 
 
-def _without(text: str, parts: dict[str, str]) -> tuple[str, list[str]]:
+def _remove_parts(text: str, parts: dict[str, str]) -> tuple[str, list[str]]:
     """(the text without the parts that are in it, in whole lines; which these are)."""
     inside = []
     for identity, part in parts.items():
@@ -188,7 +188,7 @@ def _find_exercises(
     for identity, name in exercises.items():
         mine = [piece for piece in pieces if piece.identity == identity]
         written = [piece for piece in mine if piece.text.strip() not in known[identity]]
-        if any(name in piece.defines or parsed(piece.text) is None for piece in written):
+        if any(name in piece.defines or parse_statements(piece.text) is None for piece in written):
             continue
         others = [
             p
@@ -200,7 +200,7 @@ def _find_exercises(
             whole[-1].identity = identity
             found.adopted.append(identity)
         elif others:
-            text = part_defining(others[-1].text, name, set(exercises.values()))
+            text = extract_definition(others[-1].text, name, set(exercises.values()))
             pieces.append(SubmittedCell(text, "code", identity=identity))
             found.merged.append(identity)
         else:
@@ -210,7 +210,7 @@ def _find_exercises(
                 pieces.remove(piece)
 
 
-def _find_words(pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog) -> None:
+def _find_text_answers(pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog) -> None:
     """Give each question without a cell the first text that follows what stands before it in the course."""
     places = {piece.identity: number for number, piece in enumerate(pieces) if piece.identity}
     last = -1

@@ -50,21 +50,21 @@ class RepairLog:
             (self.settings, "Changed settings of cells (points, locks, tags) do not count"),
             (self.moved, "Cells that stood elsewhere were put in the course's order"),
         ]
-        return [*self.whole, *(f"{words}: {_ids(ids, named, between)}." for ids, words in listed if ids)]
+        return [*self.whole, *(f"{words}: {_format_ids(ids, named, between)}." for ids, words in listed if ids)]
 
 
-def _ids(ids: list[str], named: Callable[[str], str], between: str) -> str:
+def _format_ids(ids: list[str], named: Callable[[str], str], between: str) -> str:
     different = list(dict.fromkeys(ids))
     listed = between.join(named(each) for each in different[:MAX_IDS])
     return listed + (" and more" if len(different) > MAX_IDS else "")
 
 
-def counts_as_empty(notes: Sequence[str]) -> bool:
+def has_empty_note(notes: Sequence[str]) -> bool:
     """Whether these notes say that the file could not be read."""
     return any(note.startswith(COUNTS_AS_EMPTY) for note in notes)
 
 
-def with_notes(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
+def add_notes(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
     """The notebook with the notes in a cell at its top, where the feedback page shows them."""
     if notes:
         text = "**Notes from the grader**\n\n" + "\n".join(f"- {note}" for note in notes)
@@ -72,7 +72,7 @@ def with_notes(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
     return notebook
 
 
-def notes_of(notebook: NotebookNode) -> list[str]:
+def read_notes(notebook: NotebookNode) -> list[str]:
     """The notes that with_notes wrote into this notebook."""
     cell = next((c for c in notebook.cells if c.get("id") == NOTES_ID), None)
     return [line[2:] for line in cell.source.splitlines() if line.startswith("- ")] if cell else []

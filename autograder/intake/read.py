@@ -11,12 +11,12 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4.convert import upgrade_cell
 
-from autograder.intake.decode import AGAIN, Refused, decode
-from autograder.intake.files import notes_on
-from autograder.intake.submitted_cells import new_cell, new_notebook
-from autograder.words import readable
+from autograder.intake.decode import AGAIN, RefusedSubmission, decode
+from autograder.intake.files import collect_folder_notes
+from autograder.intake.submitted_cells import create_cell, create_notebook
+from autograder.words import make_readable
 
-__all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "Refused", "read_submission"]
+__all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "RefusedSubmission", "read_submission"]
 
 MAX_BYTES = 100_000_000
 MAX_CELLS = 2_000
@@ -41,37 +41,39 @@ def read_file(path: Path, asked: Sequence[Path] = ()) -> tuple[bytes, list[str]]
 
     asked: the other notebooks that are graded.
     """
-    content = _content(path)
-    return content, notes_on(path, content, asked)
+    content = _read_content(path)
+    return content, collect_folder_notes(path, content, asked)
 
 
 def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> NotebookNode:
     """The notebook in these bytes, as read_submission gives it. Raises Refused."""
     data, notes = decode(content)
     cells, left_out = [], []
-    for number, cell in enumerate(_cells(data), start=1):
+    for number, cell in enumerate(_get_cells(data), start=1):
         try:
             cells.append(_clean(cell if data["nbformat"] == 4 else _upgrade(cell)))
         except (ValueError, TypeError, AttributeError, LookupError):
             left_out.append(str(number))
     if left_out and not cells:
-        raise Refused(f"The file is a damaged notebook: none of its cells can be read. {AGAIN}")
+        raise RefusedSubmission(f"The file is a damaged notebook: none of its cells can be read. {AGAIN}")
     if sum(len(cell.source) for cell in cells) > MAX_SOURCES:
-        raise Refused(f"The cells hold more than {MAX_SOURCES:,} characters. Remove what is not yours, and save again.")
+        raise RefusedSubmission(
+            f"The cells hold more than {MAX_SOURCES:,} characters. Remove what is not yours, and save again."
+        )
     if left_out:
         shown = ", ".join(left_out[:20]) + (" and more" if len(left_out) > 20 else "")
         notes.append(f"Cells that are damaged or too long were left out, by their number: {shown}.")
     if any(cell.metadata["claims"]["mended"] for cell in cells):
         notes.append("Characters that are no text were replaced by question marks.")
-    language = _language(data)
+    language = _read_language(data)
     if language not in ("", "python"):
         notes.append(f"The notebook was saved with a kernel for {language}. It was graded with Python.")
-    return new_notebook(cells, NotebookNode(notes=[*notes, *notes_on_folder]))
+    return create_notebook(cells, NotebookNode(notes=[*notes, *notes_on_folder]))
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
     """The bytes of a plain file that is not too large; a link is not followed, and a pipe not waited for."""
-    no_file = Refused("The file is a link or no plain file. Hand in the notebook itself.")
+    no_file = RefusedSubmission("The file is a link or no plain file. Hand in the notebook itself.")
     if path.parent.is_symlink():
         raise no_file
     try:
@@ -84,34 +86,34 @@ def _content(path: Path) -> bytes:
         raise no_file
     with os.fdopen(descriptor, "rb") as file:
         if status.st_size == 0:
-            names = "".join(f" {note}" for note in notes_on(path, b""))
-            raise Refused(
+            names = "".join(f" {note}" for note in collect_folder_notes(path, b""))
+            raise RefusedSubmission(
                 f"No notebook named {path.name} was handed in, or it is empty. Hand it in again under this name.{names}"
             )
         if status.st_size > MAX_BYTES:
-            raise Refused(
+            raise RefusedSubmission(
                 f"The file is over {MAX_BYTES // 1_000_000} MB. Clear the outputs (Edit, Clear Outputs of All Cells), "
                 "save, and hand it in again."
             )
         return file.read(MAX_BYTES)
 
 
-def _cells(data: Any) -> list[Any]:
+def _get_cells(data: Any) -> list[Any]:
     """The notebook's cells, as they are in its format."""
     version = data.get("nbformat") if isinstance(data, dict) else None
     if type(version) is not int or version not in (2, 3, 4):
-        raise Refused(f"The file is JSON, but no notebook of format 2, 3 or 4. {AGAIN}")
+        raise RefusedSubmission(f"The file is JSON, but no notebook of format 2, 3 or 4. {AGAIN}")
     if version == 4:
         cells = data.get("cells")
     else:
         sheets = data.get("worksheets")
-        lists = [_dict(sheet).get("cells") for sheet in sheets] if isinstance(sheets, list) else []
+        lists = [_ensure_dict(sheet).get("cells") for sheet in sheets] if isinstance(sheets, list) else []
         whole = [own for own in lists if isinstance(own, list)]
         cells = [cell for own in whole for cell in own] if whole and len(whole) == len(lists) else None
     if not isinstance(cells, list):
-        raise Refused(f"The file is a damaged notebook: it has no list of cells. {AGAIN}")
+        raise RefusedSubmission(f"The file is a damaged notebook: it has no list of cells. {AGAIN}")
     if len(cells) > MAX_CELLS:
-        raise Refused(
+        raise RefusedSubmission(
             f"The notebook has more than {MAX_CELLS:,} cells. Remove those that are not yours, and save again."
         )
     return cells
@@ -122,7 +124,7 @@ def _upgrade(cell: Any) -> Any:
 
     Nothing else of the file is converted: nbformat makes objects of every value in it, at 460 bytes each.
     """
-    own = _dict(cell)
+    own = _ensure_dict(cell)
     text = own.get("input" if own.get("cell_type") == "code" else "source")
     source = "".join(text) if isinstance(text, list) and all(isinstance(line, str) for line in text) else text
     level = own.get("level")
@@ -136,7 +138,7 @@ def _upgrade(cell: Any) -> Any:
         "outputs": [],
     }
     upgraded = upgrade_cell(NotebookNode(kept))
-    upgraded.metadata = {"nbgrader": _dict(_dict(own.get("metadata")).get("nbgrader"))}
+    upgraded.metadata = {"nbgrader": _ensure_dict(_ensure_dict(own.get("metadata")).get("nbgrader"))}
     return upgraded
 
 
@@ -147,46 +149,46 @@ def _clean(cell: Any) -> NotebookNode:
     if kind not in KINDS or not isinstance(written, str) or len(written) > MAX_SOURCE:
         raise ValueError(kind)
     text = written.encode("utf-8", "replace").decode().replace("\0", "?")
-    metadata = _dict(cell.get("metadata"))
-    flags = _dict(metadata.get("nbgrader"))
-    clean = new_cell(kind, text.replace("\r\n", "\n").replace("\r", "\n"))
+    metadata = _ensure_dict(cell.get("metadata"))
+    flags = _ensure_dict(metadata.get("nbgrader"))
+    clean = create_cell(kind, text.replace("\r\n", "\n").replace("\r", "\n"))
     clean.metadata["claims"] = {
-        "grade_id": _name(flags.get("grade_id")),
-        "id": _name(cell.get("id")),
+        "grade_id": _clean_name(flags.get("grade_id")),
+        "id": _clean_name(cell.get("id")),
         "settings": {name: flags[name] for name in SETTINGS if isinstance(flags.get(name), bool | int | float)},
         "tags": bool(metadata.get("tags")),
         "mended": text != written,
     }
-    if kind == "markdown" and (pictures := _pictures(cell.get("attachments"))):
+    if kind == "markdown" and (pictures := _read_pictures(cell.get("attachments"))):
         clean.attachments = pictures
     return clean
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _ensure_dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _name(value: Any) -> str:
-    return readable(value[:200]) if isinstance(value, str) else ""
+def _clean_name(value: Any) -> str:
+    return make_readable(value[:200]) if isinstance(value, str) else ""
 
 
-def _pictures(attachments: Any) -> dict[str, dict[str, str]]:
+def _read_pictures(attachments: Any) -> dict[str, dict[str, str]]:
     """Pictures that were pasted into an answer in words."""
     found: dict[str, dict[str, str]] = {}
     left = MAX_PICTURES
-    for name, versions in _dict(attachments).items():
-        for mime, data in _dict(versions).items():
+    for name, versions in _ensure_dict(attachments).items():
+        for mime, data in _ensure_dict(versions).items():
             if mime in ("image/png", "image/jpeg", "image/gif") and isinstance(data, str) and data.isascii():
                 left -= len(data)
-                if left >= 0 and _name(name) == name:
+                if left >= 0 and _clean_name(name) == name:
                     found.setdefault(name, {})[mime] = data
     return found
 
 
-def _language(data: Any) -> str:
-    metadata = _dict(data.get("metadata"))
+def _read_language(data: Any) -> str:
+    metadata = _ensure_dict(data.get("metadata"))
     for key, field in (("kernelspec", "language"), ("language_info", "name")):
-        language = _dict(metadata.get(key)).get(field)
+        language = _ensure_dict(metadata.get(key)).get(field)
         if isinstance(language, str) and language:
-            return _name(language)[:40].lower()
+            return _clean_name(language)[:40].lower()
     return ""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograder.metadata import name_of
-from autograder.whole_files import write_whole
+from autograder.atomic_files import write_atomically
+from autograder.metadata import get_cell_name
 
 
 @dataclass(frozen=True)
@@ -26,23 +26,23 @@ class Releases:
         return self.always is not None and text not in self.always
 
 
-def releases_path(course: Path, lab: str) -> Path:
+def get_releases_path(course: Path, lab: str) -> Path:
     return course / "results" / lab / ".releases.json"  # no student's: no id begins with a dot
 
 
-def remember_release(course: Path, lab: str, released: NotebookNode) -> None:
+def save_release(course: Path, lab: str, released: NotebookNode) -> None:
     """Keep the texts of the student's notebook, if this release is a new one."""
-    cells = {name_of(cell): cell.source.strip() for cell in released.cells}
-    path = releases_path(course, lab)
+    cells = {get_cell_name(cell): cell.source.strip() for cell in released.cells}
+    path = get_releases_path(course, lab)
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
     if cells in known:
         return
-    write_whole(path, json.dumps([*known, cells], indent=1))
+    write_atomically(path, json.dumps([*known, cells], indent=1))
 
 
-def releases_of(course: Path, lab: str) -> bytes:
+def read_release_bytes(course: Path, lab: str) -> bytes:
     """What is remembered, as it travels with a task; empty where nothing is."""
-    path = releases_path(course, lab)
+    path = get_releases_path(course, lab)
     return path.read_bytes() if path.exists() else b""
 
 

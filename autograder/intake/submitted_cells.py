@@ -11,7 +11,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearHiddenTests
 
-from autograder.metadata import kind_of, stub_of
+from autograder.metadata import read_kind, read_stub
 
 MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
 
@@ -36,11 +36,11 @@ class SubmittedCell:
     def defines(self) -> set[str]:
         """The names that its text defines, at its top level."""
         if self._defines is None or self._defines[0] is not self.text:
-            self._defines = self.text, defined(self.text)
+            self._defines = self.text, find_defined_names(self.text)
         return self._defines[1]
 
 
-def piece_of(cell: NotebookNode) -> SubmittedCell:
+def make_piece(cell: NotebookNode) -> SubmittedCell:
     """cell: as read_submission gives it."""
     claims = cell.metadata["claims"]
     return SubmittedCell(
@@ -54,7 +54,7 @@ def piece_of(cell: NotebookNode) -> SubmittedCell:
     )
 
 
-def parsed(text: str) -> list[ast.stmt] | None:
+def parse_statements(text: str) -> list[ast.stmt] | None:
     """Its top-level statements, or None where it is no whole Python."""
     try:
         return ast.parse(text).body if len(text) <= MAX_PARSED else None
@@ -62,53 +62,53 @@ def parsed(text: str) -> list[ast.stmt] | None:
         return None
 
 
-def defined(text: str) -> set[str]:
-    return {name for statement in parsed(text) or [] for name in _names(statement)}
+def find_defined_names(text: str) -> set[str]:
+    return {name for statement in parse_statements(text) or [] for name in _get_defined_names(statement)}
 
 
-def _names(statement: ast.stmt) -> set[str]:
+def _get_defined_names(statement: ast.stmt) -> set[str]:
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {statement.name}
     targets = statement.targets if isinstance(statement, ast.Assign) else []
     return {target.id for target in targets if isinstance(target, ast.Name)}
 
 
-def part_defining(text: str, name: str, names: set[str]) -> str:
+def extract_definition(text: str, name: str, names: set[str]) -> str:
     """The lines up to the last definition of this name, from behind the one before of any of the other names."""
     start, end = 0, 0
-    for statement in parsed(text) or []:
-        if name in _names(statement):
+    for statement in parse_statements(text) or []:
+        if name in _get_defined_names(statement):
             end = statement.end_lineno or 0
-        elif _names(statement) & names:
+        elif _get_defined_names(statement) & names:
             start = start if end else statement.end_lineno or 0
     return "\n".join(text.split("\n")[start:end]).strip("\n")
 
 
 def is_answer(cell: NotebookNode) -> bool:
     """Whether the student may change this cell of the course: exercises, questions, scratch cells and prose."""
-    kind = kind_of(cell)
+    kind = read_kind(cell)
     return kind is None or not kind.traits.locked
 
 
 def is_prose(cell: NotebookNode) -> bool:
     """Whether the cell is text or code that nobody grades, and that need not be there."""
-    kind = kind_of(cell)
+    kind = read_kind(cell)
     return kind is not None and not (kind.traits.locked or kind.traits.written)
 
 
-def as_released(cell: NotebookNode) -> NotebookNode:
+def build_released_cell(cell: NotebookNode) -> NotebookNode:
     """The cell as a student receives it: a stub in place of the solution."""
-    stub: NotebookNode = copied(cell)
-    stub.source = released_source(cell)
+    stub: NotebookNode = copy_json(cell)
+    stub.source = get_released_source(cell)
     return stub
 
 
-def released_source(cell: NotebookNode) -> str:
-    kind = kind_of(cell)
-    return stub_of(cell) if kind and kind.traits.written else str(cell.source)
+def get_released_source(cell: NotebookNode) -> str:
+    kind = read_kind(cell)
+    return read_stub(cell) if kind and kind.traits.written else str(cell.source)
 
 
-def new_cell(kind: str, text: str) -> NotebookNode:
+def create_cell(kind: str, text: str) -> NotebookNode:
     """A cell as nbformat makes it, without its look at the schema; the id is one that no notebook has yet."""
     cell = NotebookNode(id=uuid.uuid4().hex[:8], cell_type=kind, source=text, metadata=NotebookNode())
     if kind == "code":
@@ -116,27 +116,27 @@ def new_cell(kind: str, text: str) -> NotebookNode:
     return cell
 
 
-def new_notebook(cells: list[NotebookNode], metadata: NotebookNode) -> NotebookNode:
+def create_notebook(cells: list[NotebookNode], metadata: NotebookNode) -> NotebookNode:
     return NotebookNode(nbformat=4, nbformat_minor=5, metadata=metadata, cells=cells)
 
 
-def copied(value: Any) -> Any:
+def copy_json(value: Any) -> Any:
     """A copy of a cell, or of what it holds, in a tenth of the time of a deep one: JSON has no circles."""
     if isinstance(value, dict):
         node = NotebookNode()
-        dict.update(node, {name: copied(each) for name, each in value.items()})
+        dict.update(node, {name: copy_json(each) for name, each in value.items()})
         return node
-    return [copied(each) for each in value] if isinstance(value, list) else value
+    return [copy_json(each) for each in value] if isinstance(value, list) else value
 
 
 @functools.lru_cache(maxsize=1024)
-def _without_hidden_tests(source: str) -> str:
+def _strip_hidden_tests(source: str) -> str:
     cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode(nbgrader=NotebookNode(grade=True)))
     return str(ClearHiddenTests().preprocess_cell(cell, {}, 0)[0].source)
 
 
-def texts(cell: NotebookNode) -> list[str]:
+def list_texts(cell: NotebookNode) -> list[str]:
     """The texts of a course's cell that are not a change: as the student received it, and as the instructor has it."""
     if is_answer(cell):
-        return [released_source(cell).strip()]
-    return list(dict.fromkeys([cell.source.strip(), _without_hidden_tests(cell.source).strip()]))
+        return [get_released_source(cell).strip()]
+    return list(dict.fromkeys([cell.source.strip(), _strip_hidden_tests(cell.source).strip()]))

@@ -15,13 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 
-from autograder.assignments import assignments
+from autograder.assignments import list_assignments
+from autograder.atomic_files import replace_folder, write_atomically
 from autograder.errors import GradlabError
-from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
-from autograder.intake.run_names import name_as_data
+from autograder.intake.safe_names import make_safe_name
 from autograder.lms.gradescope_list import MAX_LIST, read_list
-from autograder.lms.people import Person, find
+from autograder.lms.people import Person, find_person
 from autograder.lms.systems import System
 from autograder.lms.zip_forms import (
     CANVAS,
@@ -29,16 +29,16 @@ from autograder.lms.zip_forms import (
     MOODLE_FILE,
     Pile,
     ZipEntry,
-    decide_system,
-    name_some,
-    pile_canvas,
-    pile_moodle,
+    detect_system,
+    find_top,
+    format_short_names,
+    group_canvas_files,
+    group_moodle_files,
     read_entries,
-    tell_rest,
-    top_of,
+    report_rest,
 )
-from autograder.whole_files import in_place_of, write_whole
-from autograder.words import readable, some
+from autograder.timestamps import SECRET, TIMESTAMP
+from autograder.words import join_names, make_readable
 
 COPY = re.compile(r"[-_ ]?\(?\d*\)?(?=\.ipynb$)")  # lab-1.ipynb, lab (2).ipynb: browsers and Canvas number copies
 MAX_OF_STUDENT = 500_000_000  # bytes
@@ -78,10 +78,10 @@ def collect_zip(
         raise GradlabError(f"{path} is no zip file: {error}") from None
     with archive:
         entries = read_entries(archive.infolist())
-        system = decide_system(entries)
+        system = detect_system(entries)
         trouble: list[str] = []
-        taken, origins = list[str](), _origins(course, lab)
-        for download in _alone(_downloads(system, archive, entries, people, trouble), trouble):
+        taken, origins = list[str](), _read_origins(course, lab)
+        for download in _drop_ambiguous(_iter_downloads(system, archive, entries, people, trouble), trouble):
             try:
                 _refuse_wrong(download, course, lab, replace)
                 left_out = _write(archive, download, course, lab)
@@ -91,15 +91,15 @@ def collect_zip(
             origins[download.person.id] = download.origin
             taken.append(download.person.id)
             if left_out:
-                trouble.append(f"{download.person.id}: left out for their names: {name_some(left_out)}")
-        _keep_origins(course, lab, origins)
+                trouble.append(f"{download.person.id}: left out for their names: {format_short_names(left_out)}")
+        _write_origins(course, lab, origins)
     return taken, trouble
 
 
-def origins_of(course: Path, lab: str, system: System) -> dict[str, str]:
+def require_origins(course: Path, lab: str, system: System) -> dict[str, str]:
     """student -> what this system called the submission. Raises GradlabError where no download of it was collected."""
     form = CANVAS.fullmatch if system is System.CANVAS else re.compile(rf".+{MOODLE_FILE}_").fullmatch
-    found = {student: name for student, name in _origins(course, lab).items() if form(name)}
+    found = {student: name for student, name in _read_origins(course, lab).items() if form(name)}
     if not found:
         raise GradlabError(
             f"no download of {lab} from {system.title()} was collected, so nobody knows the names that it wants\n"
@@ -108,14 +108,16 @@ def origins_of(course: Path, lab: str, system: System) -> dict[str, str]:
     return found
 
 
-def marked_late(course: Path, lab: str, taken: Collection[str]) -> list[str]:
+def list_marked_late(course: Path, lab: str, taken: Collection[str]) -> list[str]:
     """Whom of these Canvas calls late, and of whom nothing says when the file came: its zip does not."""
-    names = {student: CANVAS.fullmatch(origin) for student, origin in _origins(course, lab).items() if student in taken}
+    names = {
+        student: CANVAS.fullmatch(origin) for student, origin in _read_origins(course, lab).items() if student in taken
+    }
     late = sorted(student for student, found in names.items() if found and found["late"])
     return [student for student in late if not (course / "submitted" / student / lab / TIMESTAMP).exists()]
 
 
-def _alone(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
+def _drop_ambiguous(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
     """Those whose student nobody else was taken for: a display name can be set to a classmate's."""
     found: dict[str, list[Download]] = {}
     for download in downloads:
@@ -129,27 +131,27 @@ def _alone(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
     return [several[0] for several in found.values() if len(several) == 1]
 
 
-def _downloads(
+def _iter_downloads(
     system: System, archive: zipfile.ZipFile, entries: Sequence[ZipEntry], people: Sequence[Person], trouble: list[str]
 ) -> Iterator[Download]:
     if system is System.GRADESCOPE:
-        yield from _gradescope(archive, entries, people, trouble)
+        yield from _iter_gradescope(archive, entries, people, trouble)
         return
-    for pile in (pile_canvas if system is System.CANVAS else pile_moodle)(entries, trouble):
+    for pile in (group_canvas_files if system is System.CANVAS else group_moodle_files)(entries, trouble):
         try:
-            person = _of(people, pile, system)
+            person = _match_person(people, pile, system)
         except GradlabError as error:
             trouble.append(f"{pile.origin}: {error}{BY_HAND}")
             continue
         yield Download(person, pile.finish(trouble), pile.origin)
 
 
-def _of(people: Sequence[Person], pile: Pile, system: System) -> Person:
+def _match_person(people: Sequence[Person], pile: Pile, system: System) -> Person:
     """By the LMS's number where the roster has that, else by name. Moodle's number is another for each assignment."""
     known = [person for person in people if person.lms_id == pile.lms_id]
     if len(known) == 1:
         return known[0]
-    found = find(people, name=pile.name)
+    found = find_person(people, name=pile.name)
     if found.lms_id and system is System.CANVAS:
         raise GradlabError(
             f"{pile.name!r} has the number {pile.lms_id}, and in the roster {found.id} has {found.lms_id}\n"
@@ -158,13 +160,13 @@ def _of(people: Sequence[Person], pile: Pile, system: System) -> Person:
     return found
 
 
-def _gradescope(
+def _iter_gradescope(
     archive: zipfile.ZipFile, entries: Sequence[ZipEntry], people: Sequence[Person], trouble: list[str]
 ) -> Iterator[Download]:
     """By the list alone, and by the folders beside it: what is in these, a student named."""
-    top = top_of(entries)
+    top = find_top(entries)
     listing = next(entry for entry in entries if entry.parts == (*top, GRADESCOPE))
-    listed = read_list(_bytes(archive, listing.info, MAX_LIST))
+    listed = read_list(_read_bytes(archive, listing.info, MAX_LIST))
     piles = {folder: Pile("", "", folder) for folder in listed}
     rest: dict[str, list[str]] = {}
     for entry in entries:
@@ -173,14 +175,14 @@ def _gradescope(
             piles[below[0]].add(below[-1], entry)
         elif entry is not listing:
             rest.setdefault("".join(below[:1]), []).append(entry.info.filename)
-    tell_rest(rest, trouble)
+    report_rest(rest, trouble)
     for folder, said in listed.items():
         files = piles[folder].finish(trouble)
         if not said.submitters:
-            trouble.append(f"{readable(folder)}: {GRADESCOPE} does not say whose it is{BY_HAND}")
+            trouble.append(f"{make_readable(folder)}: {GRADESCOPE} does not say whose it is{BY_HAND}")
         for submitter in said.submitters:
             try:
-                found = find(people, id_=submitter.id_, email=submitter.email, name=submitter.name)
+                found = find_person(people, id_=submitter.id_, email=submitter.email, name=submitter.name)
             except GradlabError as error:
                 trouble.append(str(error))
                 continue
@@ -191,10 +193,10 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
     """Raise GradlabError where these files are no submission of this lab, or would take another one's place."""
     notebooks = download.notebooks
     if not notebooks:
-        raise GradlabError(f"no notebook, only {some(sorted(download.files))}: what lies in submitted/ stays")
+        raise GradlabError(f"no notebook, only {join_names(sorted(download.files))}: what lies in submitted/ stays")
     named = [COPY.sub("", name).removesuffix(".ipynb") for name in notebooks]
-    if set(named) <= assignments(course) - {lab}:
-        raise GradlabError(f"{some(notebooks)} is of another lab: gradlab collect {named[0]} takes it")
+    if set(named) <= list_assignments(course) - {lab}:
+        raise GradlabError(f"{join_names(notebooks)} is of another lab: gradlab collect {named[0]} takes it")
     there = course / "submitted" / download.person.id / lab
     if not replace and (there / SECRET).exists():
         raise GradlabError("has a submission from the exchange, which stays (--replace takes the zip's)")
@@ -206,15 +208,15 @@ def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str)
     The only notebook is the lab's, whatever a browser or the LMS made of its name.
     """
     size, only, written, left_out = 0, download.notebooks, dict[str, str](), list[str]()
-    with in_place_of(course / "submitted" / download.person.id / lab) as new:
+    with replace_folder(course / "submitted" / download.person.id / lab) as new:
         new.mkdir(parents=True)
         for name, info in download.files.items():
             wanted = f"{lab}.ipynb" if only == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
             if wanted in (*NOT_THEIRS, "", ".", "..") or len(wanted.encode()) > MAX_NAME or CONTROL.search(wanted):
                 left_out.append(name)
                 continue
-            wanted = name_as_data(wanted, starts=True)
-            content = _bytes(archive, info, MAX_BYTES)
+            wanted = make_safe_name(wanted, starts=True)
+            content = _read_bytes(archive, info, MAX_BYTES)
             size += len(content)
             if size > MAX_OF_STUDENT:
                 raise GradlabError(f"these files are over {MAX_OF_STUDENT // 1_000_000} MB together")
@@ -228,7 +230,7 @@ def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str)
     return left_out
 
 
-def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
+def _read_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
     """One byte more than what is refused for its size: the intake says so to the student."""
     try:
         with archive.open(info) as file:
@@ -237,10 +239,10 @@ def _bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
         raise GradlabError(f"{info.filename} in the zip cannot be read: {error}") from None
 
 
-def _origins(course: Path, lab: str) -> dict[str, str]:
+def _read_origins(course: Path, lab: str) -> dict[str, str]:
     path = course / "results" / lab / ORIGINS
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
-def _keep_origins(course: Path, lab: str, origins: Mapping[str, str]) -> None:
-    write_whole(course / "results" / lab / ORIGINS, json.dumps(origins, indent=1, ensure_ascii=False))
+def _write_origins(course: Path, lab: str, origins: Mapping[str, str]) -> None:
+    write_atomically(course / "results" / lab / ORIGINS, json.dumps(origins, indent=1, ensure_ascii=False))

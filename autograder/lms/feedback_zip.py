@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from autograder.errors import GradlabError
-from autograder.lms.downloads import origins_of
+from autograder.lms.downloads import require_origins
 from autograder.lms.systems import System
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
@@ -15,7 +15,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
 
 def refuse_unnamed(system: System, course: Path, lab: str) -> None:
     """Raises GradlabError where nothing says how this system wants the pages named, or it takes none."""
-    _names(system, course, lab, {})
+    _choose_names(system, course, lab, {})
 
 
 def write_feedback_zip(
@@ -36,7 +36,7 @@ def write_feedback_zip(
     pages: dict[str, list[Path]] = {}
     for page in sorted(written):
         pages.setdefault(page.parent.parent.name, []).append(page)
-    named = _names(system, course, lab, pages)
+    named = _choose_names(system, course, lab, pages)
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for student, names in sorted(named.items()):
@@ -45,19 +45,19 @@ def write_feedback_zip(
     return sum(map(len, named.values())), sorted(pages.keys() - named.keys())
 
 
-def _names(system: System, course: Path, lab: str, pages: Mapping[str, Sequence[Path]]) -> dict[str, list[str]]:
+def _choose_names(system: System, course: Path, lab: str, pages: Mapping[str, Sequence[Path]]) -> dict[str, list[str]]:
     """student -> the names of the pages in the zip: one for each notebook."""
     if system is System.GRADESCOPE:
         raise GradlabError("Gradescope takes no feedback files: hand the pages out another way (--zip csv)")
     if system is System.CSV:
         return {student: [f"{student}/{page.name}" for page in own] for student, own in pages.items()}
-    origins = origins_of(course, lab, system)
+    origins = require_origins(course, lab, system)
     known = {student: origins[student] for student in pages if student in origins}
     if system is System.MOODLE:
         return {student: [f"{origin}/{page.name}" for page in pages[student]] for student, origin in known.items()}
-    return {student: _like(PurePosixPath(origin), pages[student]) for student, origin in known.items()}
+    return {student: _make_canvas_names(PurePosixPath(origin), pages[student]) for student, origin in known.items()}
 
 
-def _like(origin: PurePosixPath, pages: Sequence[Path]) -> list[str]:
+def _make_canvas_names(origin: PurePosixPath, pages: Sequence[Path]) -> list[str]:
     """Canvas knows whose a page is by the name that the file handed in had; of several, each has its own at the end."""
     return [f"{origin.stem}{f'-{page.stem}' if len(pages) > 1 else ''}.html" for page in pages]

@@ -23,7 +23,7 @@ class Submitter:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedSubmission:
     """One folder: who handed it in, and when."""
 
     submitters: tuple[Submitter, ...]
@@ -40,7 +40,7 @@ class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
         return super().compose_node(parent, index)
 
 
-def read_list(content: bytes) -> dict[str, Listed]:
+def read_list(content: bytes) -> dict[str, ListedSubmission]:
     """Folder -> what the list says of it. Raises GradlabError where it cannot be read."""
     if len(content) > MAX_LIST:
         raise GradlabError(f"{GRADESCOPE} cannot be read: it is over {MAX_LIST // 1_000_000} MB")
@@ -48,7 +48,7 @@ def read_list(content: bytes) -> dict[str, Listed]:
         said = yaml.load(content, PlainLoader)
         if not isinstance(said, dict):
             raise ValueError("it lists no submissions")
-        return {str(folder): _listed(entry) for folder, entry in said.items() if isinstance(entry, dict)}
+        return {str(folder): _parse_entry(entry) for folder, entry in said.items() if isinstance(entry, dict)}
     except (
         yaml.YAMLError,
         ValueError,
@@ -61,11 +61,11 @@ def read_list(content: bytes) -> dict[str, Listed]:
         raise GradlabError(f"{GRADESCOPE} cannot be read: {str(error)[:1000]}") from None
 
 
-def _listed(entry: dict[object, object]) -> Listed:
+def _parse_entry(entry: dict[object, object]) -> ListedSubmission:
     submitters, when = entry.get(":submitters"), entry.get(":created_at")
-    return Listed(
+    return ListedSubmission(
         tuple(
-            Submitter(*(_text(each.get(name)) for name in (":sid", ":email", ":name")))
+            Submitter(*(_to_text(each.get(name)) for name in (":sid", ":email", ":name")))
             for each in (submitters if isinstance(submitters, list) else [])
             if isinstance(each, dict)
         ),
@@ -73,5 +73,5 @@ def _listed(entry: dict[object, object]) -> Listed:
     )
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return str(value) if isinstance(value, str) or (isinstance(value, int) and value) else ""

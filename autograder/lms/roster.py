@@ -26,12 +26,12 @@ NOBODY = ("Points Possible", "Student, Test")  # rows of it: each column's point
 
 def read_roster(path: Path) -> list[Person]:
     """Raises GradlabError with file, line and fix of every row that cannot be taken."""
-    text = _text(path)
-    reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text))
+    text = _read_text(path)
+    reader = csv.reader(io.StringIO(text), delimiter=_detect_delimiter(text))
     rows = [(reader.line_num, row) for row in reader]
     if not rows:
         raise GradlabError(f"{path} is empty")
-    places = _places(path, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
+    places = _find_columns(path, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
     people: dict[str, Person] = {}
     trouble: list[str] = []
     for line, row in rows[1:]:
@@ -39,7 +39,7 @@ def read_roster(path: Path) -> list[Person]:
             continue
         said = {name: row[place].strip() for name, place in places.items() if place < len(row)}
         try:
-            person = _person(path, line, said)
+            person = _parse_person(path, line, said)
             _refuse_second(path, line, person, people)
         except GradlabError as error:
             trouble.append(str(error))
@@ -72,7 +72,7 @@ def write_roster(gradebook: Any, people: list[Person]) -> tuple[int, int]:
     return sum(p.id not in known for p in people), sum(p.id in known for p in people)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -84,12 +84,12 @@ def _text(path: Path) -> str:
         raise GradlabError(f"{path}, line {line} is no UTF-8\n    fix: save it as CSV UTF-8") from None
 
 
-def _delimiter(text: str) -> str:
+def _detect_delimiter(text: str) -> str:
     head = text.partition("\n")[0]
     return max(",;\t", key=head.count)
 
 
-def _places(path: Path, heads: list[str]) -> dict[str, int]:
+def _find_columns(path: Path, heads: list[str]) -> dict[str, int]:
     places = {
         name: heads.index(known)
         for name, names in COLUMNS.items()
@@ -106,7 +106,7 @@ def _places(path: Path, heads: list[str]) -> dict[str, int]:
     return places
 
 
-def _person(path: Path, line: int, said: dict[str, str]) -> Person:
+def _parse_person(path: Path, line: int, said: dict[str, str]) -> Person:
     last, comma, first = said.pop("name", "").partition(",")
     if comma:
         said = {"last_name": last.strip(), "first_name": first.strip()} | said

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from autograder.errors import GradlabError
 from autograder.lms.systems import System
-from autograder.words import readable, some
+from autograder.words import join_names, make_readable
 
 NUMBERED = r"(?P<name>(?:(?!_\d+_)[^/])+?)_(?P<late>LATE_)?(?P<user>\d+)_"
 CANVAS = re.compile(NUMBERED + r"(?P<file>\d+)_(?P<rest>[^/]+)")
@@ -63,12 +63,15 @@ class Pile:
     def finish(self, trouble: list[str]) -> dict[str, zipfile.ZipInfo]:
         """At most MAX_FILES, notebooks first. What is left out is named in trouble."""
         if self.left_out:
-            trouble.append(f"{readable(self.origin)}: two files have one name; left out: {name_some(self.left_out)}")
+            trouble.append(
+                f"{make_readable(self.origin)}: two files have one name; left out: {format_short_names(self.left_out)}"
+            )
         names = list(self.files)
         if len(names) > MAX_FILES:
             names.sort(key=lambda name: not name.endswith(".ipynb"))
             trouble.append(
-                f"{readable(self.origin)}: more than {MAX_FILES:,} files; left out: {name_some(names[MAX_FILES:])}"
+                f"{make_readable(self.origin)}: more than {MAX_FILES:,} files; "
+                f"left out: {format_short_names(names[MAX_FILES:])}"
             )
         return {name: self.files[name].info for name in names[:MAX_FILES]}
 
@@ -82,7 +85,7 @@ def read_entries(infos: Iterable[zipfile.ZipInfo]) -> list[ZipEntry]:
     ]
 
 
-def decide_system(entries: Sequence[ZipEntry]) -> System:
+def detect_system(entries: Sequence[ZipEntry]) -> System:
     """The one LMS whose form all of these have. Raises GradlabError where there is none, or more than one.
 
     A name can have both Canvas's and Moodle's form: a student of either may choose the end of it. The others decide.
@@ -93,27 +96,27 @@ def decide_system(entries: Sequence[ZipEntry]) -> System:
     odd = [entry for entry in entries if entry.first not in canvas | moodle]
     if moodle - canvas:
         others = [entry for entry in entries if entry.first in canvas - moodle and len(entry.parts) == 1]
-        return _only(System.MOODLE, [*others, *listed])
+        return _require_only(System.MOODLE, [*others, *listed])
     if canvas - moodle:
-        return _only(System.CANVAS, odd)
+        return _require_only(System.CANVAS, odd)
     if canvas:
-        raise GradlabError(f"the zip may be Canvas's or Moodle's: {_name(entries)}{AS_MADE}")
+        raise GradlabError(f"the zip may be Canvas's or Moodle's: {_format_entry_names(entries)}{AS_MADE}")
     if not listed:
         raise GradlabError(
-            f"this is no download of Canvas, Moodle or Gradescope: no name in it has their form{_instance(entries)}"
-            f"{AS_MADE}"
+            "this is no download of Canvas, Moodle or Gradescope: no name in it has their form"
+            f"{_format_example(entries)}{AS_MADE}"
         )
-    top = top_of(listed)
-    return _only(System.GRADESCOPE, [entry for entry in entries if entry.parts[: len(top)] != top])
+    top = find_top(listed)
+    return _require_only(System.GRADESCOPE, [entry for entry in entries if entry.parts[: len(top)] != top])
 
 
-def top_of(entries: Sequence[ZipEntry]) -> tuple[str, ...]:
+def find_top(entries: Sequence[ZipEntry]) -> tuple[str, ...]:
     """The folder that Gradescope's list is in: the zip itself, or its only folder."""
     lists = [entry for entry in entries if entry.parts[-1:] == (GRADESCOPE,) and len(entry.parts) <= 2]
     return min(lists, key=lambda entry: len(entry.parts)).parts[:-1]
 
 
-def pile_canvas(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
+def group_canvas_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
     """A pile for each name and number. What Canvas wrote itself, or a student put into a folder, is none of them."""
     piles: dict[tuple[str, str], Pile] = {}
     rest: dict[str, list[str]] = {}
@@ -128,11 +131,11 @@ def pile_canvas(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
         if found["rest"].endswith(".ipynb"):
             pile.origin = entry.first
         pile.add(found["rest"], entry)
-    tell_rest(rest, trouble)
+    report_rest(rest, trouble)
     return list(piles.values())
 
 
-def pile_moodle(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
+def group_moodle_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
     """A pile for each name and number, of the files that were handed in as files: no online text, no comments."""
     piles: dict[tuple[str, str], Pile] = {}
     rest: dict[str, list[str]] = {}
@@ -151,23 +154,24 @@ def pile_moodle(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
             alike.setdefault(origin, []).append(entry.info.filename)
         else:
             piles.setdefault(key, Pile(*key, origin=origin)).add(name, entry)
-    tell_rest(rest, trouble)
-    tell_rest(alike, trouble, "named like the submission of another")
+    report_rest(rest, trouble)
+    report_rest(alike, trouble, "named like the submission of another")
     return list(piles.values())
 
 
-def tell_rest(rest: dict[str, list[str]], trouble: list[str], why: str = "no files of a submission") -> None:
+def report_rest(rest: dict[str, list[str]], trouble: list[str], why: str = "no files of a submission") -> None:
     """Name what was not taken, in a line for each student: there may be as many files as a student likes."""
     for whose, names in rest.items():
-        trouble.append(f"{readable(whose[:MAX_SHOWN])}: {why}, so not taken: {name_some(names)}")
+        trouble.append(f"{make_readable(whose[:MAX_SHOWN])}: {why}, so not taken: {format_short_names(names)}")
 
 
-def name_some(names: Sequence[str]) -> str:
+def format_short_names(names: Sequence[str]) -> str:
     """The first few, each shortened."""
     shown = [
-        readable(name) if len(name) <= MAX_SHOWN else f"{readable(name[:MAX_SHOWN])}..." for name in names[:MAX_NAMED]
+        make_readable(name) if len(name) <= MAX_SHOWN else f"{make_readable(name[:MAX_SHOWN])}..."
+        for name in names[:MAX_NAMED]
     ]
-    return some([*shown, *names[MAX_NAMED:]])
+    return join_names([*shown, *names[MAX_NAMED:]])
 
 
 def _is_canvas(first: str) -> bool:
@@ -179,18 +183,18 @@ def _is_list(entry: ZipEntry, named: set[str]) -> bool:
     return len(entry.parts) <= 2 and entry.first not in named
 
 
-def _only(system: System, others: Sequence[ZipEntry]) -> System:
+def _require_only(system: System, others: Sequence[ZipEntry]) -> System:
     if others:
         raise GradlabError(
             f"the zip mixes forms: some of it is as {system.title()} makes it, and this is not: "
-            f"{_name(others)}{AS_MADE}"
+            f"{_format_entry_names(others)}{AS_MADE}"
         )
     return system
 
 
-def _name(entries: Sequence[ZipEntry]) -> str:
-    return name_some([entry.info.filename for entry in entries])
+def _format_entry_names(entries: Sequence[ZipEntry]) -> str:
+    return format_short_names([entry.info.filename for entry in entries])
 
 
-def _instance(entries: Sequence[ZipEntry]) -> str:
+def _format_example(entries: Sequence[ZipEntry]) -> str:
     return "".join(f", for instance {entry.info.filename[:MAX_SHOWN]!r}" for entry in entries[:1])

@@ -13,7 +13,7 @@ from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import Config
 
 
-def usual_settings() -> Config:
+def make_usual_config() -> Config:
     """What configure() sets."""
     config = Config()
     configure(config)

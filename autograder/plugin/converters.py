@@ -15,27 +15,34 @@ from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.forkserver.imports import groups_of
-from autograder.forkserver.starting import start
-from autograder.gradebook.extensions import extend
+from autograder.forkserver.imports import find_course_groups
+from autograder.forkserver.server_process import start_server
+from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
-from autograder.gradebook.writer import decided, marks_of, set_score
+from autograder.gradebook.writer import apply_decisions, compute_marks, set_score
 from autograder.grading.one_submission import Submission, grade_notebook
-from autograder.grading.plain_in_nbgrader import examined, joined, own_notebook, sanitized, settle_plain, without_others
-from autograder.grading.plain_submission import plain_marks
-from autograder.grading.task import settings_of
-from autograder.intake.files import settle
-from autograder.intake.read import Refused, read_submission
-from autograder.intake.releases import read_releases, releases_of, remember_release
-from autograder.intake.repair import blank, notes_of, repair
-from autograder.metadata import WRITE_HERE, clear_hidden, is_built, name_among
-from autograder.plain.assignment import is_plain, upgraded
-from autograder.reports.feedback import NO_SOLUTIONS, page_or_bare
+from autograder.grading.stock_autograde import (
+    drop_absent_notebooks,
+    examine_notebook,
+    find_stock_notebook,
+    merge_results,
+    normalize_stock_folder,
+    sanitize_notebook,
+)
+from autograder.grading.stock_submission import compute_stock_marks
+from autograder.grading.task import make_settings
+from autograder.intake.files import normalize_folder
+from autograder.intake.read import RefusedSubmission, read_submission
+from autograder.intake.releases import read_release_bytes, read_releases, save_release
+from autograder.intake.repair import build_blank, read_notes, repair
+from autograder.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
+from autograder.reports.feedback import NO_SOLUTIONS, render_page_or_bare
 from autograder.result import Result
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
+from autograder.stock.assignment import is_stock, upgrade_metadata
 from autograder.term import read_term
 
 _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
@@ -49,17 +56,17 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         if not getattr(autograde, "_sanitizing", False):
             return super().from_filename(filename, resources=resources, **kwargs)
         ids, root = resources["nbgrader"], Path(autograde.coursedir.root)
-        if is_plain(root, ids["assignment"]):
-            notebook, notes = sanitized(Path(filename), own_notebook(root, ids, self.config))
+        if is_stock(root, ids["assignment"]):
+            notebook, notes = sanitize_notebook(Path(filename), find_stock_notebook(root, ids, self.config))
             for note in notes:
                 self.log.warning("%s: %s", ids["student"], note)
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
-        course = nbformat.read(source_path(autograde.coursedir, ids), as_version=4)
+        course = nbformat.read(get_source_path(autograde.coursedir, ids), as_version=4)
         try:
-            releases = read_releases(releases_of(root, ids["assignment"]))
+            releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair(read_submission(Path(filename)), course, releases)
-        except Refused as refused:
-            repaired = blank(course, str(refused))
+        except RefusedSubmission as refused:
+            repaired = build_blank(course, str(refused))
         for note in repaired.notes:
             self.log.warning("%s: %s", ids["student"], note)
         return self.from_notebook_node(repaired.notebook, resources=resources, **kwargs)
@@ -69,7 +76,7 @@ class UpgradeMetadata(NbGraderPreprocessor):  # type: ignore[misc]
     """Makes nbgrader's metadata of older versions that of the newest, as `nbgrader update` does with a file."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
-        return upgraded(nb), resources
+        return upgrade_metadata(nb), resources
 
 
 class ClearAnswers(ClearSolutions):  # type: ignore[misc]
@@ -86,7 +93,7 @@ class RememberRelease(NbGraderPreprocessor):  # type: ignore[misc]
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         if is_built(nb):
-            remember_release(Path(self.parent.parent.coursedir.root), resources["nbgrader"]["assignment"], nb)
+            save_release(Path(self.parent.parent.coursedir.root), resources["nbgrader"]["assignment"], nb)
         return nb, resources
 
 
@@ -101,10 +108,10 @@ class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
 def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
     """nbgrader's hook before it copies a submission, which follows links: make the folder one that can be copied."""
     folder = Path(notebooks[0]).parent
-    if is_plain(Path.cwd(), assignment):  # nbgrader goes to the course's folder first
-        settle_plain(Path.cwd(), folder, notebooks)
+    if is_stock(Path.cwd(), assignment):  # nbgrader goes to the course's folder first
+        normalize_stock_folder(Path.cwd(), folder, notebooks)
         return
-    settle(folder, assignment)
+    normalize_folder(folder, assignment)
     notebooks[:] = [str(folder / f"{assignment}.ipynb")]
 
 
@@ -125,22 +132,24 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course = Path(self.parent.parent.coursedir.root).resolve()
         ids = resources["nbgrader"]
-        settings = settings_of(
+        settings = make_settings(
             self.isolation, self.memory_gib, self.cell_seconds, self.check_seconds, self.submission_seconds
         )
-        fork_server = _fork_server(settings.isolation, settings.limits, course, groups_of(course, [ids["assignment"]]))
-        if is_plain(course, ids["assignment"]):
-            own, grading = own_notebook(course, ids, self.config), (settings, self.config, self._ignored())
-            resources["gradlab"] = examined(nb, own, ids, course, fork_server, grading)
+        fork_server = _get_fork_server(
+            settings.isolation, settings.limits, course, find_course_groups(course, [ids["assignment"]])
+        )
+        if is_stock(course, ids["assignment"]):
+            own, grading = find_stock_notebook(course, ids, self.config), (settings, self.config, self._list_ignored())
+            resources["gradlab"] = examine_notebook(nb, own, ids, course, fork_server, grading)
             for remark in resources["gradlab"].remarks:
                 self.log.warning("%s: %s", ids["student"], remark)
             return nb, resources
-        submission = Submission(ids["assignment"], ids["student"], notes_of(nb))
+        submission = Submission(ids["assignment"], ids["student"], read_notes(nb))
         with limit_memory_on(submission.device):
             resources["gradlab"] = grade_notebook(nb, submission, fork_server, settings.timeouts)
         return nb, resources
 
-    def _ignored(self) -> list[str]:
+    def _list_ignored(self) -> list[str]:
         return list(self.parent.parent.coursedir.ignore)
 
 
@@ -153,13 +162,13 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         excused, until = term.excused(result.lab, result.student), term.extended(result.lab).get(result.student)
         before = load_result(course, result.lab, result.student)
         if result.notebooks:
-            marks = plain_marks(result, {resources["nbgrader"]["notebook"]: nb})
+            marks = compute_stock_marks(result, {resources["nbgrader"]["notebook"]: nb})
             present = [Path(path).stem for path in self.parent.parent.notebooks]
-            write_result(course, joined(before and without_others(before, present), result, course))
+            write_result(course, merge_results(before and drop_absent_notebooks(before, present), result, course))
         else:
-            marks = marks_of(result, nb)
+            marks = compute_marks(result, nb)
             write_result(course, result)
-        self._marks = decided(marks, result, excused, before)
+        self._marks = apply_decisions(marks, result, excused, before)
         nb, resources = super().preprocess(nb, resources)
         points = sum(self._marks.scores[cell.id] or 0.0 for cell in result.cells if cell.id in self._marks.scores)
         remember_mark(course, result, points, self._extended(result, until), "nbgrader autograde", excused)
@@ -169,14 +178,14 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         """When it was handed in. The row gets its extension, which AssignLatePenalties looks at next."""
         with self.gradebook:
             submission = self.gradebook.find_submission(result.lab, result.student)
-            extend(submission, submission.assignment.duedate, until)
+            set_extension(submission, submission.assignment.duedate, until)
             self.gradebook.db.commit()
             submitted: datetime | None = submission.timestamp
         return submitted
 
     def _add_score(self, cell: NotebookNode, resources: Any) -> None:
         grade_id = cell.metadata.nbgrader.grade_id
-        name = name_among(self._marks.scores, self.notebook_id, grade_id)
+        name = choose_name(self._marks.scores, self.notebook_id, grade_id)
         grade = self.gradebook.find_grade(grade_id, self.notebook_id, self.assignment_id, self.student_id)
         set_score(grade, self._marks, name)
         self.gradebook.db.commit()
@@ -193,26 +202,26 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
         tell = read_term(Path(coursedir.root)).lab(ids["assignment"]).tell
-        page = page_or_bare(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
+        page = render_page_or_bare(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
         return page, {**resources, "output_extension": ".html"}
 
 
-def _fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServer:
+def _get_fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServer:
     """One fork server for all submissions of a lab that this process grades, and another where it was lost."""
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:
-        close_warm()
-        _open[key] = ForkServer(Purpose(isolation, limits), [course], start(1, groups))
+        close_fork_servers()
+        _open[key] = ForkServer(Purpose(isolation, limits), [course], start_server(1, groups))
     return _open[key]
 
 
 @atexit.register
-def close_warm() -> None:
+def close_fork_servers() -> None:
     while _open:
         _open.popitem()[1].close()
 
 
-def source_path(coursedir: Any, ids: dict[str, str]) -> str:
+def get_source_path(coursedir: Any, ids: dict[str, str]) -> str:
     """The source notebook of a submission's lab."""
     folder = coursedir.format_path(coursedir.source_directory, ".", ids["assignment"])
     return str(Path(folder) / f"{ids['notebook']}.ipynb")

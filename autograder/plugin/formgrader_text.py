@@ -22,10 +22,10 @@ from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 
 from autograder.course import Kind
-from autograder.metadata import facts_of
-from autograder.reports.picture_size import MAX_PIXELS, pixels
-from autograder.reports.prose import PIXELS_OF_PAGE, Budget, bound_page, prose
-from autograder.reports.safe_svg import safe_pixels
+from autograder.metadata import read_facts
+from autograder.reports.picture_size import MAX_PIXELS, count_pixels
+from autograder.reports.prose import PIXELS_OF_PAGE, Budget, bound_page, render_prose
+from autograder.reports.safe_svg import count_safe_pixels
 
 MAX_COLOURED = 100_000  # characters of code in a page, and lines: the highlighter's time grows with their square
 MAX_LINES = 500
@@ -48,7 +48,7 @@ class Share:
     """Changes of colour in outputs."""
 
 
-def share_of(context: Context) -> Share:
+def get_share(context: Context) -> Share:
     """What is left for the page that is being made."""
     resources: Any = context.get("resources")
     share: Share = resources.setdefault(SHARE, Share()) if isinstance(resources, dict) else Share()
@@ -66,7 +66,7 @@ class BoundPictures(Preprocessor):  # type: ignore[misc]
                 picture = data[kind]
                 size = None
                 if isinstance(picture, str):
-                    size = safe_pixels(picture, MAX_PIXELS) if kind == "image/svg+xml" else pixels(picture)
+                    size = count_safe_pixels(picture, MAX_PIXELS) if kind == "image/svg+xml" else count_pixels(picture)
                 if size is None or size > min(left, MAX_PIXELS):
                     del data[kind]
                     data["text/plain"] = f"{data.get('text/plain', '')}\n(a picture is left out)"
@@ -88,8 +88,8 @@ def render_text(context: Context, source: str) -> Markup:
         renderer = IPythonRenderer(escape=False, attachments=attachments)
         with contextlib.suppress(InvalidNotebook):  # of a picture that isn't there
             return Markup(MarkdownWithMath(renderer=renderer).render(source))
-    with bound_page(share_of(context).texts):
-        return NO_FORMULAS.format(prose(source, attachments))
+    with bound_page(get_share(context).texts):
+        return NO_FORMULAS.format(render_prose(source, attachments))
 
 
 @pass_context
@@ -98,7 +98,7 @@ def render_html(context: Context, html: str) -> str:
     if isinstance(html, Markup):
         return html
     cell: Any = context.get("cell")
-    facts = facts_of(cell) if cell else None
+    facts = read_facts(cell) if cell else None
     if facts is not None and facts.kind is Kind.CHECK:
         return str(clean_html(html))
     output: Any = context.get("output") or {}
@@ -110,7 +110,7 @@ def render_html(context: Context, html: str) -> str:
 @pass_context
 def colour_code(context: Context, source: str, language: str | None = None, metadata: Any = None) -> str:
     """Show code in colours, unless it is more than a page's share: then as it is."""
-    share = share_of(context)
+    share = get_share(context)
     cost = len(source) + MAX_COLOURED // MAX_LINES * source.count("\n")
     if cost > share.code:
         return f'<div class="highlight"><pre>{escape(source)}</pre></div>'
@@ -121,7 +121,7 @@ def colour_code(context: Context, source: str, language: str | None = None, meta
 @pass_context
 def show_output(context: Context, text: str) -> str:
     """Show what a cell printed, in its colours unless these are more than a page's share."""
-    share, changes = share_of(context), text.count("\x1b[")
+    share, changes = get_share(context), text.count("\x1b[")
     if changes > share.colours:
         return str(escape(strip_ansi(text)))
     share.colours -= changes

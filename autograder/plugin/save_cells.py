@@ -8,7 +8,7 @@ from nbformat import NotebookNode
 from nbgrader.api import MissingEntry
 from nbgrader.preprocessors import SaveCells
 
-from autograder.gradebook.changed_cells import follow_cells, write_lost
+from autograder.gradebook.changed_cells import update_cells, write_lost_marks
 
 
 class SaveChangedCells(SaveCells):  # type: ignore[misc]
@@ -27,9 +27,9 @@ class SaveChangedCells(SaveCells):  # type: ignore[misc]
                 "source": self.new_source_cells,
             }
             with self.gradebook.db.no_autoflush:
-                changes = follow_cells(self.gradebook, notebook, now)
+                changes = update_cells(self.gradebook, notebook, now)
             if changes:
                 self.log.warning("%s changed after submissions: %s", self.notebook_id, changes.words())
-            write_lost(changes, Path(self.parent.parent.coursedir.root), self.assignment_id)
+            write_lost_marks(changes, Path(self.parent.parent.coursedir.root), self.assignment_id)
             self.gradebook.db.commit()
         super()._create_notebook(nb)

@@ -17,12 +17,12 @@ from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
 from autograder.examiner.execution import run_cell, run_check_cell
 from autograder.examiner.process import StudentProcess
-from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.section import run_checks
-from autograder.proving import liars, replaced
-from autograder.proving.forks import ForkFailed, in_fork
-from autograder.proving.noted import NOTE
-from autograder.proving.unsandboxed import FORK_SECONDS, branch, run_cell_in
+from autograder.proving import liars, replacements
+from autograder.proving.forks import ForkError, run_in_fork
+from autograder.proving.note_file import NOTE
+from autograder.proving.unsandboxed_student import FORK_SECONDS, branch, run_cell_in
 
 CHECK_SECONDS = 30.0
 WHOLE_SECONDS = 3600.0  # of an attempt through the examiner, whose cells and checks have limits of their own
@@ -36,8 +36,8 @@ RESTORES_NOTHING = (
 class Attempt:
     """source: of the exercise's cell. checks: source of the check cell.
 
-    replace: how the object that the source defines is replaced, see replacement(). note: what to read of its note.
-    last: a cell to run behind all others. lie: how the probes are replaced then, see lies().
+    replace: how the object that the source defines is replaced, see make_replacement(). note: what to read of its note.
+    last: a cell to run behind all others. lie: how the probes are replaced then, see get_lies().
     """
 
     name: str
@@ -52,7 +52,7 @@ class Attempt:
 Result = dict[str, Any]  # "outcomes": of the checks, as dictionaries. "note": what was read.
 
 
-def through_the_examiner(
+def run_through_examiner(
     attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
 ) -> Result:
     """What came of an attempt in a branch of the student process, checked in a fork of this one.
@@ -62,54 +62,56 @@ def through_the_examiner(
     """
     tried = branch(student)
     try:
-        result: Result = in_fork(lambda: _examined(attempt, tried, namespace, defined), WHOLE_SECONDS)
+        result: Result = run_in_fork(lambda: _examine_attempt(attempt, tried, namespace, defined), WHOLE_SECONDS)
         return result
     finally:
         tried.control.close()
         student.kill_group("")
 
 
-def in_one_process(attempt: Attempt, namespace: dict[str, Any]) -> Result:
+def run_in_one_process(attempt: Attempt, namespace: dict[str, Any]) -> Result:
     """What came of an attempt in a fork of this process, whose namespace is the notebook's. Raises ForkFailed."""
 
     def work() -> Result:
         run_cell(attempt.source, namespace, f"<answer to {attempt.name}>")
         if attempt.replace:
-            replaced.install(namespace, attempt.name, *attempt.replace)
+            replacements.install(namespace, attempt.name, *attempt.replace)
         outcomes = run_check_cell(attempt.checks, namespace, f"<check of {attempt.name}>")
         note = getattr(namespace[NOTE], attempt.note) if attempt.note else None
         return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
 
-    result: Result = in_fork(work)
+    result: Result = run_in_fork(work)
     return result
 
 
-def _examined(attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]) -> Result:
+def _examine_attempt(
+    attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
+) -> Result:
     run_cell_in(student, attempt.source)
     if attempt.replace:
-        run_cell_in(student, _instrumented(replaced.install, attempt.name, *attempt.replace))
+        run_cell_in(student, _render_install_cell(replacements.install, attempt.name, *attempt.replace))
     if attempt.last or attempt.lie:
         run_cell_in(student, RESTORES_NOTHING)
     if attempt.last:
         run_cell_in(student, attempt.last)
     if attempt.lie:
-        run_cell_in(student, _instrumented(liars.install, attempt.name, *attempt.lie))
-    with checks_of(student, attempt.name) as connection:
+        run_cell_in(student, _render_install_cell(liars.install, attempt.name, *attempt.lie))
+    with open_check_connection(student, attempt.name) as connection:
         outcomes = run_checks(attempt.checks, f"<check of {attempt.name}>", namespace, defined, connection)
         for outcome in outcomes:
             if outcome.blame == "process":
-                raise ForkFailed(outcome.seen)
-        note = getattr(RemoteNamespace(connection, namespace).proxy(NOTE), attempt.note) if attempt.note else None
+                raise ForkError(outcome.seen)
+        note = getattr(RemoteNamespace(connection, namespace).get_proxy(NOTE), attempt.note) if attempt.note else None
     return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
 
 
-def _instrumented(install: Callable[..., None], *args: Any) -> str:
+def _render_install_cell(install: Callable[..., None], *args: Any) -> str:
     """The source of a cell that does install(its namespace, *args)."""
     listed = ", ".join(map(repr, args))
     return f"__import__({install.__module__!r}, fromlist=['']).{install.__name__}(globals(), {listed})"
 
 
-def checks_of(student: StudentProcess, name: str) -> CheckConnection:
+def open_check_connection(student: StudentProcess, name: str) -> CheckConnection:
     """For the checks, or the given cell, of this name: a connection to a fork of the process. What it does is lost."""
     return CheckConnection(_Forks(weakref.ref(student)), name, lambda: CHECK_SECONDS)
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder.authoring.checks import is_check
-from autograder.authoring.regions import HIDDEN, find_regions, stubbed
+from autograder.authoring.regions import HIDDEN, find_regions, stub_solutions
 from autograder.authoring.trust import is_probe
 from autograder.course import Cell, Exercise, Kind, Lab
 from autograder.errors import SourceError
-from autograder.examiner.execution import new_namespace, run_cell
+from autograder.examiner.execution import create_namespace, run_cell
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.section import run_checks, run_given
-from autograder.proving.attempt import Attempt, Result, checks_of, in_one_process, through_the_examiner
-from autograder.proving.forks import ForkFailed, in_fork
-from autograder.proving.generated import HARD_CODED, spoilers
-from autograder.proving.liars import IN_ITS_PLACE, lies
-from autograder.proving.near import near_misses
-from autograder.proving.replaced import WATCHED
-from autograder.proving.unsandboxed import CellRaised, new_student, run_cell_in
+from autograder.proving.attempt import Attempt, Result, open_check_connection, run_in_one_process, run_through_examiner
+from autograder.proving.forks import ForkError, run_in_fork
+from autograder.proving.generated import HARD_CODED, get_spoilers
+from autograder.proving.liars import IN_ITS_PLACE, get_lies
+from autograder.proving.near_misses import get_near_misses
+from autograder.proving.replacements import WATCHED
+from autograder.proving.unsandboxed_student import CellError, run_cell_in, start_student
 from autograder.rpc.random_states import seed_all
-from labkit.outcome import Outcome, earned, outcome_from
+from labkit.outcome import Outcome, build_outcome, compute_earned
 
 RUNS = ("given", "example", "student")  # what a student's notebook runs besides checks
 
@@ -43,9 +43,9 @@ class Trial:
     def failed(self) -> tuple[str, ...]:
         return tuple(o.id for o in self.outcomes if not o.passed)
 
-    def points_beside_observed(self, points: float) -> float:
+    def compute_unobserved_points(self, points: float) -> float:
         """What it would have earned of so many points if each observed check had failed."""
-        return earned([replace(o, passed=o.passed and not o.observed) for o in self.outcomes], points)
+        return compute_earned([replace(o, passed=o.passed and not o.observed) for o in self.outcomes], points)
 
 
 class Bench:
@@ -56,7 +56,7 @@ class Bench:
 
     def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: StudentProcess | None) -> None:
         self.lab, self.exercise, self.namespace, self.student = lab, exercise, namespace, student
-        self.defined = _exercises(lab, [c.id for c in lab.cells].index(exercise.cell_id) + 1)
+        self.defined = _list_exercises(lab, [c.id for c in lab.cells].index(exercise.cell_id) + 1)
         self.check_cell = lab.cell(exercise.check_id)
 
     def try_source(self, source: str) -> Trial:
@@ -68,14 +68,14 @@ class Bench:
 
     def try_generated(self) -> dict[str, Trial]:
         """Description -> trial of each wrong answer that gradlab makes from the reference."""
-        trials = {label: self._try(self._reference, (label,)) for label in spoilers()}
+        trials = {label: self._try(self._reference, (label,)) for label in get_spoilers()}
         if self.exercise.parameters:
-            trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._visible_calls()))
+            trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._count_visible_calls()))
         return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
 
     def try_near_misses(self) -> dict[str, Trial]:
         """Description -> trial of each near miss of the reference that did something else than it."""
-        trials = {label: self._try(self._reference, (label,)) for label in near_misses()}
+        trials = {label: self._try(self._reference, (label,)) for label in get_near_misses()}
         return {label: trial for label, trial in trials.items() if trial.applied}
 
     def try_liar(self, source: str) -> Trial:
@@ -86,16 +86,16 @@ class Bench:
         """Description -> trial of each liar that gradlab makes itself. None where no probe is asked."""
         probes, functions = self._given()
         trials = {}
-        if uses_probes(self.check_cell.source, probes):
-            for how, solved in lies().items():
-                trials[how] = self._lie(self._reference if solved else self._blank, (how, probes))
-        parameters = _required(ast.parse(self._reference), self.exercise.name)
+        if has_probe_call(self.check_cell.source, probes):
+            for how, solved in get_lies().items():
+                trials[how] = self._try_lie(self._reference if solved else self._blank, (how, probes))
+        parameters = _get_required_count(ast.parse(self._reference), self.exercise.name)
         for name, count in functions.items():
             if count == parameters:
-                trials[f"{name} in the exercise's place"] = self._lie(self._blank, (IN_ITS_PLACE, name))
+                trials[f"{name} in the exercise's place"] = self._try_lie(self._blank, (IN_ITS_PLACE, name))
         return {label: trial for label, trial in trials.items() if trial.applied}
 
-    def _lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
+    def _try_lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
         checks = self.check_cell.source
         return self._attempt(Attempt(self.exercise.name, source, checks, note="applied", lie=lie))
 
@@ -111,19 +111,19 @@ class Bench:
                     functions |= {} if is_probe(node) else {node.name: _count_required(node)}
         return probes, functions
 
-    def constant_parameters(self) -> list[str]:
+    def find_constant_parameters(self) -> list[str]:
         """Parameters that have the same value in every call of the hidden checks. An object counts by what it holds."""
         if not any(c.hidden for c in self.exercise.checks):
             return []
         constant: list[str] = self._watch(hidden=True, note="constant")
         return constant
 
-    def _visible_calls(self) -> int:
+    def _count_visible_calls(self) -> int:
         calls: int = self._watch(hidden=False, note="calls")
         return calls
 
     def _watch(self, hidden: bool, note: str) -> Any:
-        checks = _part(self.check_cell, hidden)
+        checks = _select_checks(self.check_cell, hidden)
         how = (WATCHED, list(self.exercise.parameters))
         return self._run(Attempt(self.exercise.name, self._reference, checks, how, note))["note"]
 
@@ -134,15 +134,15 @@ class Bench:
     def _attempt(self, attempt: Attempt) -> Trial:
         try:
             result = self._run(attempt)
-        except ForkFailed as failure:
+        except ForkError as failure:
             return Trial(failure=str(failure))
-        outcomes = tuple(outcome_from(o) for o in result["outcomes"])
-        return Trial(outcomes, earned(outcomes, self.exercise.points), applied=result["note"] is not False)
+        outcomes = tuple(build_outcome(o) for o in result["outcomes"])
+        return Trial(outcomes, compute_earned(outcomes, self.exercise.points), applied=result["note"] is not False)
 
     def _run(self, attempt: Attempt) -> Result:
         if self.student is None:
-            return in_one_process(attempt, self.namespace)
-        return through_the_examiner(attempt, self.student, self.namespace, self.defined)
+            return run_in_one_process(attempt, self.namespace)
+        return run_through_examiner(attempt, self.student, self.namespace, self.defined)
 
     @property
     def _reference(self) -> str:
@@ -150,27 +150,27 @@ class Bench:
 
     @property
     def _blank(self) -> str:
-        return stubbed(self.lab.cell(self.exercise.cell_id))
+        return stub_solutions(self.lab.cell(self.exercise.cell_id))
 
 
-def benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
+def iter_benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
     """A Bench for each exercise in turn, good until the next one is asked for.
 
     The lab's own cells run with the reference solutions: given ones in this process, and all in a student process.
     With examined=False all run in this process, and answers and checks in one process too.
     """
     seed_all()
-    namespace = new_namespace()
-    student = new_student() if examined else None
+    namespace = create_namespace()
+    student = start_student() if examined else None
     by_cell = {e.cell_id: e for e in lab.exercises}
     for number, cell in enumerate(lab.cells):
         if cell.id in by_cell:
             yield Bench(lab, by_cell[cell.id], namespace, student)
         if cell.kind.traits.step in RUNS:
             try:
-                _run(cell, namespace, _exercises(lab, number), student)
+                _run(cell, namespace, _list_exercises(lab, number), student)
             except Exception as error:
-                seen = str(error) if isinstance(error, ForkFailed) else f"{type(error).__name__}: {error}"
+                seen = str(error) if isinstance(error, ForkError) else f"{type(error).__name__}: {error}"
                 problem = f"with the reference solutions, this cell raises {seen}"
                 raise SourceError(cell.path, cell.line, problem, "correct this cell") from error
 
@@ -184,7 +184,7 @@ def _run(cell: Cell, namespace: dict[str, Any], defined: list[str], student: Stu
         _run_given(cell, namespace, defined, student)
 
 
-def notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
+def compute_notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
     """Exercise -> points of a whole notebook with these exercises written (name -> source), the others left empty.
 
     Given cells may fail in it, as one that shows the student's own result does before it is written.
@@ -192,38 +192,38 @@ def notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
 
     def work() -> dict[str, float]:
         seed_all()
-        namespace, student, points = new_namespace(), new_student(), {}
+        namespace, student, points = create_namespace(), start_student(), {}
         for number, cell in enumerate(lab.cells):
-            defined = _exercises(lab, number)
+            defined = _list_exercises(lab, number)
             if cell.kind is Kind.CHECK:
-                with checks_of(student, cell.id) as connection:
+                with open_check_connection(student, cell.id) as connection:
                     outcomes = run_checks(cell.source, f"<{cell.id}>", namespace, defined, connection)
-                points[cell.name] = earned(outcomes, lab.exercise(cell.name).points)
+                points[cell.name] = compute_earned(outcomes, lab.exercise(cell.name).points)
             elif cell.kind.traits.step in RUNS:
-                with contextlib.suppress(CellRaised):
-                    run_cell_in(student, solutions.get(cell.name, stubbed(cell)))
+                with contextlib.suppress(CellError):
+                    run_cell_in(student, solutions.get(cell.name, stub_solutions(cell)))
                 with contextlib.suppress(Exception):
                     _run_given(cell, namespace, defined, student)
         student.kill()
         return points
 
-    points: dict[str, float] = in_fork(work)
+    points: dict[str, float] = run_in_fork(work)
     return points
 
 
 def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], student: StudentProcess) -> None:
     if cell.kind.traits.step == "given":
-        with checks_of(student, cell.id) as connection:
+        with open_check_connection(student, cell.id) as connection:
             run_given(cell.source, f"<{cell.id}>", namespace, defined, connection)
 
 
-def _exercises(lab: Lab, end: int) -> list[str]:
+def _list_exercises(lab: Lab, end: int) -> list[str]:
     """The exercises of the cells before this one."""
     before = {c.id for c in lab.cells[:end]}
     return [e.name for e in lab.exercises if e.cell_id in before]
 
 
-def _part(cell: Cell, hidden: bool) -> str:
+def _select_checks(cell: Cell, hidden: bool) -> str:
     """The check cell with only its hidden, or only its visible checks, and all of its other statements."""
     regions = [region for region in find_regions(cell) if region.what == HIDDEN]
     tree = ast.parse(cell.source)
@@ -235,14 +235,14 @@ def _part(cell: Cell, hidden: bool) -> str:
     return ast.unparse(tree)
 
 
-def uses_probes(source: str, given: Sequence[str]) -> bool:
+def has_probe_call(source: str, given: Sequence[str]) -> bool:
     """Whether a check cell asks a probe: one of these, or one of labkit's."""
     nodes = list(ast.walk(ast.parse(source)))
     labkits = any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == "probes" for node in nodes)
     return labkits or any(isinstance(node, ast.Name) and node.id in given for node in nodes)
 
 
-def _required(tree: ast.Module, name: str) -> int | None:
+def _get_required_count(tree: ast.Module, name: str) -> int | None:
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
     return _count_required(found[0]) if found else None
 

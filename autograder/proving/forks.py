@@ -12,15 +12,15 @@ from typing import Any
 
 import torch
 
-from autograder.examiner.effort import LOOK_SECONDS, Effort, Used
-from autograder.sandbox.processes import seconds_of
+from autograder.examiner.effort import LOOK_SECONDS, CpuTime, Effort
+from autograder.sandbox.processes import measure_seconds
 
 
-class ForkFailed(Exception):
+class ForkError(Exception):
     """The fork died, did not answer in time, or says that it failed."""
 
 
-def in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
+def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
     """What `work()` returns, run in a fork: nothing that it does to memory, names or global state stays.
 
     seconds: what it may take on an idle machine, see examiner.effort. The result must be JSON. Output of the fork goes
@@ -29,10 +29,10 @@ def in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        _child(work, reading, writing)
+        _run_child(work, reading, writing)
     os.close(writing)
     try:
-        return _answer(reading, child, seconds)
+        return _receive_answer(reading, child, seconds)
     finally:
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
@@ -40,7 +40,7 @@ def in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
         os.waitpid(child, 0)
 
 
-def _child(work: Callable[[], Any], reading: int, writing: int) -> None:
+def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
     status = 1
     try:
         torch.set_num_threads(1)  # a fork that starts OpenMP threads of its own hangs
@@ -50,7 +50,7 @@ def _child(work: Callable[[], Any], reading: int, writing: int) -> None:
             os.dup2(nowhere, stream)
         try:
             answer = {"result": work()}
-        except ForkFailed as failure:
+        except ForkError as failure:
             answer = {"error": str(failure)}
         except BaseException as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
@@ -61,20 +61,20 @@ def _child(work: Callable[[], Any], reading: int, writing: int) -> None:
         os._exit(status)
 
 
-def _answer(reading: int, child: int, seconds: float) -> Any:
-    effort = Effort(seconds, lambda: [Used(child, *seconds_of(child))])
+def _receive_answer(reading: int, child: int, seconds: float) -> Any:
+    effort = Effort(seconds, lambda: [CpuTime(child, *measure_seconds(child))])
     chunks = []
     while True:
         while not select.select([reading], [], [], min(LOOK_SECONDS, seconds))[0]:
             if effort.is_over():
-                raise ForkFailed(f"no answer within {seconds:g} s")
+                raise ForkError(f"no answer within {seconds:g} s")
         chunk = os.read(reading, 1 << 16)
         if not chunk:
             break
         chunks.append(chunk)
     if not chunks:
-        raise ForkFailed("the process died")
+        raise ForkError("the process died")
     answer = json.loads(b"".join(chunks))
     if "error" in answer:
-        raise ForkFailed(answer["error"])
+        raise ForkError(answer["error"])
     return answer["result"]

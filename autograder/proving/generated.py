@@ -16,14 +16,21 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from autograder.proving.noted import Noted
-from autograder.proving.objects import Change, SaysTrue, is_object, repeats, says_true, with_methods
-from autograder.proving.ruined import RUINS, ruined_result
+from autograder.proving.note_file import NoteFile
+from autograder.proving.objects import (
+    AlwaysTrue,
+    Change,
+    is_object,
+    repeat_first_answer,
+    replace_methods,
+    replace_with_true,
+)
+from autograder.proving.ruined_arguments import RUINS, compute_ruined_result
 
 HARD_CODED = "the results of the visible checks, hard-coded"
 METHODS: dict[str, Change] = {
-    "an object whose methods all say True": says_true,
-    "an object whose methods repeat what they said first": repeats,
+    "an object whose methods all say True": replace_with_true,
+    "an object whose methods repeat what they said first": repeat_first_answer,
 }
 
 Function = Callable[..., Any]
@@ -31,11 +38,11 @@ Function = Callable[..., Any]
 Spoiler = Callable[[Function, tuple[Any, ...], dict[str, Any]], tuple[Any, bool]]
 
 
-class Spoiled:
+class SpoiledFunction:
     """A function in place of the reference."""
 
     def __init__(self, reference: Function, spoil: Spoiler) -> None:
-        self.reference, self.spoil, self._notes = reference, spoil, Noted()
+        self.reference, self.spoil, self._notes = reference, spoil, NoteFile()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result, changed = self.spoil(self.reference, args, kwargs)
@@ -49,7 +56,7 @@ class Spoiled:
         return bool(self._notes.lines())
 
 
-class HardCoded:
+class HardCodedFunction:
     """What a student could write who only wants the visible checks to pass: their results, by order of the calls."""
 
     def __init__(self, reference: Function, visible_calls: int) -> None:
@@ -65,18 +72,18 @@ class HardCoded:
         return _copy(self.seen[0])
 
 
-def spoilers() -> dict[str, Spoiler]:
+def get_spoilers() -> dict[str, Spoiler]:
     """Description -> spoiler: calls a function its own way, and says whether the result is another one."""
     return {
         "the argument handed back": _hand_back,
-        "zeros": functools.partial(_mapped, _zero),
+        "zeros": functools.partial(_map_result, _zero),
         "None": lambda *_: (None, True),
-        "an object that says True to everything": lambda *_: (SaysTrue(), True),
-        "the result detached": functools.partial(_mapped, _detached),
-        "the result cast to float64": functools.partial(_mapped, _double),
-        "the result with one dimension more": functools.partial(_mapped, _unsqueezed),
-        **{label: _with_methods(change) for label, change in METHODS.items()},
-        **{f"its {how}, then the reference": functools.partial(ruined_result, how) for how in RUINS},
+        "an object that says True to everything": lambda *_: (AlwaysTrue(), True),
+        "the result detached": functools.partial(_map_result, _detach),
+        "the result cast to float64": functools.partial(_map_result, _double),
+        "the result with one dimension more": functools.partial(_map_result, _unsqueeze),
+        **{label: _make_method_spoiler(change) for label, change in METHODS.items()},
+        **{f"its {how}, then the reference": functools.partial(compute_ruined_result, how) for how in RUINS},
     }
 
 
@@ -86,7 +93,7 @@ def _hand_back(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
     return (values[0], True) if values else (function(), False)
 
 
-def _mapped(
+def _map_result(
     change: Callable[[Any], Any], function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, bool]:
     result = function(*args, **kwargs)
@@ -104,7 +111,7 @@ def _zero(value: Any) -> Any:
     return type(value)() if isinstance(value, bool | int | float | str) else value
 
 
-def _detached(value: Any) -> Any:
+def _detach(value: Any) -> Any:
     return value.detach() if isinstance(value, Tensor) and value.requires_grad else value
 
 
@@ -116,12 +123,12 @@ def _double(value: Any) -> Any:
     return value
 
 
-def _unsqueezed(value: Any) -> Any:
+def _unsqueeze(value: Any) -> Any:
     return value[None] if isinstance(value, Tensor | np.ndarray) else value
 
 
-def _with_methods(change: Change) -> Spoiler:
-    return functools.partial(_mapped, lambda value: with_methods(change, value) if is_object(value) else value)
+def _make_method_spoiler(change: Change) -> Spoiler:
+    return functools.partial(_map_result, lambda value: replace_methods(change, value) if is_object(value) else value)
 
 
 def _copy(value: Any) -> Any:

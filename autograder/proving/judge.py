@@ -16,15 +16,15 @@ LIARS_SHARE = 0.2  # of a lab's points, for plain computations that claim the de
 
 
 def judge_reference(lab: Lab, exercise: Exercise, trial: Trial) -> Iterator[str]:
-    where = f"{_at(lab, exercise.cell_id)}: reference solution of {exercise.name}"
-    yield from _must_pass(where, exercise, trial)
+    where = f"{_locate_cell(lab, exercise.cell_id)}: reference solution of {exercise.name}"
+    yield from _judge_passing(where, exercise, trial)
 
 
 def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[str]:
     verdict = "right" if answer.right else "wrong"
     where = f'{answer.path}:{answer.line}: {verdict} answer of {exercise.name} "{answer.label}"'
     if answer.right:
-        yield from _must_pass(where, exercise, trial)
+        yield from _judge_passing(where, exercise, trial)
         return
     if trial.failure:
         yield f"{where}: it cannot be tried: {trial.failure}"
@@ -33,7 +33,7 @@ def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[s
         yield f"{where}: it gets full marks\n    fix: add a check that fails for it, or call it right"
     elif set(trial.failed) != set(answer.fails):
         yield (
-            f"{where}: it fails other checks than it says\n    it fails:\n{_table(trial)}\n    fix: fails="
+            f"{where}: it fails other checks than it says\n    it fails:\n{_format_table(trial)}\n    fix: fails="
             + ",".join(trial.failed)
             + ", or change the answer; gradlab prove --update writes these lists"
         )
@@ -42,7 +42,7 @@ def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[s
 
 
 def judge_generated(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
-    where = f"{_at(lab, exercise.check_id)}: checks of {exercise.name}"
+    where = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if trial.failure:
         yield f'{where}: the generated wrong answer "{label}" stops the check cell: {trial.failure}'
     elif trial.points > GENERATED_SHARE * exercise.points:
@@ -54,10 +54,10 @@ def judge_generated(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> I
 
 
 def judge_lie(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
-    if (points := trial.points_beside_observed(exercise.points)) > 0:
+    if (points := trial.compute_unobserved_points(exercise.points)) > 0:
         passed = ", ".join(repr(o.id) for o in trial.outcomes if o.passed)
         yield (
-            f"{_at(lab, exercise.check_id)}: checks of {exercise.name}: a liar earns {points:g} "
+            f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}: a liar earns {points:g} "
             f"of {exercise.points:g} points: {label}\n    it passes: {passed}\n"
             "    fix: compare the whole of what came first, compute what is wanted before the call, pass values"
         )
@@ -75,7 +75,7 @@ def judge_liars(lab: Lab, points: dict[str, float]) -> Iterator[str]:
 
 
 def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> Iterator[str]:
-    where = f"{_at(lab, exercise.check_id)}: checks of {exercise.name}"
+    where = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if trial.failure:
         yield f"{where}: the check cell stops on the empty notebook: {trial.failure}"
     elif (most := max(points, trial.points)) > 0:
@@ -95,35 +95,36 @@ def judge_coverage(
         count = sum(a.right == right and not a.liar for a in answers)
         if count < least:
             word = "right" if right else "wrong"
-            where = _at(lab, exercise.cell_id)
+            where = _locate_cell(lab, exercise.cell_id)
             yield f"{where}: {exercise.name} has {count} {word} answers\n    fix: write at least {least}"
     reached = {o.misconception for trial in trials for o in trial.outcomes if o.misconception}
     for check in exercise.checks:
         for message in check.misconceptions:
             if message not in reached:
                 yield (
-                    f"{_at(lab, exercise.check_id)}: no answer of {exercise.name} reaches the message {message!r}\n"
+                    f"{_locate_cell(lab, exercise.check_id)}: no answer of {exercise.name} reaches the message "
+                    f"{message!r}\n"
                     "    fix: write the wrong answer of somebody who believes it, or take the message out"
                 )
     if constant:
         yield (
-            f"{_at(lab, exercise.cell_id)}: {', '.join(constant)} of {exercise.name} never changes in its hidden "
-            "checks\n    fix: call it with at least two values of each parameter"
+            f"{_locate_cell(lab, exercise.cell_id)}: {', '.join(constant)} of {exercise.name} never changes in its "
+            "hidden checks\n    fix: call it with at least two values of each parameter"
         )
 
 
-def _at(lab: Lab, cell_id: str) -> str:
+def _locate_cell(lab: Lab, cell_id: str) -> str:
     """The file and line of a cell."""
     cell = lab.cell(cell_id)
     return f"{cell.path}:{cell.line}"
 
 
-def _must_pass(where: str, exercise: Exercise, trial: Trial) -> Iterator[str]:
+def _judge_passing(where: str, exercise: Exercise, trial: Trial) -> Iterator[str]:
     if trial.failure:
         yield f"{where}: it cannot be tried: {trial.failure}"
     elif trial.failed:
         yield (
-            f"{where}: it gets {trial.points:g} of {exercise.points:g} points\n{_table(trial)}\n"
+            f"{where}: it gets {trial.points:g} of {exercise.points:g} points\n{_format_table(trial)}\n"
             "    fix: correct the check that rejects it, or the answer"
         )
 
@@ -142,10 +143,10 @@ def _judge_exceptions(where: str, answer: Answer, trial: Trial) -> Iterator[str]
         yield f"{where}: it says raises={answer.raises}, and nothing raised that\n    fix: take raises= out"
 
 
-def _table(trial: Trial) -> str:
-    return "\n".join(f"      {_row(o)}" for o in trial.outcomes if not o.passed)
+def _format_table(trial: Trial) -> str:
+    return "\n".join(f"      {_format_row(o)}" for o in trial.outcomes if not o.passed)
 
 
-def _row(outcome: Outcome) -> str:
+def _format_row(outcome: Outcome) -> str:
     text = outcome.misconception or outcome.seen
     return f"{outcome.id}: {text}" + (f" (expected: {outcome.expected})" if outcome.expected else "")

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from autograder.proving.noted import NOTE, Noted
-from autograder.proving.objects import SaysTrue
-from autograder.proving.ruined import RUINS, ruin
+from autograder.proving.note_file import NOTE, NoteFile
+from autograder.proving.objects import AlwaysTrue
+from autograder.proving.ruined_arguments import RUINS, ruin
 from labkit.probes import PROBES
 
 Function = Callable[..., Any]
@@ -24,7 +24,7 @@ Namespace = dict[str, Any]
 IN_ITS_PLACE = "a given function in the exercise's place"
 
 
-def _values(args: Sequence[Any]) -> list[Any]:
+def _drop_functions(args: Sequence[Any]) -> list[Any]:
     """The arguments that are no functions."""
     return [value for value in args if not callable(value)]
 
@@ -34,27 +34,27 @@ CLAIMS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "nothing": lambda args: None,
     "an empty list": lambda args: [],
     "an empty dict": lambda args: {},
-    "its arguments": lambda args: _values(args),
-    "its first argument": lambda args: next(iter(_values(args)), None),
+    "its arguments": lambda args: _drop_functions(args),
+    "its first argument": lambda args: next(iter(_drop_functions(args)), None),
     "NaN": lambda args: math.nan,
     "zero": lambda args: 0,
     "True": lambda args: True,
-    "an object that says True to everything": lambda args: SaysTrue(),
+    "an object that says True to everything": lambda args: AlwaysTrue(),
 }
 REPEATS = "its first answer, again and again"
 
 
-def lies() -> dict[str, bool]:
+def get_lies() -> dict[str, bool]:
     """How the probes lie -> whether the reference stands in the notebook, instead of the empty exercise."""
     claims = {f"each probe says: {claim}": False for claim in CLAIMS}
     return claims | {f"each probe says: {REPEATS}": True} | {f"each probe finds its {ruin}": True for ruin in RUINS}
 
 
-class Lied:
+class LieNote:
     """The note of a lie. `applied`: whether anything was asked of what lies, so that it made a difference."""
 
     def __init__(self, applied: bool = False) -> None:
-        self._notes, self._always = Noted(), applied
+        self._notes, self._always = NoteFile(), applied
 
     def note(self) -> None:
         self._notes.write("lied")
@@ -69,25 +69,27 @@ def install(namespace: Namespace, exercise: str, how: str, *args: Any) -> None:
     namespace[NOTE] = lie(namespace, exercise, how, *args)
 
 
-def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> Lied:
+def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> LieNote:
     """Let the process of this namespace lie. Returns the note of it.
 
-    how: one of lies(), with the names of the given probes, or IN_ITS_PLACE, with the name of a given function.
+    how: one of get_lies(), with the names of the given probes, or IN_ITS_PLACE, with the name of a given function.
     """
     if how == IN_ITS_PLACE:
         namespace[exercise] = namespace[args[0]]
-        return Lied(applied=True)
-    lied = Lied()
+        return LieNote(applied=True)
+    lied = LieNote()
     inside = [0]  # probes that are running
     for name in args[0]:
-        namespace[name] = _lying(namespace[name], how, lied, inside)
+        namespace[name] = _make_liar(namespace[name], how, lied, inside)
     for name, probe in PROBES.items():
-        PROBES[name] = _lying(probe, how, lied, inside)
-    namespace[exercise] = _within(namespace[exercise], inside)  # what a check learns without a probe is no lie's merit
+        PROBES[name] = _make_liar(probe, how, lied, inside)
+    namespace[exercise] = _guard_exercise(
+        namespace[exercise], inside
+    )  # what a check learns without a probe is no lie's merit
     return lied
 
 
-def _lying(honest: Function, how: str, lied: Lied, inside: list[int]) -> Function:
+def _make_liar(honest: Function, how: str, lied: LieNote, inside: list[int]) -> Function:
     what = how.removeprefix("each probe says: ")
     if what in CLAIMS:
 
@@ -117,20 +119,20 @@ def _lying(honest: Function, how: str, lied: Lied, inside: list[int]) -> Functio
     return probe
 
 
-def _within(exercise: Any, inside: list[int]) -> Any:
+def _guard_exercise(exercise: Any, inside: list[int]) -> Any:
     """The exercise, for the probes only: it does nothing where a check uses it directly."""
 
-    def guarded(function: Function) -> Function:
+    def guard(function: Function) -> Function:
         @functools.wraps(function)
-        def only_for_probes(*args: Any, **kwargs: Any) -> Any:
+        def call_for_probe(*args: Any, **kwargs: Any) -> Any:
             return function(*args, **kwargs) if inside[0] else None
 
-        return only_for_probes
+        return call_for_probe
 
     if not inspect.isclass(exercise):
-        return guarded(exercise)
-    methods = {name: guarded(getattr(exercise, name)) for name in ("__init__", "__call__") if hasattr(exercise, name)}
+        return guard(exercise)
+    methods = {name: guard(getattr(exercise, name)) for name in ("__init__", "__call__") if hasattr(exercise, name)}
     if issubclass(exercise, torch.autograd.Function):
-        methods = {"apply": staticmethod(guarded(exercise.apply))}
+        methods = {"apply": staticmethod(guard(exercise.apply))}
     kind: Any = type(exercise)
     return kind(exercise.__name__, (exercise,), {**methods, "__module__": exercise.__module__})

@@ -39,22 +39,22 @@ WAYS_OUT: dict[type[ast.stmt], tuple[type[ast.stmt], ...]] = {
 Edit = tuple[str, Callable[[], object]]
 
 
-def mutants(source: str) -> dict[str, str]:
+def make_mutants(source: str) -> dict[str, str]:
     """Description -> source of each mutant. Docstrings, annotations and imports are left alone."""
     found: dict[str, str] = {}
-    count = sum(1 for _ in _edits(ast.parse(source)))
+    count = sum(1 for _ in _iter_edits(ast.parse(source)))
     for number in range(count):
         tree = ast.parse(source)
-        description, edit = next(e for n, e in enumerate(_edits(tree)) if n == number)
+        description, edit = next(e for n, e in enumerate(_iter_edits(tree)) if n == number)
         before = ast.unparse(tree)
         edit()
         after = ast.unparse(ast.fix_missing_locations(tree))
         if after != before:
-            found.setdefault(_described(description, before, after), after)
+            found.setdefault(_describe_edit(description, before, after), after)
     return found
 
 
-def _described(what: str, before: str, after: str) -> str:
+def _describe_edit(what: str, before: str, after: str) -> str:
     """What the edit did, and the line that it changed, so that a person can find it. No quotes: it goes in a header."""
     old, new = before.splitlines(), after.splitlines()
     changed = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)) - 1)
@@ -62,24 +62,24 @@ def _described(what: str, before: str, after: str) -> str:
     return f"{what}: {line}".replace('"', "'")
 
 
-def _edits(tree: ast.Module) -> Iterator[Edit]:
-    for node in _code(tree):
-        yield from _operator_edits(node)
-        yield from _loop_edits(node)
+def _iter_edits(tree: ast.Module) -> Iterator[Edit]:
+    for node in _iter_code(tree):
+        yield from _iter_operator_edits(node)
+        yield from _iter_loop_edits(node)
         if isinstance(node, ast.Constant):
-            yield from _constant_edits(node)
+            yield from _iter_constant_edits(node)
         elif isinstance(node, ast.UnaryOp):
-            yield "sign or not taken away", functools.partial(_become, node, node.operand)
+            yield "sign or not taken away", functools.partial(_replace_node, node, node.operand)
         elif isinstance(node, ast.If | ast.IfExp | ast.While):
             yield "condition negated", functools.partial(setattr, node, "test", ast.UnaryOp(ast.Not(), node.test))
         elif isinstance(node, ast.Call):
-            yield from _call_edits(node)
+            yield from _iter_call_edits(node)
         for body in (getattr(node, "body", None), getattr(node, "orelse", None)):
             if isinstance(body, list):
-                yield from _statement_edits(body)
+                yield from _iter_statement_edits(body)
 
 
-def _operator_edits(node: ast.AST) -> Iterator[Edit]:
+def _iter_operator_edits(node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in OPERATORS:
         new = OPERATORS[type(node.op)]
         yield f"{type(node.op).__name__} to {new.__name__}", lambda: setattr(node, "op", new())
@@ -90,7 +90,7 @@ def _operator_edits(node: ast.AST) -> Iterator[Edit]:
                 yield f"{type(op).__name__} to {new.__name__}", functools.partial(node.ops.__setitem__, i, new())
 
 
-def _constant_edits(node: ast.Constant) -> Iterator[Edit]:
+def _iter_constant_edits(node: ast.Constant) -> Iterator[Edit]:
     value = node.value
     if isinstance(value, bool):
         yield f"{value} to {not value}", lambda: setattr(node, "value", not value)
@@ -100,7 +100,7 @@ def _constant_edits(node: ast.Constant) -> Iterator[Edit]:
         yield f"text {value!r} changed", lambda: setattr(node, "value", value + "x")
 
 
-def _loop_edits(node: ast.AST) -> Iterator[Edit]:
+def _iter_loop_edits(node: ast.AST) -> Iterator[Edit]:
     """The ways out of a loop, each taken for another."""
     if not isinstance(node, ast.For | ast.While):
         return
@@ -116,17 +116,17 @@ def _loop_edits(node: ast.AST) -> Iterator[Edit]:
                             yield f"{what} changed", functools.partial(_replace, body, i, [other()])
 
 
-def _call_edits(call: ast.Call) -> Iterator[Edit]:
+def _iter_call_edits(call: ast.Call) -> Iterator[Edit]:
     for i, keyword in enumerate(call.keywords):
         yield f"argument {keyword.arg} dropped", functools.partial(call.keywords.pop, i)
     if len(call.args) >= 2:
         yield "first two arguments swapped", lambda: call.args.insert(0, call.args.pop(1))
     if isinstance(call.func, ast.Attribute):
         inner = call.func.value
-        yield f"call of {call.func.attr} left out", lambda: _become(call, inner)
+        yield f"call of {call.func.attr} left out", lambda: _replace_node(call, inner)
 
 
-def _statement_edits(body: list[ast.stmt]) -> Iterator[Edit]:
+def _iter_statement_edits(body: list[ast.stmt]) -> Iterator[Edit]:
     for i, statement in enumerate(body):
         if isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.If | ast.For | ast.With | ast.Return):
             if not _is_docstring(statement):
@@ -144,7 +144,7 @@ def _replace(body: list[ast.stmt], i: int, new: list[ast.stmt]) -> None:
     body[i : i + 1] = new
 
 
-def _code(tree: ast.AST) -> Iterator[ast.AST]:
+def _iter_code(tree: ast.AST) -> Iterator[ast.AST]:
     """The nodes that run: no annotations, docstrings or imports."""
     waiting = [tree]
     while waiting:
@@ -164,7 +164,7 @@ def _is_docstring(node: object) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
-def _become(node: ast.AST, other: ast.AST) -> None:
+def _replace_node(node: ast.AST, other: ast.AST) -> None:
     """Turn a node into another in place: whoever points at it now points at the other."""
     other = copy.deepcopy(other)
     node.__class__ = other.__class__  # type: ignore[assignment]

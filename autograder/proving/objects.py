@@ -20,13 +20,13 @@ TORCH_VALUES = (torch.dtype, torch.device, torch.Size, torch.Generator)
 SPECIAL = {"__call__", "__len__", "__getitem__", "__contains__", "__iter__", "__next__", "__eq__", "__bool__"}
 
 
-class SaysTrue:
+class AlwaysTrue:
     """Agrees with whatever it is asked or compared with."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return says_true(self)
+        return replace_with_true(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         return True
@@ -61,38 +61,38 @@ def is_object(value: Any) -> bool:
     return not isinstance(value, VALUES + TORCH_VALUES) and not isinstance(value, AbstractContextManager)
 
 
-def says_true(method: Method) -> Method:
+def replace_with_true(method: Method) -> Method:
     return lambda *args, **kwargs: True
 
 
-def repeats(method: Method) -> Method:
+def repeat_first_answer(method: Method) -> Method:
     """What the method said the first time, each time."""
     said: list[Any] = []
 
     @functools.wraps(method)
-    def repeated(*args: Any, **kwargs: Any) -> Any:
+    def repeat(*args: Any, **kwargs: Any) -> Any:
         if not said:
             said.append(method(*args, **kwargs))
         return said[0]
 
-    return repeated
+    return repeat
 
 
-def with_methods(change: Change, value: Any) -> Any:
+def replace_methods(change: Change, value: Any) -> Any:
     """The like of a function, class or object with other methods. An object whose class is built-in stays as it is."""
     if isinstance(value, type):
-        return _changed_class(value, change)
+        return _make_subclass(value, change)
     if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
         return change(value)
     try:
         other = copy.copy(value)
-        other.__class__ = _changed_class(type(value), change)
+        other.__class__ = _make_subclass(type(value), change)
     except Exception:  # a built-in class, one of slots, an object that cannot be copied
         return value
     return other
 
 
-def _changed_class(kind: type, change: Change) -> type:
+def _make_subclass(kind: type, change: Change) -> type:
     members = {name: member for base in reversed(kind.__mro__[:-1]) for name, member in vars(base).items()}
     made: dict[str, Any] = {}
     for name, member in members.items():

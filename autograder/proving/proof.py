@@ -8,7 +8,7 @@ import torch
 
 from autograder.cheap_forks import make_forks_cheap
 from autograder.course import Exercise, Lab
-from autograder.proving.bench import Bench, Trial, benches, notebook_points
+from autograder.proving.bench import Bench, Trial, compute_notebook_points, iter_benches
 from autograder.proving.judge import (
     judge_answer,
     judge_blank,
@@ -18,7 +18,7 @@ from autograder.proving.judge import (
     judge_lie,
     judge_reference,
 )
-from autograder.proving.mutate import mutants
+from autograder.proving.mutate import make_mutants
 from autograder.proving.update import FailingChecks, can_update
 
 
@@ -55,7 +55,7 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
     make_forks_cheap()  # each answer is tried in one: a third of the time of a proof
     proof = Proof(lab.name, lab.points)
     blank: dict[str, Trial] = {}
-    for bench in benches(lab):
+    for bench in iter_benches(lab):
         exercise = bench.exercise
         if only and exercise.name != only:
             continue
@@ -74,26 +74,26 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
         for label, trial in generated.items():
             proof.problems += judge_generated(lab, exercise, label, trial)
         blank[exercise.name] = bench.try_blank()
-        _lies(lab, exercise, bench, proof)
-        proof.problems += judge_coverage(lab, exercise, own, trials, bench.constant_parameters())
+        _try_lies(lab, exercise, bench, proof)
+        proof.problems += judge_coverage(lab, exercise, own, trials, bench.find_constant_parameters())
         proof.right += sum(a.right for a in own)
         proof.wrong += sum(not a.right for a in own)
         proof.generated += len(generated)
         if mutate:
-            _mutate(lab, exercise, bench, proof)
-    whole = notebook_points(lab, {})  # behind the benches, which name a cell that raises
+            _try_mutants(lab, exercise, bench, proof)
+    whole = compute_notebook_points(lab, {})  # behind the benches, which name a cell that raises
     for name, trial in blank.items():
         proof.problems += judge_blank(lab, lab.exercise(name), whole[name], trial)
     proof.problems += judge_liars(lab, proof.claimed)
     return proof
 
 
-def _lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
+def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
     tried = bench.try_lies()
     for label, trial in tried.items():
         proof.problems += judge_lie(lab, exercise, label, trial)
     proof.lies += len(tried)
-    proof.lied[exercise.name] = max((t.points_beside_observed(exercise.points) for t in tried.values()), default=0.0)
+    proof.lied[exercise.name] = max((t.compute_unobserved_points(exercise.points) for t in tried.values()), default=0.0)
     claims = [(answer, bench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
     for answer, trial in claims:
         if trial.failure:
@@ -104,13 +104,13 @@ def _lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
     proof.claimed[exercise.name] = max((trial.points for _, trial in claims), default=0.0)
 
 
-def _mutate(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
+def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
     cell = lab.cell(exercise.cell_id)
-    made = mutants(cell.source)
+    made = make_mutants(cell.source)
     near = bench.try_near_misses()
     proof.mutants += len(made) + len(near)
-    alive = [d for d, source in made.items() if _earns_all(bench.try_source(source))]
-    alive += [d for d, trial in near.items() if _earns_all(trial)]
+    alive = [d for d, source in made.items() if _has_full_marks(bench.try_source(source))]
+    alive += [d for d, trial in near.items() if _has_full_marks(trial)]
     for description in alive:
         if description in exercise.equivalent:
             proof.survivors.append((exercise.name, description))
@@ -126,5 +126,5 @@ def _mutate(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
         )
 
 
-def _earns_all(trial: Trial) -> bool:
+def _has_full_marks(trial: Trial) -> bool:
     return not trial.failure and not trial.failed

@@ -31,13 +31,13 @@ def update_lists(outdated: Iterable[FailingChecks]) -> str:
         after = list(before)
         for found in outdated:
             if found.path == path:
-                after[found.line - 1] = with_list(before[found.line - 1], found.ids)
+                after[found.line - 1] = replace_list(before[found.line - 1], found.ids)
         changes += difflib.unified_diff(before, after, str(path), str(path), lineterm="", n=0)
         path.write_text("\n".join(after) + "\n", encoding="utf-8")
     return "\n".join(changes)
 
 
-def with_list(header: str, ids: tuple[str, ...]) -> str:
+def replace_list(header: str, ids: tuple[str, ...]) -> str:
     """The header of a wrong answer with this list behind its label."""
     label, quote, options = header.rpartition('"')
     return f"{label}{quote} fails={','.join(ids)}{FAILS.sub('', options)}"

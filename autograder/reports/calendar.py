@@ -8,8 +8,8 @@ from datetime import datetime
 from shlex import quote
 
 from autograder.gradebook.class_schema import LabClass
-from autograder.gradebook.names import natural
-from autograder.term import Term, minute, plain_utc
+from autograder.gradebook.names import make_sort_key
+from autograder.term import Term, format_minute, to_naive_utc
 
 MOST = 5  # extensions of one lab in a line
 NEVER = datetime.max
@@ -39,25 +39,25 @@ class Dates:
 
     def extended(self) -> str:
         """Who has an extension, at most so many."""
-        named = [f"{student} until {minute(until)}" for student, until in list(self.extensions.items())[:MOST]]
+        named = [f"{student} until {format_minute(until)}" for student, until in list(self.extensions.items())[:MOST]]
         more = len(self.extensions) - len(named)
         return ", ".join(named) + (f" and {more} more: gradlab report {quote(self.lab)}" if more else "")
 
 
-def calendar(labs: Sequence[LabClass], term: Term) -> list[Dates]:
+def build_calendar(labs: Sequence[LabClass], term: Term) -> list[Dates]:
     """Of every lab that has a class or a place in term.toml, in the order of their dates; those without any last."""
     classes = {group.lab: group for group in labs}
-    known = sorted({*classes, *term.labs}, key=natural)
-    return sorted((_dates(lab, classes.get(lab), term) for lab in known), key=_first)
+    known = sorted({*classes, *term.labs}, key=make_sort_key)
+    return sorted((_make_dates(lab, classes.get(lab), term) for lab in known), key=_find_first_date)
 
 
-def _dates(lab: str, group: LabClass | None, term: Term) -> Dates:
+def _make_dates(lab: str, group: LabClass | None, term: Term) -> Dates:
     of_lab = term.lab(lab)
-    watched_until, solutions = (plain_utc(time) if time else None for time in (of_lab.until, of_lab.solutions))
+    watched_until, solutions = (to_naive_utc(time) if time else None for time in (of_lab.until, of_lab.solutions))
     extensions = {m.student: until for m, until in group.extended} if group else {}
     due = group.due if group else None
     return Dates(lab, due, watched_until, solutions, extensions, of_lab.attempts, of_lab.wait_minutes, of_lab.practice)
 
 
-def _first(dates: Dates) -> datetime:
+def _find_first_date(dates: Dates) -> datetime:
     return dates.due or dates.watched_until or dates.solutions or NEVER

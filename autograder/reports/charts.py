@@ -15,8 +15,8 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from autograder.reports.class_statistics import Spread, bins
-from autograder.words import count
+from autograder.reports.class_statistics import Spread, compute_bins
+from autograder.words import format_count
 
 INK, LINE, MARK = "var(--ink)", "var(--line)", "var(--mark)"
 MAKING = Lock()
@@ -35,20 +35,20 @@ class Chart:
     spec: dict[str, Any]
 
 
-def script() -> str:
+def load_script() -> str:
     """Vega, Vega-Lite and Vega-Embed, about 0.9 MB. The first call takes a second, perhaps in a thread of its own."""
     with MAKING:
-        return _script()
+        return _build_script()
 
 
 @functools.cache
-def _script() -> str:
+def _build_script() -> str:
     return str(vl_convert.javascript_bundle(GLOBALS))
 
 
-def points_chart(points: Sequence[float], worth: float) -> Chart:
+def draw_points_chart(points: Sequence[float], worth: float) -> Chart:
     """How many have how many points."""
-    steps = bins(points, worth)
+    steps = compute_bins(points, worth)
     rows = [{"from": a, "to": b, "students": n, "range": f"{a:g} to {b:g} points"} for a, b, n in steps]
     height = max((n for _, _, n in steps), default=1)
     chart = (
@@ -62,26 +62,30 @@ def points_chart(points: Sequence[float], worth: float) -> Chart:
         )
     )
     words = "; ".join(f"{row['range']}: {row['students']}" for row in rows if row["students"])
-    return _finished("points", "Distribution of points", f"Students by points. {words}.", chart)
+    return _finish_chart("points", "Distribution of points", f"Students by points. {words}.", chart)
 
 
-def exercises_chart(shares: Sequence[tuple[str, float, int]]) -> Chart:
+def draw_exercises_chart(shares: Sequence[tuple[str, float, int]]) -> Chart:
     """(exercise, mean share of its points, how many wrote it), in the lab's order."""
     rows = [{"exercise": name, "share": share, "wrote": n} for name, share, n in shares]
     chart = (
         alt.Chart(alt.Data(values=rows), height=BAR * len(rows))
         .mark_bar(color=MARK)
         .encode(
-            x=alt.X("share:Q", title="mean share of the points", scale=alt.Scale(domain=[0, 1]), axis=_percent()),
+            x=alt.X(
+                "share:Q", title="mean share of the points", scale=alt.Scale(domain=[0, 1]), axis=_make_percent_axis()
+            ),
             y=alt.Y("exercise:N", title=None, sort=None, axis=alt.Axis(labelLimit=160)),
             tooltip=["exercise:N", alt.Tooltip("share:Q", format=".0%"), alt.Tooltip("wrote:Q", title="wrote it")],
         )
     )
     words = "; ".join(f"{name}: {share:.0%}" for name, share, _ in shares)
-    return _finished("exercises", "Mean share of points", f"Exercises by mean share of their points. {words}.", chart)
+    return _finish_chart(
+        "exercises", "Mean share of points", f"Exercises by mean share of their points. {words}.", chart
+    )
 
 
-def timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool) -> Chart:
+def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool) -> Chart:
     """How many had handed in by when. times: sorted. first: whether they are each student's first, or the last one."""
     kept = list(range(0, len(times), max(1, len(times) // MAX_TIMES)))
     kept += [] if not times or kept[-1] == len(times) - 1 else [len(times) - 1]
@@ -98,7 +102,7 @@ def timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool)
         )
     )
     chart: Any = line
-    words = f"From {times[0]:%Y-%m-%d %H:%M} to {times[-1]:%Y-%m-%d %H:%M} UTC, {count(len(times), 'student')}."
+    words = f"From {times[0]:%Y-%m-%d %H:%M} to {times[-1]:%Y-%m-%d %H:%M} UTC, {format_count(len(times), 'student')}."
     if due:
         rule = alt.Chart(alt.Data(values=[{"when": due.isoformat() + "Z"}])).mark_rule(
             color=INK, strokeDash=[4, 3], size=1.5
@@ -106,14 +110,14 @@ def timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool)
         chart = line + rule.encode(x="when:T", tooltip=alt.Tooltip("when:T", title="due", format="%Y-%m-%d %H:%M"))
         words += f" Due {due:%Y-%m-%d %H:%M}, the dashed line."
     which = "first" if first else "latest"
-    return _finished("timeline", f"Handed in, by each student's {which} submission", words, chart)
+    return _finish_chart("timeline", f"Handed in, by each student's {which} submission", words, chart)
 
 
-def labs_chart(spreads: Sequence[tuple[str, Spread, int]]) -> Chart:
+def draw_labs_chart(spreads: Sequence[tuple[str, Spread, int]]) -> Chart:
     """(lab, shares of its points as a box plot's numbers, how many)."""
     rows = [{"lab": name, "students": n, **vars(numbers)} for name, numbers, n in spreads]
     base = alt.Chart(alt.Data(values=rows), height=(BAR + 6) * len(rows))
-    axis = alt.X("least:Q", title="share of the points", scale=alt.Scale(domain=[0, 1]), axis=_percent())
+    axis = alt.X("least:Q", title="share of the points", scale=alt.Scale(domain=[0, 1]), axis=_make_percent_axis())
     row = alt.Y("lab:N", title=None, sort=None, axis=alt.Axis(labelLimit=160))
     tips = [alt.Tooltip(f"{name}:Q", format=".0%") for name in vars(spreads[0][1])] if spreads else []
     tooltip = ["lab:N", *tips, "students:Q"]
@@ -121,16 +125,16 @@ def labs_chart(spreads: Sequence[tuple[str, Spread, int]]) -> Chart:
     box = base.mark_bar(color=MARK, size=14).encode(x="lower:Q", x2="upper:Q", y=row, tooltip=tooltip)
     middle = base.mark_tick(color=INK, thickness=3, size=18).encode(x="median:Q", y=row, tooltip=tooltip)
     words = "; ".join(f"{name}: median {numbers.median:.0%}" for name, numbers, _ in spreads)
-    return _finished(
+    return _finish_chart(
         "labs", "Share of points by lab", f"Box plots of the share of points. {words}.", whole + box + middle
     )
 
 
-def _percent() -> alt.Axis:
+def _make_percent_axis() -> alt.Axis:
     return alt.Axis(format="%", tickCount=5)
 
 
-def _finished(name: str, title: str, words: str, chart: Any) -> Chart:
+def _finish_chart(name: str, title: str, words: str, chart: Any) -> Chart:
     whole = chart.properties(width="container", background="transparent").configure(
         font="system-ui, sans-serif",
         axis=alt.AxisConfig(

@@ -9,8 +9,8 @@ from typing import Any
 
 from autograder.gradebook.class_schema import LabClass, Member
 from autograder.reports import findings
-from autograder.reports.class_statistics import spread
-from autograder.reports.standing import by_standing, standings
+from autograder.reports.class_statistics import compute_spread
+from autograder.reports.standing import group_by_standing, list_standings
 from autograder.reports.tables import write_table
 
 HEAD = "student name points worth penalty submitted extended_until late_seconds attempts standing".split()
@@ -22,8 +22,8 @@ def write_class_csv(group: LabClass, path: Path) -> None:
     rows = []
     for member in group.members:
         marks = [mark.points if (mark := member.marks.get(column.name)) else None for column in group.columns]
-        words = ", ".join(standings(member, anybody))
-        times = [_time(member.submitted), _time(member.until), member.late, len(member.attempts)]
+        words = ", ".join(list_standings(member, anybody))
+        times = [_format_time(member.submitted), _format_time(member.until), member.late, len(member.attempts)]
         known = [member.student, member.name, member.points if member.graded else None, group.worth, member.penalty]
         rows.append([*known, *times, words, *marks])
     write_table(path, [*HEAD, *(column.name for column in group.columns)], rows)
@@ -31,25 +31,25 @@ def write_class_csv(group: LabClass, path: Path) -> None:
 
 def write_class_json(group: LabClass, path: Path) -> None:
     """Keys are those of the CSV's head and of the page's tables. It quotes hidden checks: it is for the instructor."""
-    numbers = spread([member.points for member in group.counted])
+    numbers = compute_spread([member.points for member in group.counted])
     said = {
         "format": "gradlab class 1",
         "lab": group.lab,
         "worth": group.worth,
-        "due": _time(group.due),
+        "due": _format_time(group.due),
         "points": vars(numbers) if numbers else None,
-        "standing": {str(s): [m.student for m in members] for s, members in by_standing(group).items()},
-        "exercises": [_exercise(e) for e in findings.exercises(group)],
-        "failed_checks": [vars(check) for check in findings.failed_checks(group)],
-        "misconceptions": [_alike(a) for a in findings.misconceptions(group)],
-        "alike": [_alike(a) for a in findings.alike(group)],
-        "students": [_member(member) for member in group.members],
+        "standing": {str(s): [m.student for m in members] for s, members in group_by_standing(group).items()},
+        "exercises": [_encode_exercise(e) for e in findings.summarize_exercises(group)],
+        "failed_checks": [vars(check) for check in findings.list_failed_checks(group)],
+        "misconceptions": [_encode_alike(a) for a in findings.list_misconceptions(group)],
+        "alike": [_encode_alike(a) for a in findings.find_alike_answers(group)],
+        "students": [_encode_member(member) for member in group.members],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
 
 
-def _exercise(found: findings.ExerciseFinding) -> dict[str, Any]:
+def _encode_exercise(found: findings.ExerciseFinding) -> dict[str, Any]:
     goes = found.discrimination
     return {
         **vars(found.column),
@@ -61,11 +61,11 @@ def _exercise(found: findings.ExerciseFinding) -> dict[str, Any]:
     }
 
 
-def _alike(found: findings.AlikeAnswers) -> dict[str, Any]:
+def _encode_alike(found: findings.AlikeAnswers) -> dict[str, Any]:
     return {"exercise": found.exercise, "how": found.how, "students": [m.student for m in found.members]}
 
 
-def _member(member: Member) -> dict[str, Any]:
+def _encode_member(member: Member) -> dict[str, Any]:
     return {
         "student": member.student,
         "name": member.name,
@@ -74,10 +74,10 @@ def _member(member: Member) -> dict[str, Any]:
         "graded": member.graded,
         "points": member.points if member.graded else None,
         "penalty": member.penalty,
-        "submitted": _time(member.submitted),
-        "extended_until": _time(member.until),
+        "submitted": _format_time(member.submitted),
+        "extended_until": _format_time(member.until),
         "late_seconds": member.late,
-        "attempts": [_time(when) for when in member.attempts],
+        "attempts": [_format_time(when) for when in member.attempts],
         "marks": {name: mark.points for name, mark in member.marks.items()},
         "waits": [name for name, mark in member.marks.items() if mark.waits],
         "notes": member.notes,
@@ -85,5 +85,5 @@ def _member(member: Member) -> dict[str, Any]:
     }
 
 
-def _time(when: datetime | None) -> str | None:
+def _format_time(when: datetime | None) -> str | None:
     return f"{when.isoformat(timespec='seconds')}Z" if when else None

@@ -35,12 +35,12 @@ class Spread:
     mean: float
 
 
-def mean_share(shares: Sequence[float]) -> float | None:
+def compute_mean_share(shares: Sequence[float]) -> float | None:
     """The difficulty of an exercise: the mean share of its points; None for fewer than five."""
     return float(np.mean(shares)) if len(shares) >= FEW else None
 
 
-def item_rest(item: Sequence[float], total: Sequence[float]) -> Correlation | None:
+def compute_discrimination(item: Sequence[float], total: Sequence[float]) -> Correlation | None:
     """The discrimination of an exercise: how its points go with those of the rest of the lab.
 
     item, total: points of the same students, total with the item's. None for fewer than ten, or where either is the
@@ -48,7 +48,7 @@ def item_rest(item: Sequence[float], total: Sequence[float]) -> Correlation | No
     """
     points = np.asarray(item, dtype=float)
     rest = np.asarray(total, dtype=float) - points
-    if len(points) < FEW_PAIRS or _same(points) or _same(rest):
+    if len(points) < FEW_PAIRS or _is_constant(points) or _is_constant(rest):
         return None
     r = float(np.clip(np.corrcoef(points, rest)[0, 1], -1, 1))
     if abs(r) > 1 - 1e-9:
@@ -57,7 +57,7 @@ def item_rest(item: Sequence[float], total: Sequence[float]) -> Correlation | No
     return Correlation(r, math.tanh(centre - width), math.tanh(centre + width))
 
 
-def spread(points: Sequence[float]) -> Spread | None:
+def compute_spread(points: Sequence[float]) -> Spread | None:
     """None for fewer than five."""
     if len(points) < FEW:
         return None
@@ -65,21 +65,21 @@ def spread(points: Sequence[float]) -> Spread | None:
     return Spread(least, lower, median, upper, most, float(np.mean(points)))
 
 
-def bins(points: Sequence[float], worth: float, most: int = 20) -> list[tuple[float, float, int]]:
+def compute_bins(points: Sequence[float], worth: float, most: int = 20) -> list[tuple[float, float, int]]:
     """(from, to, how many) in equal steps from 0 to worth. What is beyond, by extra credit, counts in the last one."""
     if not worth > 0:
         return []
-    step = _step(worth, most)
+    step = _choose_step(worth, most)
     edges = np.arange(math.ceil(worth / step - 1e-9) + 1) * step
     counts, _ = np.histogram(np.clip(points, 0, edges[-1]), edges)
     return [(float(a), float(b), int(n)) for (a, b), n in zip(pairwise(edges), counts, strict=True)]
 
 
-def _step(worth: float, most: int) -> float:
+def _choose_step(worth: float, most: int) -> float:
     """The smallest of 1, 2 and 5 times a power of ten that needs at most so many steps."""
     power = 10.0 ** math.floor(math.log10(worth / most))
     return next(power * times for times in (1, 2, 5, 10, 20) if worth / (power * times) <= most + 1e-9)
 
 
-def _same(values: np.ndarray) -> bool:
+def _is_constant(values: np.ndarray) -> bool:
     return bool(np.ptp(values) <= 1e-9)

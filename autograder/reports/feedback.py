@@ -16,24 +16,24 @@ from typing import Any
 
 from markupsafe import Markup
 
-from autograder.authoring.regions import without_markers
+from autograder.authoring.regions import strip_markers
 from autograder.course import AnotherWay, Kind, QuizStatement
 from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.handed_in import SECRET, TIMESTAMP, utc_now
-from autograder.intake.handed_in_cells import after
-from autograder.metadata import Facts, cell_name, facts_of, kind_of, name_of
-from autograder.reports.picture_size import MAX_PIXELS, pixels
-from autograder.reports.plain_cells import part_of, plain_cells
-from autograder.reports.prose import bound_page, prose, takes_pixels
+from autograder.intake.cell_origin import find_lab_answer
+from autograder.metadata import Facts, get_cell_name, make_cell_name, read_facts, read_kind
+from autograder.reports.picture_size import MAX_PIXELS, count_pixels
+from autograder.reports.prose import bound_page, render_prose, take_pixels
 from autograder.reports.render import render
-from autograder.reports.safe_svg import safe_pixels
-from autograder.reports.standing import duration
-from autograder.reports.student_view import EXCUSED, as_told, known_inside, student_view
-from autograder.term import Tell, Term, plain_utc, read_term
+from autograder.reports.safe_svg import count_safe_pixels
+from autograder.reports.standing import format_duration
+from autograder.reports.stock_cells import group_stock_cells, select_part
+from autograder.reports.student_view import EXCUSED, build_student_view, find_known_inside, hide_untold
+from autograder.term import Tell, Term, read_term, to_naive_utc
+from autograder.timestamps import SECRET, TIMESTAMP, get_utc_now
 from labkit.difference import Difference
-from labkit.hint import folded
-from labkit.pictures.shades import side_by_side
+from labkit.hint import fold_hints
+from labkit.pictures.shades import draw_side_by_side
 
 LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
 NO_SOLUTIONS: Mapping[str, str] = {}
@@ -43,7 +43,7 @@ NOT_SHOWN = "(This can't be shown on this page. Your notebook has it.)"
 
 
 @dataclass
-class Shown:
+class ShownCell:
     """A cell of the student's with what it printed and drew.
 
     words: of an answer in words, as HTML. pictures: data URLs of PNG, and of SVG that is safe, each with its words.
@@ -65,8 +65,8 @@ def write_feedback(
     """
     pages = []
     term = read_term(course)
-    solutions = released_solutions(course, lab, term)
-    working = {student for student, until in term.extended(lab).items() if until > utc_now()}
+    solutions = read_released_solutions(course, lab, term)
+    working = {student for student, until in term.extended(lab).items() if until > get_utc_now()}
     for result in results:
         autograded = course / "autograded" / result.student / lab
         notebooks = [name for name in result.notebooks or (lab,) if (autograded / f"{name}.ipynb").exists()]
@@ -82,25 +82,25 @@ def write_feedback(
             page = folder / f"{name}.html"
             notebook = read_notebook(autograded / f"{name}.ipynb")
             worked = NO_SOLUTIONS if result.student in working else solutions
-            page.write_text(page_or_bare(result, notebook, tell, worked, name, standing), encoding="utf-8")
+            page.write_text(render_page_or_bare(result, notebook, tell, worked, name, standing), encoding="utf-8")
             pages.append(page)
     return pages
 
 
-def page_or_bare(result: SubmissionResult, notebook: Any, *rest: Any) -> str:
+def render_page_or_bare(result: SubmissionResult, notebook: Any, *rest: Any) -> str:
     """The page, without what the student wrote when that can't be shown: a student's mark must reach its page."""
     with bound_page():
         try:
-            return feedback_page(result, notebook, *rest)
+            return render_feedback_page(result, notebook, *rest)
         except Exception:
-            return feedback_page(result, _without_work(notebook), *rest)
+            return render_feedback_page(result, _strip_work(notebook), *rest)
 
 
-def _without_work(notebook: Any) -> Any:
+def _strip_work(notebook: Any) -> Any:
     """The notebook without outputs, and with a word in place of each text of the student's."""
     bare = copy.deepcopy(notebook)
     for cell in bare.cells:
-        facts = facts_of(cell)
+        facts = read_facts(cell)
         if facts is None or facts.kind in ANSWERED:
             cell.source = NOT_SHOWN
             cell.pop("attachments", None)
@@ -109,7 +109,7 @@ def _without_work(notebook: Any) -> Any:
     return bare
 
 
-def feedback_page(
+def render_feedback_page(
     result: SubmissionResult,
     notebook: Any,
     tell: Tell = "all",
@@ -121,111 +121,117 @@ def feedback_page(
 
     solutions: exercise -> worked solution. part: the notebook's name, of a plain assignment. standing: as above.
     """
-    whole, result = part_of(result, part), part_of(as_told(result, tell), part)
+    whole, result = select_part(result, part), select_part(hide_untold(result, tell), part)
     untold = {e.name: round(e.worth - told.worth, 4) for e, told in zip(whole.exercises, result.exercises, strict=True)}
     if result.notebooks:
-        found, others = plain_cells(notebook, whole.exercises)
-        cells = {name: [shown_cell(c) for c in own] for name, own in found.items()}
+        found, others = group_stock_cells(notebook, whole.exercises)
+        cells = {name: [render_cell(c) for c in own] for name, own in found.items()}
     else:
-        cells, others = {e.name: own_cells(notebook, e) for e in result.exercises}, []
+        cells, others = {e.name: render_student_cells(notebook, e) for e in result.exercises}, []
     all_told = tell == "all"  # the key of a quiz, or another answer, would tell what is not told
     shown = {
-        "checks": student_view(whole.exercises, tell),
+        "checks": build_student_view(whole.exercises, tell),
         "cells": cells,
-        "other_cells": [shown_cell(cell) for cell in others],
-        "asked": {e.name: question_of(notebook, e) for e in result.exercises if e.by_hand},
-        "quizzes": {e.name: quiz_of(notebook, e.name) if all_told else () for e in result.exercises},
-        "letters": {e.name: ticked(notebook, e.name) for e in result.exercises},
-        "others": {e.name: another_way(notebook, e) if all_told else None for e in result.exercises},
-        "inside": known_inside(whole.exercises),
+        "other_cells": [render_cell(cell) for cell in others],
+        "asked": {e.name: render_question(notebook, e) for e in result.exercises if e.by_hand},
+        "quizzes": {e.name: find_quiz(notebook, e.name) if all_told else () for e in result.exercises},
+        "letters": {e.name: read_ticks(notebook, e.name) for e in result.exercises},
+        "others": {e.name: find_another_way(notebook, e) if all_told else None for e in result.exercises},
+        "inside": find_known_inside(whole.exercises),
         "blank": {e.name for e in result.exercises if is_blank(notebook, e)},
         "tell": tell,
         "untold": untold,
         "solutions": solutions,
         "standing": standing,
         "excused": EXCUSED,
-        "duration": duration,
+        "duration": format_duration,
     }
-    return render("feedback.html.j2", result=result, matrices=_matrices, hints=_hints, prose=prose, **shown)
+    return render(
+        "feedback.html.j2", result=result, matrices=_render_matrices, hints=_render_hints, prose=render_prose, **shown
+    )
 
 
-def released_solutions(course: Path, lab: str, term: Term) -> dict[str, str]:
+def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str]:
     """exercise -> worked solution, where the time has come that term.toml sets for them.
 
     They are those of source/: the notebooks in solutions/ do not say which cell answers what.
     """
     since = term.lab(lab).solutions
     path = course / "source" / lab / f"{lab}.ipynb"
-    if since is None or plain_utc(since) > utc_now() or not path.exists():
+    if since is None or to_naive_utc(since) > get_utc_now() or not path.exists():
         return {}
-    found = ((facts_of(cell), without_markers(cell.source)) for cell in read_notebook(path).cells)
+    found = ((read_facts(cell), strip_markers(cell.source)) for cell in read_notebook(path).cells)
     return {facts.exercise: text for facts, text in found if facts and facts.kind in ANSWERED and text.strip()}
 
 
-def _matrices(difference: Difference) -> Markup:
+def _render_matrices(difference: Difference) -> Markup:
     """Yours and the expected one as shades."""
-    return Markup(side_by_side(difference))
+    return Markup(draw_side_by_side(difference))
 
 
-def _hints(hints: tuple[str, ...]) -> Markup:
+def _render_hints(hints: tuple[str, ...]) -> Markup:
     """They open one by one."""
-    return Markup(folded(hints))
+    return Markup(fold_hints(hints))
 
 
-def question_of(notebook: Any, result: ExerciseResult) -> Markup:
+def render_question(notebook: Any, result: ExerciseResult) -> Markup:
     """What a question in words asks: the text that stands before its answer."""
     before = None
     for cell in notebook.cells:
-        if name_of(cell) == cell_name(Kind.QUESTION, result.name):
+        if get_cell_name(cell) == make_cell_name(Kind.QUESTION, result.name):
             break
-        before = cell if cell.cell_type == "markdown" and kind_of(cell) is Kind.PROSE else None
-    return prose(before.source) if before is not None else Markup()
+        before = cell if cell.cell_type == "markdown" and read_kind(cell) is Kind.PROSE else None
+    return render_prose(before.source) if before is not None else Markup()
 
 
 def is_blank(notebook: Any, result: ExerciseResult) -> bool:
     """Whether the exercise is as it was handed out, and earned nothing."""
-    cell, facts = _written_cell(notebook, result.name)
+    cell, facts = _find_exercise_cell(notebook, result.name)
     return bool(facts and cell.source.strip() == facts.stub.strip() and not result.points)
 
 
-def quiz_of(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
+def find_quiz(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
     """The statements of the quiz that this exercise is, where somebody tried it; else none."""
-    cell, facts = _written_cell(notebook, exercise)
+    cell, facts = _find_exercise_cell(notebook, exercise)
     return facts.quiz if facts and cell.source.strip() != facts.stub.strip() else ()
 
 
-def ticked(notebook: Any, exercise: str) -> dict[str, str] | None:
+def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
     """Question -> the letters that stand in the quiz's cell; None where none can be read there."""
-    cell, _ = _written_cell(notebook, exercise)
+    cell, _ = _find_exercise_cell(notebook, exercise)
     found = {question: letters.lower() for question, letters in LETTERS.findall(cell.source if cell else "")}
     return found or None
 
 
-def another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None:
+def find_another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None:
     """Another right answer, where all points of the exercise are earned."""
-    _, facts = _written_cell(notebook, result.name)
+    _, facts = _find_exercise_cell(notebook, result.name)
     return facts.another if facts and result.points is not None and result.points >= result.worth else None
 
 
-def _written_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
+def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
     """The cell in which the exercise is written, and what the course says of it."""
     for cell in notebook.cells:
-        facts = facts_of(cell)
+        facts = read_facts(cell)
         if facts and facts.kind is Kind.EXERCISE and facts.exercise == exercise:
             return cell, facts
     return None, None
 
 
-def own_cells(notebook: Any, exercise: ExerciseResult) -> list[Shown]:
+def render_student_cells(notebook: Any, exercise: ExerciseResult) -> list[ShownCell]:
     """The exercise's cell, or the question's, and the cells that the student added after it."""
-    wanted = cell_name(Kind.QUESTION if exercise.by_hand else Kind.EXERCISE, exercise.name)
-    places = [place for place, cell in enumerate(notebook.cells) if name_of(cell) == wanted]
-    return [shown_cell(notebook.cells[number]) for place in places for number in after(notebook.cells, place)]
+    wanted = make_cell_name(Kind.QUESTION if exercise.by_hand else Kind.EXERCISE, exercise.name)
+    places = [place for place, cell in enumerate(notebook.cells) if get_cell_name(cell) == wanted]
+    return [
+        render_cell(notebook.cells[number]) for place in places for number in find_lab_answer(notebook.cells, place)
+    ]
 
 
-def shown_cell(cell: Any) -> Shown:
+def render_cell(cell: Any) -> ShownCell:
     """A cell of the student's, bounded, and safe to stand in a page."""
-    shown = Shown(cell.source, prose(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else None)
+    shown = ShownCell(
+        cell.source, render_prose(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else None
+    )
     for output in cell.get("outputs", []):
         if output.output_type == "stream":
             shown.text += output.text
@@ -233,13 +239,13 @@ def shown_cell(cell: Any) -> Shown:
             shown.text += f"{output.ename}: {output.evalue}\n"
         else:
             picture, drawing = output.data.get("image/png"), output.data.get("image/svg+xml")
-            area = safe_pixels(drawing, MAX_PIXELS) if isinstance(drawing, str) else None
-            if area is not None and takes_pixels(area):
+            area = count_safe_pixels(drawing, MAX_PIXELS) if isinstance(drawing, str) else None
+            if area is not None and take_pixels(area):
                 encoded = base64.b64encode(drawing.encode()).decode()
                 shown.pictures.append((f"data:image/svg+xml;base64,{encoded}", str(output.data.get("text/plain", ""))))
             elif isinstance(picture, str):
-                size = pixels(picture)
-                if size is not None and size <= MAX_PIXELS and takes_pixels(size):
+                size = count_pixels(picture)
+                if size is not None and size <= MAX_PIXELS and take_pixels(size):
                     shown.pictures.append((f"data:image/png;base64,{''.join(picture.split())}", ""))
                 else:
                     shown.text += f"(a picture {'' if size is None else f'of {size:,} pixels '}is left out)\n"

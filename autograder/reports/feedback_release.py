@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from autograder.handed_in import SECRET, TIMESTAMP
-from autograder.term import minute
+from autograder.term import format_minute
+from autograder.timestamps import SECRET, TIMESTAMP
 
 
 def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
@@ -27,11 +27,11 @@ def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
     return outside
 
 
-def still_working(
+def describe_still_working(
     due: datetime | None, extended: Mapping[str, datetime], now: datetime, until: datetime | None = None
 ) -> str:
     """Who may still hand in, in words; empty where nobody may. Times are UTC without a zone. until: marks are given."""
     if end := max((each for each in (due, until) if each is not None and each > now), default=None):
-        return f"everybody until {minute(end)} UTC"
+        return f"everybody until {format_minute(end)} UTC"
     open_ = {student: until for student, until in extended.items() if until > now}
-    return ", ".join(f"{student} until {minute(until)} UTC" for student, until in sorted(open_.items()))
+    return ", ".join(f"{student} until {format_minute(until)} UTC" for student, until in sorted(open_.items()))

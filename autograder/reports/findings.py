@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autograder.gradebook.class_schema import Column, LabClass, Member
-from autograder.reports.class_statistics import Correlation, item_rest, mean_share
+from autograder.reports.class_statistics import Correlation, compute_discrimination, compute_mean_share
 
 if TYPE_CHECKING:
     from labkit.outcome import Outcome
@@ -54,81 +54,85 @@ class AlikeAnswers:
         return text if len(text) <= MAX_CODE else text[:MAX_CODE] + "\n(cut off here)"
 
 
-def wrote(member: Member, exercise: str) -> bool:
+def has_written(member: Member, exercise: str) -> bool:
     """Whether the exercise is not as it was handed out, or has points all the same."""
     mark = member.marks.get(exercise)
     return exercise in member.written or bool(mark and mark.points)
 
 
-def exercises(group: LabClass) -> list[ExerciseFinding]:
+def summarize_exercises(group: LabClass) -> list[ExerciseFinding]:
     found = []
     for column in group.columns:
-        writers = [m for m in group.graded if wrote(m, column.name)]
+        writers = [m for m in group.graded if has_written(m, column.name)]
         read = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
-        found.append(_exercise(column, read, len(writers), len(group.graded) - len(writers)))
+        found.append(_summarize_exercise(column, read, len(writers), len(group.graded) - len(writers)))
     return found
 
 
-def _exercise(column: Column, members: Sequence[Member], written: int, blank: int) -> ExerciseFinding:
-    points = [_points(member, column.name) for member in members]
+def _summarize_exercise(column: Column, members: Sequence[Member], written: int, blank: int) -> ExerciseFinding:
+    points = [_get_points(member, column.name) for member in members]
     totals = [sum(mark.points or 0 for mark in member.marks.values()) for member in members]
-    share = mean_share([p / column.worth for p in points]) if column.worth else None
-    return ExerciseFinding(column, written, blank, share, item_rest(points, totals), written - len(members))
+    share = compute_mean_share([p / column.worth for p in points]) if column.worth else None
+    return ExerciseFinding(
+        column, written, blank, share, compute_discrimination(points, totals), written - len(members)
+    )
 
 
-def _points(member: Member, name: str) -> float:
+def _get_points(member: Member, name: str) -> float:
     mark = member.marks.get(name)
     return (mark.points or 0.0) if mark else 0.0
 
 
-def failed_checks(group: LabClass) -> list[CheckFinding]:
+def list_failed_checks(group: LabClass) -> list[CheckFinding]:
     """Those that somebody failed, the commonest first."""
     failed: Counter[tuple[str, str, bool]] = Counter()
-    writers = {column.name: sum(wrote(m, column.name) for m in group.graded) for column in group.columns}
-    for exercise, _, outcome in _failures(group):
+    writers = {column.name: sum(has_written(m, column.name) for m in group.graded) for column in group.columns}
+    for exercise, _, outcome in _list_failures(group):
         failed[exercise, outcome.label, outcome.hidden] += 1
     found = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
     return sorted(found, key=lambda f: (-f.failed, f.exercise, f.label))
 
 
-def misconceptions(group: LabClass) -> list[AlikeAnswers]:
+def list_misconceptions(group: LabClass) -> list[AlikeAnswers]:
     """Each that a check knows by name, with those who hold it, the commonest first."""
     found: dict[tuple[str, str], dict[str, Member]] = {}
-    for exercise, member, outcome in _failures(group):
+    for exercise, member, outcome in _list_failures(group):
         if outcome.misconception:
             found.setdefault((exercise, outcome.misconception), {})[member.student] = member
-    return _sorted([AlikeAnswers(exercise, (words,), tuple(who.values())) for (exercise, words), who in found.items()])
+    return _sort_answers(
+        [AlikeAnswers(exercise, (words,), tuple(who.values())) for (exercise, words), who in found.items()]
+    )
 
 
-def alike(group: LabClass) -> list[AlikeAnswers]:
+def find_alike_answers(group: LabClass) -> list[AlikeAnswers]:
     """Answers of two or more that are wrong in the same way, the commonest first."""
     ways: dict[tuple[str, str], list[str]] = {}
     members = {member.student: member for member in group.graded}
-    for exercise, member, outcome in _failures(group):
-        ways.setdefault((exercise, member.student), []).append(_how(outcome))
+    for exercise, member, outcome in _list_failures(group):
+        ways.setdefault((exercise, member.student), []).append(_describe_failure(outcome))
     found: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
     for (exercise, student), how in ways.items():
         found.setdefault((exercise, tuple(how)), []).append(members[student])
-    return _sorted([AlikeAnswers(*key, tuple(who)) for key, who in found.items() if len(who) > 1])
+    return _sort_answers([AlikeAnswers(*key, tuple(who)) for key, who in found.items() if len(who) > 1])
 
 
-def _failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
+def _list_failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
     """(exercise, member, outcome) of each failed check of an exercise that was written."""
     return [
         (exercise, member, outcome)
         for member in group.graded
         for exercise, outcomes in member.checks.items()
-        if wrote(member, exercise)
+        if has_written(member, exercise)
         for outcome in outcomes
         if not outcome.passed
     ]
 
 
-def _how(outcome: Outcome) -> str:
+def _describe_failure(outcome: Outcome) -> str:
     words = outcome.misconception or outcome.seen
     words = words if len(words) <= MAX_SEEN else words[:MAX_SEEN] + "…"
     return f"{outcome.label}: {words}" if words else outcome.label
 
 
-def _sorted(found: list[AlikeAnswers]) -> list[AlikeAnswers]:
+def _sort_answers(found: list[AlikeAnswers]) -> list[AlikeAnswers]:
     return sorted(found, key=lambda a: (-len(a.members), a.exercise, a.how))

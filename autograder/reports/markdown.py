@@ -24,7 +24,7 @@ from markdown_it.token import Token
 from markupsafe import escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-from autograder.reports.picture_size import MAX_PIXELS, pixels
+from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 from autograder.reports.prose import ANSWER, LENGTH, Attachments
 
 MAX_FORMULA = 2_000  # characters
@@ -56,12 +56,12 @@ def render_markdown(text: str, attachments: Attachments) -> tuple[str, int]:
         The HTML, and how many pixels its pictures have.
     """
     shown: dict[str, int] = {}
-    page = str(_parser().render(text, {"attachments": attachments, "shown": shown, "links": []}))
+    page = str(_build_parser().render(text, {"attachments": attachments, "shown": shown, "links": []}))
     return page, sum(shown.values())
 
 
 @functools.cache
-def _parser() -> MarkdownIt:
+def _build_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.use(dollarmath_plugin, renderer=_render_formula, allow_labels=False, allow_digits=False, double_inline=True)
     parser.add_render_rule("image", _render_picture)
@@ -101,7 +101,7 @@ def _render_picture(_: RendererHTML, tokens: Sequence[Token], number: int, __: A
     words, source = escape(token.content), str(token.attrGet("src") or "")
     name, shown = source.removeprefix("attachment:"), env["shown"]
     for kind, data in env["attachments"].get(name, {}).items() if name not in shown else ():
-        size = pixels(data) if source.startswith("attachment:") and kind in PICTURES else None
+        size = count_pixels(data) if source.startswith("attachment:") and kind in PICTURES else None
         if size is not None and size <= MAX_PIXELS:
             shown[name] = size  # once: its bytes would be in the page each time
             return f'<img alt="{words}" src="data:{kind};base64,{escape("".join(data.split()))}">'

@@ -17,26 +17,26 @@ TABLES = frozenset((0xC4, 0xCC, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE))
 IMAGE, EXTENSION, END = 0x2C, 0x21, 0x3B  # of GIF
 
 
-def pixels(picture: str) -> int | None:
+def count_pixels(picture: str) -> int | None:
     """Width times height of the PNG, GIF or JPEG in this base64 text; None where it is none of them."""
     try:
         data = base64.b64decode("".join(picture.split()), validate=True)
         if data.startswith(PNG):
-            return _product(data, 16, 4, "big")
+            return _read_area(data, 16, 4, "big")
         if data.startswith(GIF):
-            return _of_gif(data)
-        return _of_jpeg(data) if data.startswith(JPEG) else None
+            return _measure_gif(data)
+        return _measure_jpeg(data) if data.startswith(JPEG) else None
     except (ValueError, IndexError):
         return None
 
 
-def may_be_shown(picture: str) -> bool:
+def can_be_shown(picture: str) -> bool:
     """Whether a browser can show it without running out of memory."""
-    size = pixels(picture)
+    size = count_pixels(picture)
     return size is not None and size <= MAX_PIXELS
 
 
-def _product(data: bytes, place: int, length: int, order: Literal["little", "big"]) -> int:
+def _read_area(data: bytes, place: int, length: int, order: Literal["little", "big"]) -> int:
     """Of two numbers. Raises ValueError where one of them is 0 or missing: the size comes later, or never."""
     numbers = [int.from_bytes(data[at : at + length], order) for at in (place, place + length)]
     if 0 in numbers or len(data) < place + 2 * length:
@@ -44,16 +44,16 @@ def _product(data: bytes, place: int, length: int, order: Literal["little", "big
     return numbers[0] * numbers[1]
 
 
-def _of_gif(data: bytes) -> int:
+def _measure_gif(data: bytes) -> int:
     """The largest of the screen and its images: a browser enlarges the screen to what the first one needs."""
-    largest, place = _product(data, 6, 2, "little"), 13 + _colours(data[10])
+    largest, place = _read_area(data, 6, 2, "little"), 13 + _measure_colour_table(data[10])
     while data[place] != END:
         if data[place] == IMAGE:
             left, top, width, height = (
                 int.from_bytes(data[at : at + 2], "little") for at in range(place + 1, place + 9, 2)
             )
             largest = max(largest, (left + width) * (top + height))
-            place += 11 + _colours(data[place + 9])
+            place += 11 + _measure_colour_table(data[place + 9])
         elif data[place] == EXTENSION:
             place += 2
         else:
@@ -64,12 +64,12 @@ def _of_gif(data: bytes) -> int:
     return largest
 
 
-def _colours(flags: int) -> int:
+def _measure_colour_table(flags: int) -> int:
     """Bytes of the table of colours that follows."""
     return 3 * 2 ** (1 + flags % 8) if flags & 0x80 else 0
 
 
-def _of_jpeg(data: bytes) -> int:
+def _measure_jpeg(data: bytes) -> int:
     place = 2
     while data[place] == 0xFF and data[place + 1] in TABLES:
         length = int.from_bytes(data[place + 2 : place + 4], "big")
@@ -78,4 +78,4 @@ def _of_jpeg(data: bytes) -> int:
         place += 2 + length
     if data[place] != 0xFF or data[place + 1] not in FRAMES:
         raise ValueError("no JPEG")
-    return _product(data, place + 5, 2, "big")
+    return _read_area(data, place + 5, 2, "big")

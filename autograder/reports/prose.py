@@ -81,18 +81,18 @@ class Rendered:
 _budget: ContextVar[Budget | None] = ContextVar("what is left for the texts of this page", default=None)
 
 
-def prose(text: str, attachments: Attachments | None = None) -> Markup:
+def render_prose(text: str, attachments: Attachments | None = None) -> Markup:
     """Show a text as HTML. HTML in it is shown as text, pictures are those of the cell's own attachments."""
     budget = _budget.get()
     if len(text) > MAX_TEXT or (budget is not None and budget.is_spent):
-        return _as_it_is(text)
+        return _render_unformatted(text)
     rendered = _render(text, attachments or {})
     if rendered.html is None or (budget is not None and not budget.takes(rendered)):
-        return _as_it_is(text)
+        return _render_unformatted(text)
     return Markup(rendered.html)
 
 
-def takes_pixels(count: int) -> bool:
+def take_pixels(count: int) -> bool:
     """Whether the page has room for a picture of so many pixels, which is then taken."""
     budget = _budget.get()
     if budget is None:
@@ -115,7 +115,7 @@ def bound_page(budget: Budget | None = None) -> Iterator[None]:
         _budget.reset(token)
 
 
-def _as_it_is(text: str) -> Markup:
+def _render_unformatted(text: str) -> Markup:
     shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}\n(cut off here)"
     return Markup('<pre class="plain">{}</pre>').format(shown)
 
@@ -123,7 +123,7 @@ def _as_it_is(text: str) -> Markup:
 def _render(text: str, attachments: Attachments) -> Rendered:
     with _LOCK:
         if attachments or text not in _KEPT:
-            rendered = _renderer().render(text, attachments)
+            rendered = _get_renderer().render(text, attachments)
             if attachments or len(rendered.html or "") > LARGEST_KEPT:
                 return rendered
             if len(_KEPT) == MOST_KEPT:
@@ -189,7 +189,7 @@ class _Renderer:
 
 
 @functools.cache
-def _renderer() -> _Renderer:
+def _get_renderer() -> _Renderer:
     found = _Renderer()
     atexit.register(found.close)
     return found

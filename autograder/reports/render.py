@@ -18,7 +18,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from autograder.term import minute
+from autograder.term import format_minute
 
 CODE = re.compile("`([^`\n]+)`")
 BREAK = re.compile(r"(?<=[^\W_])(?:_+|@)(?=[^\W_])|(?<=[^\W\d_])\.(?=[^\W\d_])")
@@ -28,21 +28,21 @@ def render_live(template: str, charts: Sequence[Any], chart_script: str, **value
     """A page for an instructor, with tables that sort, and charts. It may load nothing, and runs these scripts only."""
     page_script = files("autograder.reports").joinpath("templates/page.js").read_text(encoding="utf-8")
     scripts = [*([chart_script] if charts else []), page_script]
-    digests = " ".join(f"'sha256-{_sha256(text)}'" for text in scripts)
+    digests = " ".join(f"'sha256-{_hash_script(text)}'" for text in scripts)
     policy = f"default-src 'none'; script-src {digests}; style-src 'unsafe-inline'; img-src data:"
     return render(template, charts=charts, scripts=[Markup(text) for text in scripts], policy=policy, **values)
 
 
-def _sha256(text: str) -> str:
+def _hash_script(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def render(template: str, **values: Any) -> str:
-    return _environment().get_template(template).render(**values)
+    return _build_environment().get_template(template).render(**values)
 
 
 @functools.cache
-def _environment() -> Environment:
+def _build_environment() -> Environment:
     """Kept with its compiled templates: to compile that of a student's page takes 60 ms."""
     environment = Environment(
         loader=PackageLoader("autograder.reports"),
@@ -51,20 +51,26 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"points": points, "code": code, "url": quote, "breaks": breaks, "minute": minute}
+    environment.filters |= {
+        "points": format_points,
+        "code": format_code,
+        "url": quote,
+        "breaks": add_breaks,
+        "minute": format_minute,
+    }
     return environment
 
 
-def points(number: float) -> str:
+def format_points(number: float) -> str:
     """Points as a person reads them: at most two decimals, half a hundredth up."""
     return f"{Decimal(repr(float(number))).quantize(Decimal('0.01'), ROUND_HALF_UP):f}".rstrip("0").rstrip(".")
 
 
-def code(text: str) -> Markup:
+def format_code(text: str) -> Markup:
     """The text, escaped, with what stands between backticks as code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
-def breaks(text: str) -> Markup:
+def add_breaks(text: str) -> Markup:
     """The text, escaped; its names may go on in the next line after an underscore, and after a dot or an @."""
     return Markup(BREAK.sub(r"\g<0><wbr>", str(escape(text))))

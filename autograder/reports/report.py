@@ -9,11 +9,11 @@ from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import Column, LabClass, Member
-from autograder.handed_in import COLLECT, utc_now
 from autograder.reports import charts, findings
-from autograder.reports.class_statistics import spread
-from autograder.reports.render import points, render_live
-from autograder.reports.standing import Standing, by_standing, duration, reasons
+from autograder.reports.class_statistics import compute_spread
+from autograder.reports.render import format_points, render_live
+from autograder.reports.standing import Standing, format_duration, group_by_standing, list_reasons
+from autograder.timestamps import COLLECT, get_utc_now
 
 MOST_GROUPS = 50
 WORDS = {
@@ -39,19 +39,19 @@ def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None
     path.parent.mkdir(parents=True, exist_ok=True)
     term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
     others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}
-    path.write_text(report_page(group, stray=stray, **others), encoding="utf-8")
+    path.write_text(render_report(group, stray=stray, **others), encoding="utf-8")
 
 
-def report_page(group: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
+def render_report(group: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
     """term, similar: the pages of the term and of similar submissions, where they are there. stray: as above."""
     graded = group.graded
-    exercises = findings.exercises(group)
-    drawn = _charts(group, exercises)
+    exercises = findings.summarize_exercises(group)
+    drawn = _draw_charts(group, exercises)
     sections = {
         "extended": group.extended,
-        "checks": findings.failed_checks(group),
-        "misconceptions": findings.misconceptions(group),
-        "alike": findings.alike(group),
+        "checks": findings.list_failed_checks(group),
+        "misconceptions": findings.list_misconceptions(group),
+        "alike": findings.find_alike_answers(group),
         "repaired": [m for m in graded if m.notes],
         "changed": [m for m in graded if m.changed],
         "moved": [m for m in graded if len({(h.points, h.worth) for h in m.history}) > 1],
@@ -59,17 +59,17 @@ def report_page(group: LabClass, term: str = "", similar: str = "", stray: Seque
     return render_live(
         "report.html.j2",
         list(drawn.values()),
-        charts.script(),
+        charts.load_script(),
         lab=group.lab,
         group=group,
         handed_in=sum(member.handed_in and member.on_roster for member in group.members),
         on_roster=sum(member.on_roster for member in group.members),
-        numbers=spread([member.points for member in group.counted]),
-        standings=by_standing(group),
+        numbers=compute_spread([member.points for member in group.counted]),
+        standings=group_by_standing(group),
         words=WORDS,
         exercises=exercises,
         chart={name: drawn.get(name) for name in ("points", "exercises", "timeline")},
-        contents=_contents(group, drawn, sections),
+        contents=_list_contents(group, drawn, sections),
         unwritten=sum(not member.page.endswith(".html") for member in graded),
         waiting=sum(member.waits for member in group.counted),
         several=sum(len(member.attempts) > 1 for member in group.members),
@@ -77,30 +77,30 @@ def report_page(group: LabClass, term: str = "", similar: str = "", stray: Seque
         most_groups=MOST_GROUPS,
         term=term,
         similar=similar,
-        cells=_cells_of(group.columns),
-        duration=duration,
-        reasons=reasons,
+        cells=_make_row_renderer(group.columns),
+        duration=format_duration,
+        reasons=list_reasons,
         stray=stray,
         **sections,
     )
 
 
-def _charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
+def _draw_charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
     if not group.counted:
         return {}
-    found = [charts.points_chart([member.points for member in group.counted], group.worth)] if group.worth else []
+    found = [charts.draw_points_chart([member.points for member in group.counted], group.worth)] if group.worth else []
     shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
     if shares:
-        found.append(charts.exercises_chart(shares))
-    now = utc_now()  # a name in the exchange can say any time
+        found.append(charts.draw_exercises_chart(shares))
+    now = get_utc_now()  # a name in the exchange can say any time
     firsts = [member.attempts[0] for member in group.members if member.attempts and member.attempts[0] <= now]
     latest = [member.submitted for member in group.members if member.submitted]
     if firsts or latest:
-        found.append(charts.timeline_chart(sorted(firsts or latest), group.due, bool(firsts)))
+        found.append(charts.draw_timeline_chart(sorted(firsts or latest), group.due, bool(firsts)))
     return {chart.name: chart for chart in found}
 
 
-def _contents(group: LabClass, drawn: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
+def _list_contents(group: LabClass, drawn: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
     """(anchor, words) of the sections that the page has."""
     graded = bool(group.graded)
     listed = [
@@ -120,23 +120,23 @@ def _contents(group: LabClass, drawn: dict[str, Any], sections: dict[str, Any]) 
     return [(anchor, words) for anchor, words, there in listed if there]
 
 
-def _cells_of(columns: tuple[Column, ...]) -> Callable[[Member], list[tuple[str, str]]]:
+def _make_row_renderer(columns: tuple[Column, ...]) -> Callable[[Member], list[tuple[str, str]]]:
     """A member's row of marks: (text, class) of each cell."""
 
-    def cells(member: Member) -> list[tuple[str, str]]:
-        return [_cell(member, column) for column in columns]
+    def render_row(member: Member) -> list[tuple[str, str]]:
+        return [_render_cell(member, column) for column in columns]
 
-    return cells
+    return render_row
 
 
-def _cell(member: Member, column: Column) -> tuple[str, str]:
+def _render_cell(member: Member, column: Column) -> tuple[str, str]:
     mark = member.marks.get(column.name)
     if mark is None:
         return "", ""
     if mark.points is None:
         return ("waits", "h") if mark.waits else ("", "")
     if mark.waits:
-        return f"{points(mark.points)}, again", "h"
-    if not findings.wrote(member, column.name):
+        return f"{format_points(mark.points)}, again", "h"
+    if not findings.has_written(member, column.name):
         return "", ""
-    return points(mark.points), "f" if mark.points >= column.worth else "z" if mark.points == 0 else "p"
+    return format_points(mark.points), "f" if mark.points >= column.worth else "z" if mark.points == 0 else "p"

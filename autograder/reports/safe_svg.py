@@ -37,10 +37,10 @@ REFERS = re.compile(r"url\s*\(|@import|@font-face|\\|expression", re.IGNORECASE)
 
 def is_safe(svg: str, most_pixels: int) -> bool:
     """Whether this may stand in a page."""
-    return safe_pixels(svg, most_pixels) is not None
+    return count_safe_pixels(svg, most_pixels) is not None
 
 
-def safe_pixels(svg: str, most_pixels: int) -> int | None:
+def count_safe_pixels(svg: str, most_pixels: int) -> int | None:
     """Width times height of SVG of known elements only, without entities, links and handlers, and of a bounded size.
 
     None for any other.
@@ -55,7 +55,7 @@ def safe_pixels(svg: str, most_pixels: int) -> int | None:
     elements = list(root.iter())
     if root.tag != SVG + "svg" or len(elements) > MAX_ELEMENTS or not 0 < size <= most_pixels:
         return None
-    if len(elements) * size > MAX_PAINTED or _depth(root) > MAX_DEPTH:
+    if len(elements) * size > MAX_PAINTED or _measure_depth(root) > MAX_DEPTH:
         return None
     if sum(DASH in element.attrib for element in elements) > MAX_DASHED:
         return None
@@ -87,7 +87,7 @@ def _is_plain_style(text: str) -> bool:
     return all(name in PROPERTIES for name in names)
 
 
-def _depth(root: ElementTree.Element) -> int:
+def _measure_depth(root: ElementTree.Element) -> int:
     depth, level = 0, [root]
     while level and depth <= MAX_DEPTH:
         depth += 1

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from autograder.reports.similar_text import features
+from autograder.reports.similar_text import extract_features
 
 CLOSE = 0.8  # cosine from which two answers count as close
 KEPT = 0.75  # of the exercises somebody who copies leaves close; others are written anew
@@ -71,24 +71,24 @@ def search(
     names = sorted({name for texts in written.values() for name in texts})
     if len(students) < SMALLEST:
         return Search((), float("inf"), len(students))
-    near = {name: nearness([written[s].get(name) for s in students], known.get(name, ())) for name in names}
-    weighed = {name: evidence(near[name]) for name in names}
+    near = {name: measure_nearness([written[s].get(name) for s in students], known.get(name, ())) for name in names}
+    weighed = {name: compute_evidence(near[name]) for name in names}
     total = sum(weighed.values(), np.zeros((len(students), len(students)), np.float32))
-    line = _line(list(weighed.values()), seed)
+    line = _compute_threshold(list(weighed.values()), seed)
     first, second = np.nonzero(np.triu(total > line, 1))
     above = sorted(zip(first.tolist(), second.tolist(), strict=True), key=lambda ij: -float(total[ij]))
     above = [(i, j) for i, j in above if apart(students[i], students[j])]
     pairs = [
-        SimilarPair(students[i], students[j], float(total[i, j]), _alike(near, weighed, i, j))
+        SimilarPair(students[i], students[j], float(total[i, j]), _compare_exercises(near, weighed, i, j))
         for i, j in above[:MOST_PAIRS]
     ]
     return Search(tuple(pairs), line, len(students), len(above) - len(pairs))
 
 
-def nearness(texts: Sequence[str | None], known: Sequence[str]) -> np.ndarray:
+def measure_nearness(texts: Sequence[str | None], known: Sequence[str]) -> np.ndarray:
     """Cosine of each two answers, rare features weighing most; NaN where one is missing, or is what is known."""
-    said = [features(text) if text is not None else [] for text in texts]
-    given = [{*features(text)} for text in known]
+    said = [extract_features(text) if text is not None else [] for text in texts]
+    given = [{*extract_features(text)} for text in known]
     there = np.array([bool(one) and set(one) not in given for one in said])
     cosine = np.full((len(texts), len(texts)), np.nan, np.float32)
     if there.sum() < 2:
@@ -104,7 +104,7 @@ def nearness(texts: Sequence[str | None], known: Sequence[str]) -> np.ndarray:
     return cosine
 
 
-def evidence(near: np.ndarray) -> np.ndarray:
+def compute_evidence(near: np.ndarray) -> np.ndarray:
     """What one exercise says of each two: the logarithm of a ratio of likelihoods, copied against written apart.
 
     Closeness is as likely by chance as the share of the class that is as close to either of the two.
@@ -125,7 +125,7 @@ def evidence(near: np.ndarray) -> np.ndarray:
     return np.where(written & (cosine > -1), found, 0.0).astype(np.float32)
 
 
-def _line(weighed: Sequence[np.ndarray], seed: int) -> float:
+def _compute_threshold(weighed: Sequence[np.ndarray], seed: int) -> float:
     """The evidence that no pair has in nearly all deals: each exercise's answers go to students at random."""
     draw = np.random.default_rng(seed)
     size = len(weighed[0]) if weighed else 0
@@ -140,7 +140,7 @@ def _line(weighed: Sequence[np.ndarray], seed: int) -> float:
     return max(float(np.quantile(highest, LEVEL)), 0.0) if highest else float("inf")
 
 
-def _alike(
+def _compare_exercises(
     near: Mapping[str, np.ndarray], weighed: Mapping[str, np.ndarray], i: int, j: int
 ) -> tuple[AlikeExercise, ...]:
     found = []

@@ -23,29 +23,29 @@ WORD = re.compile(r"\w+|[^\w\s]")
 LEFT_OUT = (ast.expr_context, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
 
 
-def features(text: str) -> list[str]:
+def extract_features(text: str) -> list[str]:
     """What the answer tells, in no order; equal for answers that differ in names, comments and order alone."""
     found = []
-    for unit in _units(text):
+    for unit in _split_units(text):
         for length in RUNS:
             found += [" ".join(unit[i : i + length]) for i in range(len(unit) - length + 1)]
         found.append("= " + " ".join(unit))
     return found
 
 
-def _units(text: str) -> list[list[str]]:
-    tree = _parsed(text)
+def _split_units(text: str) -> list[list[str]]:
+    tree = _parse_answer(text)
     if tree is None:
         lines = [WORD.findall(line.split("#")[0]) for line in text[:MAX_CHARACTERS].splitlines()]
         return [[w if w in KEPT or not w.isidentifier() else OWN for w in line] for line in lines if line]
-    names = _names(tree)
+    names = _collect_names(tree)
     try:
-        return [unit for statement in _statements(tree) if (unit := list(_nodes(statement, names)))]
+        return [unit for statement in _iter_statements(tree) if (unit := list(_iter_nodes(statement, names)))]
     except Exception:  # whatever is in one student's text, the others are compared
         return []
 
 
-def _parsed(text: str) -> ast.Module | None:
+def _parse_answer(text: str) -> ast.Module | None:
     depth = deepest = 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
@@ -58,7 +58,7 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _names(tree: ast.Module) -> dict[str, str]:
+def _collect_names(tree: ast.Module) -> dict[str, str]:
     """Name -> what stands for it: OWN where the answer binds it, the whole name of what it imports."""
     names = dict(CUSTOMARY)
     for node in ast.walk(tree):
@@ -72,16 +72,16 @@ def _names(tree: ast.Module) -> dict[str, str]:
             names[f".{node.attr}"] = OWN
         elif isinstance(node, ast.Import | ast.ImportFrom):
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
-            names |= {a.asname or a.name: _last_parts(start + a.name) for a in node.names if a.asname or start}
+            names |= {a.asname or a.name: _shorten_name(start + a.name) for a in node.names if a.asname or start}
     return names
 
 
-def _last_parts(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """Of a name in modules, which stands for each use of what it is imported as."""
     return ".".join(name.split(".")[-MAX_PARTS:])
 
 
-def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+def _iter_statements(tree: ast.Module) -> Iterator[ast.AST]:
     """All of them, those inside others too; a docstring is none."""
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt | ast.ExceptHandler) and not isinstance(node, LEFT_OUT):
@@ -89,12 +89,12 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
                 yield node
 
 
-def _constant(value: object) -> str:
+def _format_constant(value: object) -> str:
     """In hexadecimal for an integer: Python refuses to write a very long one in decimal."""
     return hex(value) if type(value) is int else repr(value)
 
 
-def _nodes(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
+def _iter_nodes(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
     """The nodes of one statement, without the statements inside it and without annotations."""
     match node:
         case ast.Name():
@@ -104,7 +104,7 @@ def _nodes(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
         case ast.Attribute():
             yield f".{names.get('.' + node.attr, node.attr)}"
         case ast.Constant():
-            yield _constant(node.value)
+            yield _format_constant(node.value)
         case ast.keyword():
             yield f"{node.arg}="
         case ast.AnnAssign() | ast.Assign():
@@ -119,4 +119,4 @@ def _nodes(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
                 if isinstance(child, ast.AST) and not isinstance(
                     child, ast.stmt | ast.ExceptHandler | ast.expr_context
                 ):
-                    yield from _nodes(child, names)
+                    yield from _iter_nodes(child, names)

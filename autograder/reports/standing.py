@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from autograder.gradebook.class_schema import LabClass, Member
-from autograder.gradebook.names import kind_and_name
-from autograder.intake.notes import RAN_WITHOUT, counts_as_empty
+from autograder.gradebook.names import parse_graded_name
+from autograder.intake.notes import RAN_WITHOUT, has_empty_note
 
 
 class Standing(StrEnum):
@@ -23,14 +23,14 @@ class Standing(StrEnum):
     STRANGER = "not on the roster"
 
 
-def standings(member: Member, anybody: bool = True) -> list[Standing]:
+def list_standings(member: Member, anybody: bool = True) -> list[Standing]:
     """All that hold. anybody: somebody has handed the lab in; before that nobody is missing."""
     holds = {
         Standing.MISSING: anybody and not member.handed_in and not member.uncollected,
         Standing.UNCOLLECTED: member.uncollected,
         Standing.TO_GRADE: member.handed_in and (not member.graded or member.again),
         Standing.OLDER: member.older,
-        Standing.DAMAGED: counts_as_empty(member.notes),
+        Standing.DAMAGED: has_empty_note(member.notes),
         Standing.LIMIT: bool(member.stopped),
         Standing.WAITS: member.waits,
         Standing.LATE: member.late > 0,
@@ -39,24 +39,24 @@ def standings(member: Member, anybody: bool = True) -> list[Standing]:
     return [standing for standing, true in holds.items() if true]
 
 
-def by_standing(group: LabClass) -> dict[Standing, list[Member]]:
+def group_by_standing(group: LabClass) -> dict[Standing, list[Member]]:
     """Everybody of whom something holds."""
     anybody = any(member.handed_in for member in group.members)
     found: dict[Standing, list[Member]] = {standing: [] for standing in Standing}
     for member in group.members:
-        for standing in standings(member, anybody):
+        for standing in list_standings(member, anybody):
             found[standing].append(member)
     return found
 
 
-def reasons(member: Member, standing: Standing) -> list[str]:
+def list_reasons(member: Member, standing: Standing) -> list[str]:
     """Why a submission is damaged, or at a limit, in sentences."""
     if standing is Standing.DAMAGED:
-        return [note for note in member.notes if counts_as_empty([note])]
+        return [note for note in member.notes if has_empty_note([note])]
     said = [note for note in member.notes if note.endswith(RAN_WITHOUT)]
     names = {cell: cell.rpartition("/")[2] for cell in member.stopped}  # of a plain assignment, behind its notebook
     silent = [cell for cell, name in names.items() if not any(_is_about(note, name) for note in said)]
-    return said + [_of_checks(cell, member) for cell in silent]
+    return said + [_describe_stopped_check(cell, member) for cell in silent]
 
 
 def _is_about(note: str, name: str) -> bool:
@@ -64,9 +64,9 @@ def _is_about(note: str, name: str) -> bool:
     return any(f"{name}{after} " in note for after in (":", ","))
 
 
-def _of_checks(cell: str, member: Member) -> str:
+def _describe_stopped_check(cell: str, member: Member) -> str:
     """Which check of this cell was stopped, where the outcomes say it."""
-    name = kind_and_name(cell)[1]
+    name = parse_graded_name(cell)[1]
     stopped = [outcome for outcome in member.checks.get(name, ()) if outcome.blame == "process"]
     if not stopped:
         return f"{name}: one of its checks ran into a limit, or ended the process."
@@ -74,12 +74,12 @@ def _of_checks(cell: str, member: Member) -> str:
     return f"{name}, “{stopped[0].label}”: {stopped[0].seen}{more}."
 
 
-def after(seconds: float) -> str:
+def format_delay(seconds: float) -> str:
     """1.2 s; from two minutes on as a duration."""
-    return f"{seconds:.1f} s" if seconds < 120 else duration(seconds)
+    return f"{seconds:.1f} s" if seconds < 120 else format_duration(seconds)
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """2 d 3 h, 3 h 5 min, 5 min."""
     minutes = max(int(seconds // 60), 1)
     days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60

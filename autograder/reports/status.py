@@ -8,12 +8,12 @@ from shlex import quote
 from statistics import fmean
 
 from autograder.gradebook.class_schema import LabClass
-from autograder.handed_in import utc_now
 from autograder.reports.calendar import Dates
 from autograder.reports.class_statistics import FEW
-from autograder.reports.standing import Standing, by_standing
-from autograder.term import LabTerm, minute, plain_utc
-from autograder.words import count
+from autograder.reports.standing import Standing, group_by_standing
+from autograder.term import LabTerm, format_minute, to_naive_utc
+from autograder.timestamps import get_utc_now
+from autograder.words import format_count
 
 SELDOM = (Standing.UNCOLLECTED, Standing.OLDER, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
 
@@ -34,7 +34,7 @@ class LabStatus:
     limited: bool = False
     ended: bool = False
 
-    def next_steps(self) -> list[str]:
+    def list_next_steps(self) -> list[str]:
         """Commands, each with why, in the order in which they are of use."""
         steps = []
         lab = quote(self.lab)
@@ -43,33 +43,35 @@ class LabStatus:
             newest = " --newest" if all_of_them else ""
             held = self.limited and not all_of_them
             left = " (with --newest also what attempts and waits hold back)" if held else ""
-            number = count(uncollected, "submission", "waits", "wait")
+            number = format_count(uncollected, "submission", "waits", "wait")
             steps.append(f"gradlab watch {lab} --once{newest}: {number} in the exchange{left}")
         if to_grade := self.counts[Standing.TO_GRADE]:
-            steps.append(f"gradlab grade {lab}: {count(to_grade, 'submission', 'waits', 'wait')} for it")
+            steps.append(f"gradlab grade {lab}: {format_count(to_grade, 'submission', 'waits', 'wait')} for it")
         if older := self.counts[Standing.OLDER]:
             steps.append(f"gradlab regrade {lab}: {older} marked by an earlier build; it shows what would change")
         if self.counts[Standing.WAITS]:
             steps.append(f"gradlab desk: {self.counts[Standing.WAITS]} of {self.lab} to be read")
         if self.without_page:
-            steps.append(f"gradlab feedback {lab}: {count(self.without_page, 'submission', 'has', 'have')} no page yet")
+            steps.append(
+                f"gradlab feedback {lab}: {format_count(self.without_page, 'submission', 'has', 'have')} no page yet"
+            )
         if self.counts[Standing.DAMAGED] or self.counts[Standing.LIMIT]:
             steps.append(f"gradlab report {lab}: who is damaged or at a limit, and why")
         return steps
 
 
-def status_of(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
+def compute_status(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
     """limits: what term.toml sets for the lab."""
     limits = limits or LabTerm()
-    due = group.due is None or group.due <= utc_now()
-    ended = limits.until is not None and plain_utc(limits.until) <= utc_now()
+    due = group.due is None or group.due <= get_utc_now()
+    ended = limits.until is not None and to_naive_utc(limits.until) <= get_utc_now()
     untold = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would tell it
     shares = [member.points / group.worth for member in group.counted] if group.worth else []
     return LabStatus(
         lab=group.lab,
         handed_in=sum(member.handed_in for member in group.members),
         graded=len(group.graded),
-        counts={standing: len(members) for standing, members in by_standing(group).items()},
+        counts={standing: len(members) for standing, members in group_by_standing(group).items()},
         mean=fmean(shares) if len(shares) >= FEW else None,
         without_page=0 if untold else sum(not member.page.endswith(".html") for member in group.graded),
         due=due,
@@ -78,11 +80,11 @@ def status_of(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
     )
 
 
-def next_steps(found: Sequence[LabStatus]) -> list[str]:
-    return [step for status in found for step in status.next_steps()]
+def collect_next_steps(found: Sequence[LabStatus]) -> list[str]:
+    return [step for status in found for step in status.list_next_steps()]
 
 
-def next_to_begin(found: Sequence[LabStatus], released: bool = True) -> list[str]:
+def list_first_steps(found: Sequence[LabStatus], released: bool = True) -> list[str]:
     """Commands before anybody has handed in. found: of the labs that the gradebook knows. released: one of them is."""
     if not found:
         due = "nbgrader db assignment add LAB --duedate '2027-02-01 18:00 UTC' (nobody is late without)"
@@ -93,7 +95,7 @@ def next_to_begin(found: Sequence[LabStatus], released: bool = True) -> list[str
     return ["gradlab watch, while they work; gradlab watch LAB --once --newest, after the deadline"]
 
 
-def numbers_table(found: Sequence[LabStatus]) -> tuple[list[str], list[list[str]]]:
+def build_numbers_table(found: Sequence[LabStatus]) -> tuple[list[str], list[list[str]]]:
     """(head, rows) of how many submissions are where, without what seldom is and now is nowhere."""
     columns: dict[str, list[str]] = {
         "handed in": [str(each.handed_in) for each in found],
@@ -105,13 +107,13 @@ def numbers_table(found: Sequence[LabStatus]) -> tuple[list[str], list[list[str]
     return ["lab", *shown], [list(row) for row in zip([each.lab for each in found], *shown.values(), strict=True)]
 
 
-def dates_table(found: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:
+def build_dates_table(found: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:
     """(head, rows) of the calendar, without what no lab has; no rows where no lab has anything."""
     columns = {
-        "due, UTC": [minute(each.due) if each.due else "" for each in found],
-        "marked until": [minute(each.watched_until) if each.watched_until else "" for each in found],
+        "due, UTC": [format_minute(each.due) if each.due else "" for each in found],
+        "marked until": [format_minute(each.watched_until) if each.watched_until else "" for each in found],
         "times marked": [each.tries for each in found],
-        "solutions from": [minute(each.solutions) if each.solutions else "" for each in found],
+        "solutions from": [format_minute(each.solutions) if each.solutions else "" for each in found],
         "extensions": [str(len(each.extensions) or "") for each in found],
         "counts": ["practice, in no total" if each.practice else "" for each in found],
     }

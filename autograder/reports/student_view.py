@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from autograder.examiner.check_connection import SHORT_SECONDS
 from autograder.examiner.connection import STARVED, TIMED_OUT
-from autograder.gradebook.excused import as_passed
+from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.term import Tell
 from labkit.blame import NOT_WRITTEN
 from labkit.difference import Difference
-from labkit.outcome import Outcome, fitting_hints, paying, share
+from labkit.outcome import Outcome, compute_share, select_hints, select_paying
 
 EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a word of a value counts as one
@@ -51,7 +51,7 @@ class ShownCheck:
     unpaid: str = ""
 
 
-def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dict[str, list[ShownCheck]]:
+def build_student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dict[str, list[ShownCheck]]:
     """Exercise -> its checks as the student may see them. exercises: of one notebook, in its order.
 
     tell: all, those that students can read, which then say nothing of the others, or none.
@@ -62,9 +62,9 @@ def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dic
         view[exercise.name] = []
         weights = sum(outcome.weight for outcome in exercise.checks) or 1.0
         told = [outcome for outcome in exercise.checks if is_told(outcome, tell)]
-        paid = told if exercise.excused is None else as_passed(told, exercise.excused)
+        paid = told if exercise.excused is None else set_passed(told, exercise.excused)
         counts = dict(zip(map(id, told), paid, strict=True))
-        short = _cut_short(exercise.checks)
+        short = _find_cut_short(exercise.checks)
         for outcome in exercise.checks:
             after_hidden = after_hidden or outcome.hidden
             if not is_told(outcome, tell):
@@ -72,8 +72,10 @@ def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dic
             counted = counts[id(outcome)]
             points = exercise.worth * outcome.weight / weights
             excused, whole = counted.passed and not outcome.passed, exercise.excused == frozenset()
-            why = EXCUSED if excused else "" if whole else unpaid(counted, paid)
-            seen = _shown_test(outcome) if exercise.notebook and after_hidden else shown(outcome, after_hidden)
+            why = EXCUSED if excused else "" if whole else describe_unpaid(counted, paid)
+            seen = (
+                _show_stock_test(outcome) if exercise.notebook and after_hidden else show_check(outcome, after_hidden)
+            )
             check = replace(seen, points=points, unpaid=why)
             if id(outcome) in short:  # the first of them says why, for all
                 check, short = replace(check, seen=check.seen + WHY_SHORT), set()
@@ -81,7 +83,7 @@ def student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dic
     return view
 
 
-def _cut_short(outcomes: Sequence[Outcome]) -> set[int]:
+def _find_cut_short(outcomes: Sequence[Outcome]) -> set[int]:
     """The ids of those that reached the limit that checks have after others reached the lab's; see CheckConnection."""
     late = [outcome for outcome in outcomes if outcome.blame == "process" and LATE.fullmatch(outcome.seen)]
     if not late or late[0].seen == SHORT:  # the lab's own limit is as short
@@ -93,16 +95,16 @@ def is_told(outcome: Outcome, tell: Tell) -> bool:
     return tell == "all" or (tell == "visible" and not outcome.hidden)
 
 
-def as_told(result: SubmissionResult, tell: Tell) -> SubmissionResult:
+def hide_untold(result: SubmissionResult, tell: Tell) -> SubmissionResult:
     """The result as a page with this `tell` counts it: where hidden checks are not told, as if there were none.
 
     What lateness takes off is a part of all points, so it is not told then, either.
     """
     if tell != "visible":
         return result
-    exercises = tuple(e if e.by_hand else _without_hidden(e) for e in result.exercises)
+    exercises = tuple(e if e.by_hand else _drop_hidden_checks(e) for e in result.exercises)
     hiding = [(e.notebook, e.name.rpartition("/")[2]) for e in result.exercises if any(o.hidden for o in e.checks)]
-    about = tuple(start for notebook, cell in hiding for start in _starts(notebook, cell))
+    about = tuple(start for notebook, cell in hiding for start in _list_note_starts(notebook, cell))
     return result.model_copy(
         update={
             "exercises": exercises,
@@ -114,7 +116,7 @@ def as_told(result: SubmissionResult, tell: Tell) -> SubmissionResult:
     )
 
 
-def known_inside(exercises: Sequence[ExerciseResult]) -> set[str]:
+def find_known_inside(exercises: Sequence[ExerciseResult]) -> set[str]:
     """Names of those of which a page may say that they were decided in the submission's own process.
 
     A submission chooses that by what its functions return: after a hidden test it would say what that passed in.
@@ -124,33 +126,33 @@ def known_inside(exercises: Sequence[ExerciseResult]) -> set[str]:
     return {exercise.name for exercise in before if exercise.own_process}
 
 
-def _starts(notebook: str, cell: str) -> tuple[str, ...]:
+def _list_note_starts(notebook: str, cell: str) -> tuple[str, ...]:
     """How notes about this cell begin: by its name, of a plain assignment also with what a student finds it by."""
     return tuple(f"{before}{cell}{after} " for before in ("", f"{notebook}: ") for after in (":", ","))
 
 
-def _without_hidden(exercise: ExerciseResult) -> ExerciseResult:
+def _drop_hidden_checks(exercise: ExerciseResult) -> ExerciseResult:
     visible = [outcome for outcome in exercise.checks if not outcome.hidden]
-    counted = visible if exercise.excused is None else as_passed(visible, exercise.excused)
+    counted = visible if exercise.excused is None else set_passed(visible, exercise.excused)
     weights = sum(outcome.weight for outcome in exercise.checks)
     worth = exercise.worth * sum(outcome.weight for outcome in visible) / weights if weights else 0.0
-    part = 1.0 if exercise.excused == frozenset() else share(counted)
+    part = 1.0 if exercise.excused == frozenset() else compute_share(counted)
     alone = len(visible) == len(exercise.checks)
     told = {"points": round(worth * part, 4), "worth": round(worth, 4), "own_process": exercise.own_process and alone}
     return exercise.model_copy(update=told)
 
 
-def unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
-    """Why a check that passed pays nothing, and what a required one that failed stops; see labkit.outcome.paying."""
+def describe_unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
+    """Why a check that passed pays nothing, and what a required one that failed stops; see select_paying()."""
     if outcome.required and not outcome.passed:
         return "The exercise pays nothing until this check passes."
-    if not outcome.passed or outcome in paying(outcomes):
+    if not outcome.passed or outcome in select_paying(outcomes):
         return ""
     stops = next((o for o in outcomes if o.required and not o.passed), None)
     return f"Pays once this passes: {stops.label}." if stops else "Pays once a check of your result's values passes."
 
 
-def _shown_test(outcome: Outcome) -> ShownCheck:
+def _show_stock_test(outcome: Outcome) -> ShownCheck:
     """A stock test from the first hidden one on: it ran in the submission's process, which may have read that one.
 
     So of its outcome a page says nothing that the submission can choose but whether it passed.
@@ -159,17 +161,17 @@ def _shown_test(outcome: Outcome) -> ShownCheck:
     return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen)
 
 
-def shown(outcome: Outcome, after_hidden: bool) -> ShownCheck:
+def show_check(outcome: Outcome, after_hidden: bool) -> ShownCheck:
     """One check. after_hidden: whether it, or one before it in the notebook, is hidden."""
     seen = outcome.misconception or outcome.seen
     if after_hidden and outcome.error and outcome.blame != "process" and outcome.seen != NOT_WRITTEN:
         seen = f"your code raised {outcome.error}" + ("" if outcome.hidden else WHY)
     elif after_hidden and not outcome.misconception:
-        seen = _few_digits(seen) + (BESIDE if outcome.difference and not outcome.hidden else "")
+        seen = _limit_digits(seen) + (BESIDE if outcome.difference and not outcome.hidden else "")
     difference = None if after_hidden or outcome.hidden else outcome.difference
-    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, fitting_hints(outcome), difference)
+    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, select_hints(outcome), difference)
 
 
-def _few_digits(text: str) -> str:
+def _limit_digits(text: str) -> str:
     digits = list(DIGIT.finditer(text))
     return text if len(digits) <= MAX_DIGITS else text[: digits[MAX_DIGITS].start()] + " ..."

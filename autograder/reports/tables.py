@@ -13,10 +13,10 @@ def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([plain(name) for name in head])
-        writer.writerows([plain(value) for value in row] for row in rows)
+        writer.writerow([escape_formula(name) for name in head])
+        writer.writerows([escape_formula(value) for value in row] for row in rows)
 
 
-def plain(value: object) -> object:
+def escape_formula(value: object) -> object:
     """A text that a spreadsheet takes for a text: one that begins like a formula gets a quote, as OWASP says."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

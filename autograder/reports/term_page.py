@@ -9,14 +9,14 @@ from statistics import fmean
 
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import LabClass, Member
-from autograder.handed_in import COLLECT, utc_now
 from autograder.reports import charts
-from autograder.reports.calendar import calendar
-from autograder.reports.class_statistics import FEW, spread
-from autograder.reports.render import points, render_live
+from autograder.reports.calendar import build_calendar
+from autograder.reports.class_statistics import FEW, compute_spread
+from autograder.reports.render import format_points, render_live
 from autograder.reports.tables import write_table
 from autograder.term import Term
-from autograder.words import count
+from autograder.timestamps import COLLECT, get_utc_now
+from autograder.words import format_count
 
 MISSED = 2  # labs
 FELL = 0.3  # of the points, from the earlier labs to the last two
@@ -38,7 +38,7 @@ class Row:
     on_roster: bool = True
 
 
-def rows_of(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
+def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
     """practice: labs whose marks are in no total. A lab that nobody handed in counts for nobody."""
     begun = [lab for lab in labs if any(member.handed_in for member in lab.members)]
     members = [{member.student: member for member in lab.members} for lab in labs]
@@ -50,13 +50,13 @@ def rows_of(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) ->
         total = sum(member.points for member, _ in counted if member and member.handed_in)
         worth = sum(lab.worth for _, lab in counted)
         name = next((member.name for member in known if member), "")
-        behind = _behind([(member or Member(student), lab) for member, lab in counted])
+        behind = _explain_behind([(member or Member(student), lab) for member, lab in counted])
         on_roster = all(member.on_roster for member in known if member)
         rows.append(Row(student, name, own, round(total, 4), worth, behind if on_roster else (), on_roster))
     return rows
 
 
-def _behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
+def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
     """Why a person might ask this student how it goes; none for who hands in and keeps up."""
     due = [(member, lab) for member, lab in counted if _is_due(member, lab)]
     absent = [lab for member, lab in due if not (member.handed_in or member.uncollected)]
@@ -65,7 +65,7 @@ def _behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
     why = []
     missed = [lab for lab in absent if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)]
     if len(missed) >= MISSED:
-        why.append(f"{count(len(missed), 'lab', 'is', 'are')} missing: {', '.join(lab.lab for lab in missed)}")
+        why.append(f"{format_count(len(missed), 'lab', 'is', 'are')} missing: {', '.join(lab.lab for lab in missed)}")
     marked = [(m.points, lab.worth) for m, lab in counted if m.graded and lab.worth and not m.waits]
     shares = [got / worth for got, worth in marked]
     if len(shares) > 3 and fmean(shares[:-2]) - fmean(shares[-2:]) >= FELL:
@@ -74,68 +74,70 @@ def _behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
         )
     got, worth = sum(got for got, _ in marked), sum(lab.worth for lab in missed) + sum(worth for _, worth in marked)
     if worth and got / worth < LOW:
-        why.append(f"{points(got)} of the {points(worth)} points of labs that are marked or missing")
+        why.append(f"{format_points(got)} of the {format_points(worth)} points of labs that are marked or missing")
     return tuple(why)
 
 
 def _is_due(member: Member, lab: LabClass) -> bool:
-    return lab.due is None or max(lab.due, member.until or lab.due) <= utc_now()
+    return lab.due is None or max(lab.due, member.until or lab.due) <= get_utc_now()
 
 
-def write_term(labs: Sequence[LabClass], term: Term, path: Path) -> None:
+def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
     """The page, and beside it the table of points as CSV."""
     if not any(member.handed_in for lab in labs for member in lab.members):
         raise GradlabError(f"nobody handed in anything yet\n    fix: {COLLECT.format(lab='LAB')}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = rows_of(labs, term.practice)
+    rows = build_rows(labs, term.practice)
     there = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}
-    path.write_text(term_page(labs, rows, term, there), encoding="utf-8")
+    path.write_text(render_term_page(labs, rows, term, there), encoding="utf-8")
     table = [
         [r.student, r.name, r.points, r.worth, *(m.points if m and m.graded else None for m in r.by_lab)] for r in rows
     ]
     write_table(path.with_suffix(".csv"), ["student", "name", "points", "worth", *(lab.lab for lab in labs)], table)
 
 
-def term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, reports: dict[str, str]) -> str:
+def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, reports: dict[str, str]) -> str:
     """reports: lab -> its page, of those that are written."""
     shares = {lab.lab: [member.points / lab.worth for member in lab.counted] if lab.worth else [] for lab in labs}
-    numbers = {name: found for name, own in shares.items() if (found := spread(own))}
+    numbers = {name: found for name, own in shares.items() if (found := compute_spread(own))}
     # Extra credit leads above the whole, where a chart ends.
-    boxes = [(name, box, len(own)) for name, own in shares.items() if (box := spread([min(s, 1.0) for s in own]))]
-    drawn = [charts.labs_chart(boxes)] if boxes else []
+    boxes = [
+        (name, box, len(own)) for name, own in shares.items() if (box := compute_spread([min(s, 1.0) for s in own]))
+    ]
+    drawn = [charts.draw_labs_chart(boxes)] if boxes else []
     return render_live(
         "term.html.j2",
         drawn,
-        charts.script() if drawn else "",
+        charts.load_script() if drawn else "",
         lab="term",
         labs=labs,
         rows=rows,
         behind=[row for row in rows if row.behind],
         practice=term.practice,
-        dates=calendar(labs, term),
+        dates=build_calendar(labs, term),
         reports=reports,
         numbers=numbers,
         on_roster=sum(row.on_roster for row in rows),
-        cells=_cells_of(labs),
+        cells=_make_row_renderer(labs),
         few=FEW,
         rules={"missed": MISSED, "fell": FELL, "low": LOW},
     )
 
 
-def _cells_of(labs: Sequence[LabClass]) -> Callable[[Row], list[tuple[str, str, str]]]:
+def _make_row_renderer(labs: Sequence[LabClass]) -> Callable[[Row], list[tuple[str, str, str]]]:
     """A student's row: (text, page, class) of each lab."""
 
-    def cells(row: Row) -> list[tuple[str, str, str]]:
-        return [_cell(member, lab) for member, lab in zip(row.by_lab, labs, strict=True)]
+    def render_row(row: Row) -> list[tuple[str, str, str]]:
+        return [_render_cell(member, lab) for member, lab in zip(row.by_lab, labs, strict=True)]
 
-    return cells
+    return render_row
 
 
-def _cell(member: Member | None, lab: LabClass) -> tuple[str, str, str]:
+def _render_cell(member: Member | None, lab: LabClass) -> tuple[str, str, str]:
     if member is None:
         return "", "", ""
     if not member.graded:
         return "to grade", "", "h"
-    text = points(member.points) + (", waits" if member.waits else "")
+    text = format_points(member.points) + (", waits" if member.waits else "")
     part = member.points / lab.worth if lab.worth else 1.0
     return text, member.page, "f" if part >= 0.9 else "z" if part < LOW else "p"

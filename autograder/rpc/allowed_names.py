@@ -1,7 +1,7 @@
 """Callables and types by name: torch's own and Python's, the same object on both sides.
 
 A check may pass many: the student process calls them, in its sandbox. What comes back is called by the examiner: only
-the names in pure.py.
+the names in pure_names.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 import torch.utils.checkpoint
 
 from autograder.rpc.frames import ProtocolError
-from autograder.rpc.pure import is_pure
+from autograder.rpc.pure_names import is_pure
 from labkit.probes import PROBES, ProbeError
 
 MODULES: dict[str, Any] = {
@@ -55,7 +55,7 @@ PROBE = "probe "  # before the name of a probe, where the target of a call is no
 GIVEN = "given "  # before a name of the course's own in the notebook
 
 
-def _callables() -> dict[str, Any]:
+def _collect_callables() -> dict[str, Any]:
     table = {f"builtins.{name}": getattr(builtins, name) for name in SAFE_BUILTINS}
     for path, owner in MODULES.items():
         for name, value in vars(owner).items():
@@ -71,52 +71,52 @@ def _callables() -> dict[str, Any]:
 
 
 # Made once, at import, so that forks share them.
-_NAMED = _callables()
+_NAMED = _collect_callables()
 _NAMES = {id(value): name for name, value in reversed(_NAMED.items())}
 # What a student's function may hand back by its name, and so what the examiner may come to call.
 _HANDED_BACK = frozenset(name for name in _NAMED if is_pure(name))
 
 
-def name_of(value: Any) -> str | None:
+def find_name(value: Any) -> str | None:
     """The name by which the other side knows this callable, or None."""
     name = _NAMES.get(id(value))
     return name if name is not None and _NAMED[name] is value else None
 
 
-def named(name: str) -> Any:
+def get_named(name: str) -> Any:
     """The callable of this name. Only what name_of gives is found: a name runs nothing and imports nothing."""
     if name not in _NAMED:
         raise ProtocolError(f"no callable {name[:60]!r}")
     return _NAMED[name]
 
 
-def name_of_pure(value: Any) -> str | None:
+def find_pure_name(value: Any) -> str | None:
     """As name_of, but of a function that neither writes, reads, starts nor keeps anything; else None."""
-    name = name_of(value)
+    name = find_name(value)
     return name if name in _HANDED_BACK else None
 
 
-def pure_named(name: str) -> Any:
+def get_pure_named(name: str) -> Any:
     """What name_of_pure gave this name for. Raises ProtocolError."""
     if name not in _HANDED_BACK:
         raise ProtocolError("no callable of this name")
     return _NAMED[name]
 
 
-def probe_name(value: Any) -> str | None:
+def find_probe_name(value: Any) -> str | None:
     """The name by which the other side knows this probe of labkit's, or None."""
     name: str = getattr(value, "__name__", "")
     return name if PROBES.get(name) is value else None
 
 
-def probe_named(name: str) -> Any:
+def get_probe(name: str) -> Any:
     """labkit's probe of this name. Raises NameError."""
     if name not in PROBES:
         raise NameError(f"no probe {name[:60]!r}")
     return PROBES[name]
 
 
-def exception_type(names: Sequence[str], given: Mapping[str, Any]) -> type[Exception]:
+def find_exception_type(names: Sequence[str], given: Mapping[str, Any]) -> type[Exception]:
     """The nearest type of these that is built-in, torch's, NumPy's or the course's own (given); else RuntimeError."""
     for name in names:
         module, _, last = name.rpartition(".")
@@ -127,6 +127,6 @@ def exception_type(names: Sequence[str], given: Mapping[str, Any]) -> type[Excep
     return RuntimeError
 
 
-def type_names(kind: type) -> list[str]:
+def list_type_names(kind: type) -> list[str]:
     """The qualified names of a type and its bases, the nearest first."""
     return [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__[:20]]

@@ -6,25 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from autograder.rpc.blocks import Block, bounded_size
+from autograder.rpc.blocks import Block, check_size
 from autograder.rpc.frames import Plain, ProtocolError
-from autograder.rpc.values import numpy_dtype
+from autograder.rpc.values import parse_numpy_dtype
 
 Array = np.ndarray[Any, Any]
 
 
-def array_geometry(a: Array, offset: int) -> list[Plain]:
+def describe_array(a: Array, offset: int) -> list[Plain]:
     """[dtype, offset in bytes, shape, strides in bytes, writeable, owns its memory]."""
     return [a.dtype.str, offset, list(a.shape), list(a.strides), bool(a.flags.writeable), bool(a.flags.owndata)]
 
 
 def rebuild_array(block: Block, dtype: Any, offset: Any, shape: Any, strides: Any, writeable: Any, owns: Any) -> Array:
-    """The array that array_geometry() described."""
-    kind = numpy_dtype(dtype)
+    """The array that describe_array() described."""
+    kind = parse_numpy_dtype(dtype)
     _check(block, kind, offset, shape, strides)
-    a = _own(block, kind, tuple(shape), list(strides)) if owns else None
+    a = _create_owned(block, kind, tuple(shape), list(strides)) if owns else None
     if a is None:
-        a = _over(block, kind, offset, tuple(shape), tuple(strides))
+        a = _create_view(block, kind, offset, tuple(shape), tuple(strides))
     a.flags.writeable = bool(writeable)
     return a
 
@@ -36,14 +36,14 @@ def _check(block: Block, dtype: np.dtype[Any], offset: Any, shape: Any, strides:
         raise ProtocolError("malformed geometry of an array")
     if min(shape, default=0) < 0:
         raise ProtocolError("a negative size")
-    bounded_size([max(n, 1) for n in shape], dtype.itemsize)
+    check_size([max(n, 1) for n in shape], dtype.itemsize)
     steps = [(n - 1) * s for n, s in zip(shape, strides, strict=True)]
     low, high = offset + sum(s for s in steps if s < 0), offset + sum(s for s in steps if s > 0) + dtype.itemsize
     if 0 not in shape and (low < 0 or high > block.nbytes):
         raise ProtocolError("an array that reaches beyond its block")
 
 
-def _own(block: Block, dtype: np.dtype[Any], shape: tuple[int, ...], strides: list[int]) -> Array | None:
+def _create_owned(block: Block, dtype: np.dtype[Any], shape: tuple[int, ...], strides: list[int]) -> Array | None:
     """An array that owns its memory, as the sender's did; None where something else lives there, or it has gaps."""
     for order in ("C", "F"):
         a: Array = np.empty(shape, dtype, order=order)  # type: ignore[call-overload]
@@ -52,7 +52,9 @@ def _own(block: Block, dtype: np.dtype[Any], shape: tuple[int, ...], strides: li
     return None
 
 
-def _over(block: Block, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+def _create_view(
+    block: Block, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
+) -> Array:
     if 0 in shape:
         return np.ndarray(shape, dtype, bytearray(dtype.itemsize), 0, strides)
-    return np.ndarray(shape, dtype, block.as_array(), offset, strides)
+    return np.ndarray(shape, dtype, block.get_array(), offset, strides)

@@ -96,17 +96,17 @@ class Block:
         ctypes.memmove(self.address, self.sent, self.nbytes)
         return t
 
-    def as_storage(self) -> Any:
+    def get_storage(self) -> Any:
         """A torch storage over this memory: the one that is there already, so that aliases keep one identity."""
         self.make()
         if self.storage is None:
             if self.nbytes == 0:
                 self.storage = torch.empty(0, dtype=torch.uint8, device="cpu").untyped_storage()
             else:
-                self.storage = torch.from_numpy(self.as_array()).untyped_storage()
+                self.storage = torch.from_numpy(self.get_array()).untyped_storage()
         return self.storage
 
-    def as_array(self) -> np.ndarray[Any, Any]:
+    def get_array(self) -> np.ndarray[Any, Any]:
         if self.device != "cpu":
             raise ProtocolError(f"an array on {self.device}")
         if self.nbytes == 0:
@@ -157,33 +157,35 @@ class Index:
         return -1
 
 
-def of_tensor(t: Tensor) -> Block:
+def build_tensor_block(t: Tensor) -> Block:
     """The whole storage behind a tensor. Raises ProtocolError where there is none that can be read."""
     if t.layout != torch.strided or t.is_quantized or not (t.is_cpu or t.is_cuda):
         raise ProtocolError(f"a tensor with layout {t.layout} on {t.device} cannot be passed")
     if t.numel() * max(t.element_size(), 8) > MAX_BLOCK:
-        bounded_size(t.shape, t.element_size(), t.stride())
+        check_size(t.shape, t.element_size(), t.stride())
     try:
         storage = t.untyped_storage()
-        return _bounded(Block(storage.data_ptr(), storage.nbytes(), "cpu" if t.is_cpu else str(t.device), storage, t))
+        return _check_block_size(
+            Block(storage.data_ptr(), storage.nbytes(), "cpu" if t.is_cpu else str(t.device), storage, t)
+        )
     except RuntimeError:
         raise ProtocolError("a tensor without memory of its own, as inside torch.func, cannot be passed") from None
 
 
-def of_array(a: np.ndarray[Any, Any]) -> Block:
+def build_array_block(a: np.ndarray[Any, Any]) -> Block:
     """The memory from an array's lowest to its highest byte."""
     if a.dtype.hasobject or a.dtype.names or a.dtype.subdtype or a.dtype.kind not in "biufc?":
         raise ProtocolError(f"an array of dtype {a.dtype} cannot be passed")
-    bounded_size(a.shape, a.itemsize)
+    check_size(a.shape, a.itemsize)
     if a.size == 0:
         return Block(a.ctypes.data, 0, "cpu", keep=a)
     steps = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
     low = a.ctypes.data + sum(s for s in steps if s < 0)
     high = a.ctypes.data + sum(s for s in steps if s > 0) + a.itemsize
-    return _bounded(Block(low, high - low, "cpu", keep=a, writeable=_can_be_written(a)))
+    return _check_block_size(Block(low, high - low, "cpu", keep=a, writeable=_can_be_written(a)))
 
 
-def arrived(nbytes: Any, device: Any, content: Any) -> Block:
+def build_received_block(nbytes: Any, device: Any, content: Any) -> Block:
     """A block that the other side sent. Raises ProtocolError where it is none."""
     if type(content) is not bytes or type(nbytes) is not int or not 0 < nbytes <= MAX_BLOCK or len(content) != nbytes:
         raise ProtocolError("malformed block")
@@ -192,7 +194,7 @@ def arrived(nbytes: Any, device: Any, content: Any) -> Block:
     return Block(NOWHERE, nbytes, device, sent=content)
 
 
-def merged(blocks: list[Block]) -> list[Block]:
+def merge_blocks(blocks: list[Block]) -> list[Block]:
     """The blocks with those that overlap made one. A storage survives where it spans the whole of its merged block."""
     if len(blocks) < 2:
         return blocks
@@ -212,7 +214,7 @@ def merged(blocks: list[Block]) -> list[Block]:
     return result
 
 
-def bounded_size(shape: Sequence[int], itemsize: int, stride: Sequence[int] = ()) -> None:
+def check_size(shape: Sequence[int], itemsize: int, stride: Sequence[int] = ()) -> None:
     """Refuse what is small in memory and becomes huge with the first operation, as an expanded number does.
 
     stride: of a tensor. Where one is 0, it is counted as what a comparison makes of it: eight bytes an element.
@@ -236,7 +238,7 @@ def _can_be_written(a: np.ndarray[Any, Any]) -> bool:
     return False
 
 
-def _bounded(block: Block) -> Block:
+def _check_block_size(block: Block) -> Block:
     if block.nbytes > MAX_BLOCK:
         raise ProtocolError(f"{block.nbytes} bytes in one storage: at most {MAX_BLOCK} are allowed")
     return block

@@ -22,7 +22,10 @@ def pack_exception(error: BaseException) -> Plain:
             args = [str(error)]
     except Exception:
         args = []
-    return [allowed_names.type_names(type(error)), [a[:MAX_TEXT] if isinstance(a, str | bytes) else a for a in args]]
+    return [
+        allowed_names.list_type_names(type(error)),
+        [a[:MAX_TEXT] if isinstance(a, str | bytes) else a for a in args],
+    ]
 
 
 def unpack_exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
@@ -32,7 +35,7 @@ def unpack_exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
     kinds, args = raised
     if not isinstance(kinds, list) or not isinstance(args, list) or not all(type(a) in (*SIMPLE, int) for a in args):
         raise ProtocolError("malformed exception")
-    kind: Any = allowed_names.exception_type([str(k) for k in kinds[:MAX_TYPES]], given)
+    kind: Any = allowed_names.find_exception_type([str(k) for k in kinds[:MAX_TYPES]], given)
     try:
         error: Exception = kind(*args)
     except Exception:

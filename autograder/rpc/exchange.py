@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.rpc.frames import Plain, ProtocolError
-from autograder.rpc.known import Known
-from autograder.rpc.packing import NameOf, Packer, no_name
-from autograder.rpc.tensors import Enter, as_leaf
+from autograder.rpc.packing import NameOf, Packer, find_no_name
+from autograder.rpc.registry import ExchangeRegistry
+from autograder.rpc.tensors import Enter, make_leaf
 from autograder.rpc.unpacking import Unpacker
 
 
@@ -28,21 +28,21 @@ class Exchange:
 
     def __init__(
         self,
-        name_of: NameOf = no_name,
+        name_of: NameOf = find_no_name,
         named: Callable[[str], Any] | None = None,
         opaque: Callable[[Any], Plain] | None = None,
         handle: Callable[[Plain], Any] | None = None,
-        enter: Enter = as_leaf,
+        enter: Enter = make_leaf,
         told: bool = False,
     ) -> None:
-        known = Known()
+        known = ExchangeRegistry()
         self.objects, self.blocks = known.objects, known.blocks
         self.changed_blocks, self.write_blocks = known.changed_blocks, known.write_blocks
         self.pack = Packer(known, name_of, opaque).pack
         self.unpack = Unpacker(known, named, handle, enter, told).unpack
 
 
-def arguments(values: Any, keywords: Any, text: type[str] = str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def split_arguments(values: Any, keywords: Any, text: type[str] = str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call of which all values were packed, those with keywords last. Raises ProtocolError."""
     if not isinstance(values, tuple) or not isinstance(keywords, list) or len(keywords) > len(values):
         raise ProtocolError("malformed arguments")

@@ -68,7 +68,7 @@ def set_flags(flags: Flags, now: Flags) -> None:
     torch._C._set_cudnn_benchmark(flags.cudnn_benchmark)
 
 
-def inference_mode(mode: bool) -> AbstractContextManager[Any]:
+def use_inference_mode(mode: bool) -> AbstractContextManager[Any]:
     """A block in which this is the inference mode. It takes no time where it is so already."""
     same = torch.is_inference_mode_enabled() == mode
     return nullcontext() if same else torch.inference_mode(mode)
@@ -82,13 +82,13 @@ def pack_flags(flags: Flags) -> Plain:
 def unpack_flags(packed: Plain) -> Flags:
     """Raises ProtocolError where these are no flags."""
     try:
-        return _checked_flags(*packed)
+        return _check_flags(*packed)
     except TypeError:
         raise ProtocolError("malformed global state") from None
 
 
 @functools.lru_cache(maxsize=64)
-def _checked_flags(*packed: Plain) -> Flags:
+def _check_flags(*packed: Plain) -> Flags:
     if len(packed) != len(KINDS):
         raise ProtocolError("malformed global state")
     flags: list[Any] = [DTYPES.get(flag) if isinstance(flag, str) else flag for flag in packed]

@@ -47,20 +47,20 @@ def to_bytes(value: Plain) -> bytes:
 def from_bytes(data: bytes | bytearray) -> Plain:
     """Raises ProtocolError where these bytes are no message."""
     if len(data) <= MAX_ITEMS:  # an item takes a byte at least: nothing to count
-        return _unpacked(data, None)
+        return _unpack(data, None)
     count = 0
 
-    def counted(items: list[Plain]) -> list[Plain]:
+    def count_items(items: list[Plain]) -> list[Plain]:
         nonlocal count
         count += len(items) + 1
         if count > MAX_ITEMS:
             raise ProtocolError("too many items")
         return items
 
-    return _unpacked(data, counted)
+    return _unpack(data, count_items)
 
 
-def _unpacked(data: bytes | bytearray, list_hook: Callable[[list[Plain]], list[Plain]] | None) -> Plain:
+def _unpack(data: bytes | bytearray, list_hook: Callable[[list[Plain]], list[Plain]] | None) -> Plain:
     try:
         return msgpack.unpackb(
             data,
@@ -116,24 +116,24 @@ def receive(channel: socket.socket, seconds: float | None = None, most: int = MA
 def receive_bytes(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> bytes | bytearray:
     """As receive(), but the frame as it came. What is there already is read without asking whether it is."""
     deadline = None if seconds is None else time.monotonic() + seconds
-    (length,) = HEADER.unpack(_exactly(channel, HEADER.size, deadline))
+    (length,) = HEADER.unpack(_receive_exactly(channel, HEADER.size, deadline))
     if length > min(most, MAX_FRAME):
         raise ProtocolError(f"a message of {length} bytes was announced: at most {most} are allowed")
-    return _exactly(channel, length, deadline)
+    return _receive_exactly(channel, length, deadline)
 
 
-def readable(channel: socket.socket, seconds: float) -> bool:
+def wait_readable(channel: socket.socket, seconds: float) -> bool:
     poller = select.poll()  # select() knows no descriptor above 1023
     poller.register(channel, select.POLLIN)
     return bool(poller.poll(max(seconds, 0) * 1000))
 
 
-def _exactly(channel: socket.socket, count: int, deadline: float | None) -> bytes | bytearray:
+def _receive_exactly(channel: socket.socket, count: int, deadline: float | None) -> bytes | bytearray:
     chunks = bytearray()
     how = 0 if deadline is None else socket.MSG_DONTWAIT
     look = deadline is not None and channel.gettimeout() is not None  # there, Python itself would wait
     while len(chunks) < count:
-        if look and deadline is not None and not readable(channel, deadline - time.monotonic()):
+        if look and deadline is not None and not wait_readable(channel, deadline - time.monotonic()):
             raise ProtocolTimeout("no answer in time")
         try:
             chunk = channel.recv(min(count - len(chunks), 1 << 20), how)

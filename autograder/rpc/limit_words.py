@@ -14,7 +14,7 @@ LIMITS = {
 }
 
 
-def limit_hit(error: BaseException) -> str:
+def describe_limit(error: BaseException) -> str:
     """The limit in words, or empty where the exception is of another kind."""
     if isinstance(error, OSError):
         return LIMITS.get(error.errno or 0, "")

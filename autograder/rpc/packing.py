@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from autograder.rpc import blocks, values
-from autograder.rpc.arrays import array_geometry
+from autograder.rpc.arrays import describe_array
 from autograder.rpc.blocks import Block
 from autograder.rpc.frames import MAX_DEPTH, Plain, ProtocolError
-from autograder.rpc.known import Known
-from autograder.rpc.tensors import base, geometry, gradient
-from autograder.rpc.told import Told, as_sent
+from autograder.rpc.masked_text import MaskedText, unmask_text
+from autograder.rpc.registry import ExchangeRegistry
+from autograder.rpc.tensors import describe_tensor, get_base, get_gradient
 
 SIMPLE = (type(None), bool, float, str, bytes)
 PLAIN = frozenset((type(None), bool, float, bytes))
@@ -24,7 +24,7 @@ TENSOR_OFFSET, ARRAY_OFFSET = 4, 3  # where it stands in what is packed; the num
 NameOf = Callable[[Any], str | None]
 
 
-def no_name(_: Any) -> None:
+def find_no_name(_: Any) -> None:
     return None
 
 
@@ -33,7 +33,7 @@ class Packer:
 
     __slots__ = ("_known", "_name_of", "_opaque", "_places")
 
-    def __init__(self, known: Known, name_of: NameOf, opaque: Callable[[Any], Plain] | None) -> None:
+    def __init__(self, known: ExchangeRegistry, name_of: NameOf, opaque: Callable[[Any], Plain] | None) -> None:
         self._known, self._name_of, self._opaque = known, name_of, opaque
         self._places: list[tuple[list[Plain], int, Block, int]] = []  # (packed, index of its offset, memory, unit)
 
@@ -56,7 +56,7 @@ class Packer:
         found = [block for _, _, block, _ in self._places]
         if len(found) > 1:
             storages = {(b.device, b.address, b.nbytes): b for b in found if b.storage is not None}
-            found = blocks.merged([*storages.values(), *[b for b in found if b.storage is None]])
+            found = blocks.merge_blocks([*storages.values(), *[b for b in found if b.storage is None]])
         if new := [b for b in found if b.nbytes and index.find(b.address, b.nbytes, b.device) < 0]:
             known += new
             index = blocks.Index(known)
@@ -74,17 +74,17 @@ class Packer:
             return value
         if kind is int:
             return value if -(2**63) <= value < 2**63 else ["int", *values.pack_int(value)]
-        if kind is str or kind is Told:
-            text: str = as_sent(value)
+        if kind is str or kind is MaskedText:
+            text: str = unmask_text(value)
             if not text.isascii():
                 text.encode("utf-8")  # raises where it holds half a character, which no message can
             return text
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
-        number = self._known.number_of(value)
+        number = self._known.get_number(value)
         if number is not None:
             return ["known", number]
-        return PACKERS.get(kind, Packer._other)(self, value, depth + 1)
+        return PACKERS.get(kind, Packer._pack_other)(self, value, depth + 1)
 
     def _items(self, tag: str, items: Iterable[Any], depth: int) -> list[Plain]:
         pack = self._pack
@@ -107,22 +107,22 @@ class Packer:
         return ["dict" if type(value) is dict else "ordered", *pairs]
 
     def _tensor(self, t: Tensor, depth: int) -> Plain:
-        block = blocks.of_tensor(t)
-        root = None if (b := base(t)) is None else self._pack(b, depth)
+        block = blocks.build_tensor_block(t)
+        root = None if (b := get_base(t)) is None else self._pack(b, depth)
         self._known.register(t)
-        grad = None if (g := gradient(t)) is None else self._pack(g, depth)
-        packed = ["tensor", -1, root, *geometry(t), grad]
+        grad = None if (g := get_gradient(t)) is None else self._pack(g, depth)
+        packed = ["tensor", -1, root, *describe_tensor(t), grad]
         self._places.append((packed, TENSOR_OFFSET, block, t.element_size()))
         return packed
 
     def _array(self, a: np.ndarray[Any, Any], depth: int) -> Plain:
-        block = blocks.of_array(a)
+        block = blocks.build_array_block(a)
         self._known.register(a)
-        packed = ["array", -1, *array_geometry(a, a.ctypes.data - block.address)]
+        packed = ["array", -1, *describe_array(a, a.ctypes.data - block.address)]
         self._places.append((packed, ARRAY_OFFSET, block, 1))
         return packed
 
-    def _other(self, value: Any, depth: int) -> Plain:
+    def _pack_other(self, value: Any, depth: int) -> Plain:
         if isinstance(value, Tensor):
             return self._tensor(value, depth)
         if isinstance(value, np.ndarray):

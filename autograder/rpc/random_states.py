@@ -54,7 +54,7 @@ class _TorchState:
     REACH = 256  # bytes in which the words begin
 
     def __init__(self) -> None:
-        self._memory, self._state = b"", _full_torch_state()
+        self._memory, self._state = b"", _read_torch_state()
         words = np.frombuffer(self._state[24 : 24 + 8 * WORDS], "<u8").astype("<u4").tobytes()
         generator: Any = torch.default_generator
         self._address = generator._cdata + 16  # after its type and the number of references to it
@@ -64,11 +64,11 @@ class _TorchState:
     def __call__(self) -> bytes:
         memory = ctypes.string_at(self._address, self._size)
         if memory != self._memory or not memory:
-            self._memory, self._state = memory, _full_torch_state()
+            self._memory, self._state = memory, _read_torch_state()
         return self._state
 
 
-def _full_torch_state() -> bytes:
+def _read_torch_state() -> bytes:
     state = torch.default_generator.get_state()
     return ctypes.string_at(state.data_ptr(), state.nbytes)
 
@@ -83,10 +83,10 @@ class _PythonState:
         self._memory: Any = None
         self._state: Any = random.getstate()
         numbers = np.array([self._state[1][-1], *self._state[1][:-1]], "<u4")
-        self._known = ctypes.string_at(id(_generator()) + object.__basicsize__, numbers.nbytes) == numbers.tobytes()
+        self._known = ctypes.string_at(id(_get_generator()) + object.__basicsize__, numbers.nbytes) == numbers.tobytes()
 
     def __call__(self) -> Any:
-        generator: Any = _generator()
+        generator: Any = _get_generator()
         if not self._known or type(generator) is not random.Random:
             return random.getstate()
         address = id(generator) + object.__basicsize__
@@ -96,7 +96,7 @@ class _PythonState:
         return self._state
 
 
-def _generator() -> Any:
+def _get_generator() -> Any:
     """Behind the functions of the module."""
     return getattr(random.getstate, "__self__", None)
 
@@ -135,11 +135,11 @@ class _NumpyState:
         gauss = ctypes.string_at(id(self._own) + object.__basicsize__, self._size)
         memory = ctypes.string_at(self._address, 4 * WORDS + 4), gauss
         if memory != self._memory:
-            self._memory, self._state = memory, _full_numpy_state()
+            self._memory, self._state = memory, _read_numpy_state()
         return self._state
 
 
-def _full_numpy_state() -> Any:
+def _read_numpy_state() -> Any:
     _, keys, position, has_gauss, gauss = np.random.get_state()
     return np.asarray(keys).tobytes(), int(position), int(has_gauss), float(gauss)  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from autograder.rpc.blocks import MAX_BLOCK, Block, bounded_size
+from autograder.rpc.blocks import MAX_BLOCK, Block, check_size
 from autograder.rpc.frames import Plain, ProtocolError
 
 # Without the quantized ones, and those of less than eight bits, for which torch has next to no operations.
@@ -42,17 +42,17 @@ ROLES = [Role(*[bool(bits >> n & 1) for n in range(len(Role._fields))]) for bits
 Enter = Callable[[Tensor, Role], Tensor]
 
 
-def gradient(t: Tensor) -> Tensor | None:
+def get_gradient(t: Tensor) -> Tensor | None:
     """Its .grad, without the warning that reading it gives where there is none."""
     return t.grad if t.is_leaf or t.retains_grad else None
 
 
-def base(t: Tensor) -> Tensor | None:
+def get_base(t: Tensor) -> Tensor | None:
     """The tensor that it is a view of, unless autograd is part of that."""
     return t._base if t._is_view() and not t.requires_grad else None  # type: ignore[no-untyped-call]
 
 
-def version(t: Tensor) -> int:
+def get_version(t: Tensor) -> int:
     """How often it was changed in place, as far as torch counts that."""
     return 0 if t.is_inference() else t._version
 
@@ -63,7 +63,7 @@ def raise_version(t: Tensor, target: int) -> None:
         torch._C._autograd._unsafe_set_version_counter((t,), (target,))  # type: ignore[attr-defined]
 
 
-def geometry(t: Tensor) -> list[Plain]:
+def describe_tensor(t: Tensor) -> list[Plain]:
     """[dtype, offset in its storage, size, stride, role as bits, version]."""
     kind = type(t)
     bits = (
@@ -81,12 +81,12 @@ def geometry(t: Tensor) -> list[Plain]:
         [*t.shape],
         [*t.stride()],
         bits,
-        min(version(t), MAX_VERSION),
+        min(get_version(t), MAX_VERSION),
     ]
 
 
 def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -> Tensor:
-    """The tensor that geometry() described, over this block. `enter` puts it into a graph.
+    """The tensor that describe_tensor() described, over this block. `enter` puts it into a graph.
 
     base: a tensor of which it was a view.
     """
@@ -107,7 +107,7 @@ def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -
             t = _set(block, dtype, offset, size, stride)
             t.requires_grad_(role.requires_grad)
     else:
-        t = _over(block, base, dtype, offset, size, stride)
+        t = _create_tensor(block, base, dtype, offset, size, stride)
     if role.conj:
         torch._C._set_conj(t, True)
     if role.neg:
@@ -120,27 +120,29 @@ def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -
     return entered
 
 
-def _over(block: Block, base: Tensor | None, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor:
+def _create_tensor(
+    block: Block, base: Tensor | None, dtype: torch.dtype, offset: int, size: Any, stride: Any
+) -> Tensor:
     if base is None and offset == 0 and (whole := block.as_tensor(dtype, size, stride)) is not None:
         return whole
     with torch.no_grad():
-        view = None if base is None else _view(block, base, dtype, offset, size, stride)
+        view = None if base is None else _create_view(block, base, dtype, offset, size, stride)
         return _set(block, dtype, offset, size, stride) if view is None else view
 
 
-def as_leaf(t: Tensor, role: Role) -> Tensor:
+def make_leaf(t: Tensor, role: Role) -> Tensor:
     if role.is_parameter:
         return torch.nn.Parameter(t, role.requires_grad)
     return t.requires_grad_() if role.requires_grad else t
 
 
-def acyclic(t: Tensor, grad: Any) -> Any:
+def check_acyclic(t: Tensor, grad: Any) -> Any:
     """The .grad to be of t. Raises ProtocolError where t is reached from it again: nothing would ever free the two."""
     following = grad
     while isinstance(following, Tensor):
         if following is t:
             raise ProtocolError("a tensor that is its own gradient")
-        following = gradient(following)
+        following = get_gradient(following)
     return grad
 
 
@@ -151,18 +153,18 @@ def from_packed(packed: Plain) -> Tensor:
     return torch.frombuffer(bytearray(packed), dtype=torch.uint8)
 
 
-def differentiable(value: Any) -> bool:
+def is_differentiable(value: Any) -> bool:
     """Whether this is a tensor that a gradient can go to."""
     return isinstance(value, Tensor) and value.requires_grad and not value.is_inference()
 
 
 def _set(block: Block, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor:
     t = torch.empty(0, dtype=dtype, device=block.device)
-    t.set_(block.as_storage(), offset, size, stride)  # type: ignore[call-overload]
+    t.set_(block.get_storage(), offset, size, stride)  # type: ignore[call-overload]
     return t.data  # whose changes are counted from 0: set_ was one
 
 
-def _view(block: Block, base: Tensor, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor | None:
+def _create_view(block: Block, base: Tensor, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor | None:
     """The tensor as a view of the base, where that is one of the same memory: they then count changes together."""
     shift = base.untyped_storage().data_ptr() - block.address
     plain = not (base.is_conj() or base.is_neg() or base.is_inference())
@@ -185,6 +187,6 @@ def _check(block: Block, itemsize: int, offset: Any, size: Any, stride: Any) -> 
         count *= n or 1
         last += (n - 1) * step
     if count * max(itemsize, 8) > MAX_BLOCK:
-        bounded_size([n or 1 for n in size], itemsize, stride)
+        check_size([n or 1 for n in size], itemsize, stride)
     if 0 not in size and (last + 1) * itemsize > block.nbytes:
         raise ProtocolError("a tensor that reaches beyond its storage")

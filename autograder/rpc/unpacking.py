@@ -13,10 +13,10 @@ from torch import Tensor
 from autograder.rpc import blocks, values
 from autograder.rpc.arrays import rebuild_array
 from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, Plain, ProtocolError
-from autograder.rpc.known import Known
+from autograder.rpc.masked_text import MaskedText
 from autograder.rpc.random_states import apply_torch_state
-from autograder.rpc.tensors import Enter, acyclic, from_packed, rebuild
-from autograder.rpc.told import Told
+from autograder.rpc.registry import ExchangeRegistry
+from autograder.rpc.tensors import Enter, check_acyclic, from_packed, rebuild
 
 MAX_COMPOSITE = 1_000
 # Of these a student can choose the hashes.
@@ -34,7 +34,7 @@ class Unpacker:
 
     def __init__(
         self,
-        known: Known,
+        known: ExchangeRegistry,
         named: Callable[[str], Any] | None,
         handle: Callable[[Plain], Any] | None,
         enter: Enter,
@@ -53,7 +53,7 @@ class Unpacker:
             new_blocks, packed = message
             self._items, self._composite = 1, 0
             for nbytes, device, content in new_blocks:
-                self._known.blocks.append(blocks.arrived(nbytes, device, content))
+                self._known.blocks.append(blocks.build_received_block(nbytes, device, content))
             return self._unpack(packed, 0)
         except (ProtocolError, NameError):
             raise
@@ -69,21 +69,21 @@ class Unpacker:
     def _unpack(self, packed: Plain, depth: int) -> Any:
         """What is counted already."""
         if type(packed) is not list:
-            return Told(packed) if self._told and type(packed) is str else packed
+            return MaskedText(packed) if self._told and type(packed) is str else packed
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
         unpack = UNPACKERS.get(packed[0])
         if unpack is None:
-            value = values.unpack(packed[0], packed[1:], lambda v: self._item(v, depth + 1))
+            value = values.unpack(packed[0], packed[1:], lambda v: self._unpack_item(v, depth + 1))
             self._bound_hashes(value)
-            return values.without_name(value) if self._told else value
+            return values.strip_names(value) if self._told else value
         return unpack(self, packed, depth + 1)
 
-    def _item(self, packed: Plain, depth: int) -> Any:
+    def _unpack_item(self, packed: Plain, depth: int) -> Any:
         self._count(1)
         return self._unpack(packed, depth)
 
-    def _inside(self, packed: list[Plain], depth: int) -> list[Any]:
+    def _unpack_items(self, packed: list[Plain], depth: int) -> list[Any]:
         """Everything after the tag."""
         self._count(len(packed) - 1)
         unpack = self._unpack
@@ -103,21 +103,21 @@ class Unpacker:
                 raise ProtocolError("too many values of one hash")
 
     def _tuple(self, packed: list[Plain], depth: int) -> Any:
-        value = tuple(self._inside(packed, depth))
+        value = tuple(self._unpack_items(packed, depth))
         self._bound_hashes(value)
         return value
 
     def _list(self, packed: list[Plain], depth: int) -> Any:
         items: list[Any] = []
         number, before = self._known.register(items), self._items
-        items += self._inside(packed, depth)
+        items += self._unpack_items(packed, depth)
         self._sizes[number] = self._items - before
         return items
 
     def _set(self, packed: list[Plain], depth: int) -> Any:
         members: set[Any] = set()
         number, before = self._known.register(members), self._items
-        members.update([self._key(item, depth) for item in packed[1:]])
+        members.update([self._unpack_key(item, depth) for item in packed[1:]])
         self._sizes[number] = self._items - before
         return members
 
@@ -125,14 +125,14 @@ class Unpacker:
         table: dict[Any, Any] = {} if packed[0] == "dict" else OrderedDict()
         number, before = self._known.register(table), self._items
         for key, item in packed[1:]:
-            unpacked = self._key(key, depth)
-            table[unpacked] = self._item(item, depth)
+            unpacked = self._unpack_key(key, depth)
+            table[unpacked] = self._unpack_item(item, depth)
         self._sizes[number] = self._items - before
         return table
 
-    def _key(self, packed: Plain, depth: int) -> Any:
+    def _unpack_key(self, packed: Plain, depth: int) -> Any:
         """What a set or a dict is to hold. Of numbers beyond 64 bits and of tuples, any number can be made collide."""
-        key = self._item(packed, depth)
+        key = self._unpack_item(packed, depth)
         if not _is_plain_key(key):
             self._composite += 1
             if self._composite > MAX_COMPOSITE or isinstance(key, int):
@@ -141,11 +141,11 @@ class Unpacker:
 
     def _tensor(self, packed: list[Plain], depth: int) -> Tensor:
         _, block, root, *place, grad = packed
-        of = None if root is None else self._item(root, depth)
+        of = None if root is None else self._unpack_item(root, depth)
         t = rebuild(self._known.block(block), of if isinstance(of, Tensor) else None, self._enter, place)
         self._count(self._size(self._known.register(t)))
         if grad is not None:
-            t.grad = acyclic(t, self._item(grad, depth))
+            t.grad = check_acyclic(t, self._unpack_item(grad, depth))
         return t
 
     def _array(self, packed: list[Plain], depth: int) -> np.ndarray[Any, Any]:
@@ -153,7 +153,7 @@ class Unpacker:
         self._count(self._size(self._known.register(a)))
         return a
 
-    def _again(self, packed: list[Plain], depth: int) -> Any:
+    def _unpack_known(self, packed: list[Plain], depth: int) -> Any:
         _, number = packed
         known = self._known.object(number)
         self._count(self._size(number))
@@ -166,25 +166,25 @@ class Unpacker:
             return int(value.itemsize * (value.numel() if isinstance(value, Tensor) else value.size)) >> 10
         return self._sizes.get(number, 1)
 
-    def _generator(self, packed: list[Plain], depth: int) -> torch.Generator:
+    def _unpack_generator(self, packed: list[Plain], depth: int) -> torch.Generator:
         generator = torch.Generator(str(packed[1]))
         apply_torch_state(generator, from_packed(packed[2]))
         self._known.register(generator)
         return generator
 
-    def _name(self, packed: list[Plain], depth: int) -> Any:
+    def _unpack_name(self, packed: list[Plain], depth: int) -> Any:
         if self._named is None or not isinstance(packed[1], str):
             raise ProtocolError("a name where none is taken")
         return self._named(packed[1])
 
-    def _object(self, packed: list[Plain], depth: int) -> Any:
+    def _unpack_handle(self, packed: list[Plain], depth: int) -> Any:
         if self._handle is None:
             raise ProtocolError("a handle where none is taken")
         return self._handle(packed[1])
 
 
 UNPACKERS: dict[str, Callable[[Unpacker, list[Plain], int], Any]] = {
-    "known": Unpacker._again,
+    "known": Unpacker._unpack_known,
     "tensor": Unpacker._tensor,
     "array": Unpacker._array,
     "tuple": Unpacker._tuple,
@@ -192,9 +192,9 @@ UNPACKERS: dict[str, Callable[[Unpacker, list[Plain], int], Any]] = {
     "set": Unpacker._set,
     "dict": Unpacker._dict,
     "ordered": Unpacker._dict,
-    "generator": Unpacker._generator,
-    "named": Unpacker._name,
-    "handle": Unpacker._object,
+    "generator": Unpacker._unpack_generator,
+    "named": Unpacker._unpack_name,
+    "handle": Unpacker._unpack_handle,
 }
 
 

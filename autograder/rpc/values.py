@@ -80,7 +80,7 @@ def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
                 _refuse("no record of torch's")
             return kind(item(v) for v in rest[1:])
         case "record":
-            return _record(str(rest[0]), tuple(rest[1]))(*[item(v) for v in rest[2:]])
+            return _create_record_type(str(rest[0]), tuple(rest[1]))(*[item(v) for v in rest[2:]])
         case "int":
             return int.from_bytes(rest[0], "big", signed=True) if len(rest[0]) <= MAX_INT else _refuse("a huge integer")
         case "dtype":
@@ -102,18 +102,18 @@ def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
                 raise ProtocolError("a frozenset that is too large")
             return frozenset(members)
         case "numpy dtype":
-            return numpy_dtype(rest[0])
+            return parse_numpy_dtype(rest[0])
         case "constant":
             return TORCH_CONSTANTS[rest[0]]
         case "scalar":
-            dtype = numpy_dtype(rest[0])
+            dtype = parse_numpy_dtype(rest[0])
             if len(rest[1]) != dtype.itemsize:
                 raise ProtocolError("malformed scalar")
             return np.frombuffer(rest[1], dtype)[0]
     raise ProtocolError(f"unknown value {str(tag)[:20]!r}")
 
 
-def numpy_dtype(name: Any) -> np.dtype[Any]:
+def parse_numpy_dtype(name: Any) -> np.dtype[Any]:
     dtype = np.dtype(name) if isinstance(name, str) and len(name) < 8 else None
     if dtype is None or dtype.kind not in KINDS:
         raise ProtocolError("malformed dtype")
@@ -121,7 +121,7 @@ def numpy_dtype(name: Any) -> np.dtype[Any]:
 
 
 @functools.lru_cache(maxsize=256)
-def _record(name: str, fields: tuple[str, ...]) -> Any:
+def _create_record_type(name: str, fields: tuple[str, ...]) -> Any:
     """A named tuple like the sender's. namedtuple() takes identifiers only, and so runs nothing."""
     if len(fields) > 255 or not all(isinstance(f, str) and len(f) < 100 for f in fields):
         raise ProtocolError("malformed record")
@@ -130,7 +130,7 @@ def _record(name: str, fields: tuple[str, ...]) -> Any:
     return collections.namedtuple(last, fields, module=module[:100] or None)
 
 
-def without_name(value: Any) -> Any:
+def strip_names(value: Any) -> Any:
     """A value of a student process; a named tuple without the names that it chose, which a message could quote.
 
     Names of named tuples that went there before, and of their fields, are no secret of its own.
@@ -140,7 +140,7 @@ def without_name(value: Any) -> Any:
         return value
     name = kind.__name__ if kind.__name__ in SENT else NAMELESS
     fields = tuple(f if f in SENT else f"field{n}" for n, f in enumerate(kind._fields))
-    return _record(name, fields)(*value)
+    return _create_record_type(name, fields)(*value)
 
 
 def _refuse(what: str) -> Any:

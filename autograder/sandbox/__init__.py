@@ -1,16 +1,16 @@
 """What a student process may do, in layers of which each has its file. A runner calls require() once; for each run it
 claims a uid and a scratch directory, launches it (prepare, fork, enter as the child's first act) and supervises it."""
 
-from autograder.sandbox.doctor import available, network_for, report, require, strongest, strongest_level
+from autograder.sandbox.doctor import choose_network, find_layers, find_strongest_level, report, require, select_layers
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
-from autograder.sandbox.home import environment, scratch
+from autograder.sandbox.home import build_environment, create_scratch
 from autograder.sandbox.kill import adopt_orphans, kill_run
-from autograder.sandbox.layers import names
-from autograder.sandbox.memory_watch import Ending, MemoryWatch, held, supervise, watch
-from autograder.sandbox.plan import Layer, Limits, Plan, runtime_paths
+from autograder.sandbox.layers import list_layer_names
+from autograder.sandbox.memory_watch import Ending, MemoryWatch, measure_memory, supervise, watch
+from autograder.sandbox.plan import Layer, Limits, Plan, find_runtime_paths
 from autograder.sandbox.privileges import hide
 from autograder.sandbox.processes import Run
-from autograder.sandbox.uid import UID, claimed
+from autograder.sandbox.uid import UID, claim_uid
 
 __all__ = [
     "NOT_ENTERED",
@@ -22,23 +22,23 @@ __all__ = [
     "Plan",
     "Run",
     "adopt_orphans",
-    "available",
-    "claimed",
+    "build_environment",
+    "choose_network",
+    "claim_uid",
+    "create_scratch",
     "enter",
-    "environment",
-    "held",
+    "find_layers",
+    "find_runtime_paths",
+    "find_strongest_level",
     "hide",
     "kill_run",
     "launch",
-    "names",
-    "network_for",
+    "list_layer_names",
+    "measure_memory",
     "prepare",
     "report",
     "require",
-    "runtime_paths",
-    "scratch",
-    "strongest",
-    "strongest_level",
+    "select_layers",
     "supervise",
     "watch",
 ]

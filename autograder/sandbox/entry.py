@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from autograder.errors import GradlabError
 from autograder.sandbox import namespaces
-from autograder.sandbox.layers import in_turn
+from autograder.sandbox.layers import sort_layers
 from autograder.sandbox.namespaces import NETWORK
 from autograder.sandbox.plan import Entry, Plan
 from autograder.sandbox.privileges import die_with_pipe, show
@@ -23,9 +23,9 @@ def prepare(plan: Plan) -> None:
     """What a fork server does once, before it forks: the checks, and the parts that cost time."""
     if (UID in plan.layers) != (plan.uid is not None):
         raise GradlabError("A sandbox plan names a uid if, and only if, it has the layer uid.")
-    if plan.network == "gloo" and NETWORK not in plan.layers and not namespaces.only_loopback():
+    if plan.network == "gloo" and NETWORK not in plan.layers and not namespaces.has_only_loopback():
         raise GradlabError("gloo needs a network namespace, or a container without a network.")
-    for layer in in_turn(plan.layers):
+    for layer in sort_layers(plan.layers):
         if absent := [needed for needed in layer.needs() if needed not in plan.layers]:
             raise GradlabError(f"A sandbox plan with the layer {layer} needs the layer {absent[0]}.")
         layer.prepare(plan)
@@ -62,7 +62,7 @@ def enter(plan: Plan) -> None:
         os.setsid()
     show()
     entry.user_namespace = namespaces.separate(plan.layers, plan.uid)
-    for layer in in_turn(plan.layers):
+    for layer in sort_layers(plan.layers):
         layer.enter(entry)
     if entry.alive >= 0:
         die_with_pipe(entry.alive)  # a change of user, on the way here, would have undone it

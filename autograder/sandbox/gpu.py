@@ -12,21 +12,21 @@ NVIDIA_SMI = ("nvidia-smi",)
 ANSWER_SECONDS = 60.0  # a driver that hangs; on a busy machine a program that starts takes a while
 
 
-def gpus(program: Sequence[str] = NVIDIA_SMI) -> list[str]:
+def list_gpus(program: Sequence[str] = NVIDIA_SMI) -> list[str]:
     """Name and driver of each GPU; none where the driver is not here."""
-    return [" driver ".join(fields) for fields in _asked(program, "--query-gpu=name,driver_version")]
+    return [" driver ".join(fields) for fields in _query_driver(program, "--query-gpu=name,driver_version")]
 
 
-def memory_on_gpus(program: Sequence[str] = NVIDIA_SMI) -> dict[int, int]:
+def measure_gpu_memory(program: Sequence[str] = NVIDIA_SMI) -> dict[int, int]:
     """Bytes that each process holds on all GPUs, by pid. In a container the driver may show the host's pids or none."""
     held: dict[int, int] = {}
-    for pid, mebibytes in _asked(program, "--query-compute-apps=pid,used_gpu_memory"):
+    for pid, mebibytes in _query_driver(program, "--query-compute-apps=pid,used_gpu_memory"):
         if pid.isdigit() and mebibytes.isdigit():
             held[int(pid)] = held.get(int(pid), 0) + (int(mebibytes) << 20)
     return held
 
 
-def _asked(program: Sequence[str], query: str) -> list[list[str]]:
+def _query_driver(program: Sequence[str], query: str) -> list[list[str]]:
     """The fields of each line of the answer; nothing where there is none."""
     command = [*program, query, "--format=csv,noheader,nounits"]
     try:

@@ -26,7 +26,7 @@ DIRECTORIES = {
 }
 
 
-def environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def build_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """All of the environment that a run gets, and that the process it is forked from should have had."""
     names = {name: os.environ[name] for name in KEPT if name in os.environ}
     names |= {name: str(scratch / directory) for name, directory in DIRECTORIES.items()}
@@ -45,7 +45,7 @@ def furnish(plan: Plan) -> None:
         path = plan.scratch / directory
         path.mkdir(exist_ok=True)
         os.chown(path, owner, -1, follow_symlinks=False)
-    names = environment(plan.scratch, plan.environment)
+    names = build_environment(plan.scratch, plan.environment)
     os.environ.clear()
     os.environ.update(names)
     tempfile.tempdir = None
@@ -56,7 +56,7 @@ HOME = Layer("scratch home", Stage.BUILD, lambda entry: furnish(entry.plan), alw
 
 
 @contextmanager
-def scratch(uid: int | None = None, base: Path | None = None) -> Iterator[Path]:
+def create_scratch(uid: int | None = None, base: Path | None = None) -> Iterator[Path]:
     """An empty directory for one run, gone afterwards. `base` and what is above it must let the run's uid pass."""
     path = Path(tempfile.mkdtemp(prefix="gradlab-", dir=base))
     if uid is not None:

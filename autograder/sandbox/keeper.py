@@ -13,7 +13,7 @@ from autograder.sandbox.descriptors import close_all_but
 from autograder.sandbox.kill import adopt_orphans, kill
 from autograder.sandbox.plan import Entry, Layer, Stage
 from autograder.sandbox.privileges import die_with, hide
-from autograder.sandbox.processes import descendants
+from autograder.sandbox.processes import find_descendants
 from autograder.sandbox.system import CLONE_NEWPID
 
 
@@ -46,7 +46,7 @@ def _keep(child: int, pid_namespace: bool) -> int:
             status = ended
         # With a pid namespace the kernel kills them all, and /proc may by now be that namespace's.
         if status is not None and not pid_namespace:
-            for left in descendants(os.getpid()):
+            for left in find_descendants(os.getpid()):
                 kill(left)
 
 

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from autograder.sandbox.limits import mapped
+from autograder.sandbox.limits import read_mapped_bytes
 
 MEMORY = 4 * 2**30  # bytes beyond what the process has mapped already
 
@@ -34,13 +34,13 @@ def limit_process(seconds: int, memory: int = MEMORY) -> Iterator[None]:
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + seconds,
         resource.RLIMIT_CORE: 0,  # a process that the kernel ends for its time would leave all its memory in a file
     }
-    with _limit(bounds | {resource.RLIMIT_AS: mapped() + memory}):
+    with _limit(bounds | {resource.RLIMIT_AS: read_mapped_bytes() + memory}):
         yield
 
 
 def limit_memory_on(device: str) -> contextlib.AbstractContextManager[None]:
     """Limit the memory of this whole process for a while; not where it uses a GPU, whose driver maps any amount."""
-    return _limit({resource.RLIMIT_AS: mapped() + MEMORY} if device == "cpu" else {})
+    return _limit({resource.RLIMIT_AS: read_mapped_bytes() + MEMORY} if device == "cpu" else {})
 
 
 @contextlib.contextmanager

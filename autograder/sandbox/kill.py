@@ -9,7 +9,14 @@ import signal
 import time
 
 from autograder.errors import GradlabError
-from autograder.sandbox.processes import Run, descendants, of_uid, pids, real_uid, stat_fields
+from autograder.sandbox.processes import (
+    Run,
+    find_descendants,
+    find_uid_processes,
+    list_pids,
+    read_real_uid,
+    read_stat_fields,
+)
 from autograder.sandbox.system import PR_SET_CHILD_SUBREAPER, become, prctl
 
 # Seconds of this process's own: on a busy machine it gets its turns as rarely as what it waits for.
@@ -34,10 +41,10 @@ def kill_run(run: Run) -> None:
 def kill_uid(uid: int, child: int | None = None) -> None:
     """Kill every process of that user, none excepted; `child`, our own, may be left as a zombie to wait for."""
     until = time.process_time() + PATIENCE
-    while anyone(uid):
+    while has_processes(uid):
         _kill_all_as(uid)
         # Asked before the dead are waited for: one that died in between would stay a zombie.
-        alive = of_uid(uid)
+        alive = find_uid_processes(uid)
         _reap_orphans(uid, child)
         if not alive:
             return
@@ -45,7 +52,7 @@ def kill_uid(uid: int, child: int | None = None) -> None:
             raise GradlabError(f"Processes of uid {uid} cannot be killed; see `ps -u {uid}`.")
 
 
-def anyone(uid: int) -> bool:
+def has_processes(uid: int) -> bool:
     """Whether that user has a process, if only a zombie. One system call, from whose list a fork cannot run away."""
     try:
         os.getpriority(os.PRIO_USER, uid)
@@ -64,30 +71,30 @@ def _kill_all_as(uid: int) -> None:
         finally:
             os._exit(0)
     # For an instant the helper is the run's own kind, which may stop it; it is then killed and sent again.
-    if not _ends_by_itself(helper):
+    if not _wait_for_child(helper):
         kill(helper)
     os.waitpid(helper, 0)
 
 
 def _reap_orphans(uid: int, child: int | None) -> None:
     """Wait for those that came to us because we are a subreaper; other children are the caller's to wait for."""
-    for pid in pids():
-        fields = stat_fields(pid)
-        if pid != child and fields and fields[0] == "Z" and int(fields[1]) == os.getpid() and real_uid(pid) == uid:
+    for pid in list_pids():
+        fields = read_stat_fields(pid)
+        if pid != child and fields and fields[0] == "Z" and int(fields[1]) == os.getpid() and read_real_uid(pid) == uid:
             os.waitpid(pid, os.WNOHANG)
 
 
 def kill_tree(keeper: int) -> None:
     """Kill all that descends from a run's keeper; the keeper then ends by itself, or else is killed too."""
     until = time.process_time() + PATIENCE
-    while (found := descendants(keeper)) and time.process_time() < until:
+    while (found := find_descendants(keeper)) and time.process_time() < until:
         for pid in found:
             kill(pid)
-    if not _ends_by_itself(keeper):
+    if not _wait_for_child(keeper):
         kill(keeper)
 
 
-def _ends_by_itself(child: int) -> bool:
+def _wait_for_child(child: int) -> bool:
     """Wait for the end of a child, which stays to be waited for. Not from /proc, where another's may be hidden.
 
     Returns:
@@ -112,7 +119,7 @@ def kill(pid: int) -> None:
         return
 
 
-def end_of(pid: int) -> int | None:
+def open_pidfd(pid: int) -> int | None:
     """A descriptor by which the kernel tells the end of this process; None where it came, or before Linux 5.3."""
     try:
         return os.pidfd_open(pid)

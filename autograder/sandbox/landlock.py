@@ -29,26 +29,26 @@ class _Ruleset(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("files", "network", "scopes")]
 
 
-class _Beneath(ctypes.Structure):
+class _PathRule(ctypes.Structure):
     _pack_ = 1
     _layout_ = "ms"
     _fields_ = [("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32)]
 
 
-def abi() -> int:
+def read_abi() -> int:
     """The kernel's version of Landlock; OSError where it has none."""
     return syscall(CREATE_RULESET, None, 0, CREATE_RULESET_VERSION, about="Landlock")
 
 
-def file_rights(version: int) -> int:
+def compute_file_rights(version: int) -> int:
     last = {1: 12, 2: 13, 3: 14, 4: 14}.get(version, 15)
     return (1 << last + 1) - 1
 
 
 def restrict(plan: Plan) -> None:
     """Leave this process and its children the plan's paths, and no other process."""
-    version = abi()
-    rights = file_rights(version)
+    version = read_abi()
+    rights = compute_file_rights(version)
     network = TCP if version >= 4 and plan.network != "gloo" else 0
     attributes = _Ruleset(rights, network, SCOPES if version >= 6 else 0)
     size = 24 if version >= 6 else 16 if version >= 4 else 8
@@ -58,14 +58,14 @@ def restrict(plan: Plan) -> None:
         _allow(ruleset, (*plan.readable, Path("/proc")), READ)
         _allow(ruleset, (*plan.writable, plan.scratch), write)
         _allow(ruleset, (*DEVICES, *plan.devices), write & ~EXECUTE)
-        _allow(ruleset, _shared(plan), write & ~EXECUTE)
+        _allow(ruleset, _list_shared(plan), write & ~EXECUTE)
         prctl(PR_SET_NO_NEW_PRIVS, 1)
         syscall(RESTRICT_SELF, ruleset, 0, about="restrict this process")
     finally:
         os.close(ruleset)
 
 
-def _shared(plan: Plan) -> tuple[Path, ...]:
+def _list_shared(plan: Plan) -> tuple[Path, ...]:
     """/dev/shm, which DataLoader needs; and /tmp where the mount namespace has made it the run's own."""
     return (Path("/dev/shm"), Path("/tmp")) if MOUNTS in plan.layers else (Path("/dev/shm"),)
 
@@ -75,16 +75,16 @@ def _allow(ruleset: int, paths: Iterable[Path], rights: int) -> None:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
             directory = stat.S_ISDIR(os.fstat(descriptor).st_mode)
-            rule = _Beneath(rights if directory else rights & OF_A_FILE, descriptor)
+            rule = _PathRule(rights if directory else rights & OF_A_FILE, descriptor)
             syscall(ADD_RULE, ruleset, RULE_PATH_BENEATH, ctypes.byref(rule), 0, about=str(path))
         finally:
             os.close(descriptor)
 
 
-def _note() -> str:
-    version = abi()
+def _describe_abi() -> str:
+    version = read_abi()
     lacks = {3: "no TCP rules, no scopes", 5: "no scopes for signals and abstract sockets"}
     return f"ABI {version}" + next((f": {text}" for last, text in lacks.items() if version <= last), "")
 
 
-LANDLOCK = Layer("landlock", Stage.FILTER, lambda entry: restrict(entry.plan), note=_note)
+LANDLOCK = Layer("landlock", Stage.FILTER, lambda entry: restrict(entry.plan), note=_describe_abi)

@@ -36,12 +36,12 @@ NAMESPACES = frozenset(layer for layer in LAYERS if layer.namespace)
 ALWAYS = frozenset(layer for layer in LAYERS if layer.always)
 
 
-def in_turn(layers: Iterable[Layer]) -> list[Layer]:
+def sort_layers(layers: Iterable[Layer]) -> list[Layer]:
     """In the order in which a process takes them."""
     chosen = {*layers}
     return [layer for layer in sorted(LAYERS, key=lambda layer: layer.stage) if layer in chosen]
 
 
-def names(layers: Iterable[Layer]) -> list[str]:
+def list_layer_names(layers: Iterable[Layer]) -> list[str]:
     """As results and their keys name them."""
     return sorted(map(str, layers))

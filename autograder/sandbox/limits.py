@@ -21,7 +21,7 @@ def apply(limits: Limits, others: int = 0) -> None:
     # With 0 a core_pattern that is a pipe would still be fed; with 1 the kernel refuses both kinds.
     _set(resource.RLIMIT_CORE, 1)
     if limits.address_space is not None:
-        _set(resource.RLIMIT_AS, mapped() + limits.address_space)
+        _set(resource.RLIMIT_AS, read_mapped_bytes() + limits.address_space)
 
 
 def _set(which: int, value: int, grace: int = 0) -> None:
@@ -30,12 +30,12 @@ def _set(which: int, value: int, grace: int = 0) -> None:
     resource.setrlimit(which, (min(value, ceiling), ceiling))
 
 
-def mapped() -> int:
+def read_mapped_bytes() -> int:
     """Bytes of address space that this process has now."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
-def tasks_of(uid: int) -> int:
+def count_tasks(uid: int) -> int:
     """Threads of that user on this machine: what NPROC counts where there is neither a uid nor a user namespace."""
     total = 0
     for entry in os.scandir("/proc"):
@@ -50,7 +50,7 @@ def tasks_of(uid: int) -> int:
 
 def _enter(entry: Entry) -> None:
     counted_alone = entry.plan.uid is not None or entry.user_namespace
-    apply(entry.plan.limits, 0 if counted_alone else tasks_of(os.getuid()))
+    apply(entry.plan.limits, 0 if counted_alone else count_tasks(os.getuid()))
 
 
 def _probe() -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Literal
 
 from autograder.sandbox.kill import kill_run
-from autograder.sandbox.processes import Run, of_run, real_uid
-from autograder.sandbox.socket_memory import socket_memory
-from autograder.sandbox.uid import reading_as
+from autograder.sandbox.processes import Run, find_run_processes, read_real_uid
+from autograder.sandbox.socket_memory import measure_socket_memory
+from autograder.sandbox.uid import read_as_user
 
 PAGE = resource.getpagesize()
 # Mappings whose pages live on when no process's page table shows them.
@@ -47,51 +47,51 @@ class Ending:
 
 def watch(run: Run, bound: int) -> MemoryWatch:
     """To be called before the run's own code starts: what it maps later is held against it."""
-    return MemoryWatch(run, bound, started=_statm(run.pid)[0])
+    return MemoryWatch(run, bound, started=_read_statm(run.pid)[0])
 
 
-def held(state: MemoryWatch) -> int:
+def measure_memory(state: MemoryWatch) -> int:
     """Bytes that the run holds now: a cheap upper bound where that is within the bound, else an exact figure."""
     state.polls += 1
     if state.polls % 100 == 0:
         state.ignored.clear()  # a pid may have been used again
-    pids = of_run(state.run, state.ignored)
+    pids = find_run_processes(state.run, state.ignored)
     total = grown = 0
     for pid in pids:
-        size, own = _statm(pid)
+        size, own = _read_statm(pid)
         total += own
         grown += max(0, size - state.started)
-    queued = socket_memory(pids)
+    queued = measure_socket_memory(pids)
     if total + queued > state.bound or grown + queued > state.bound:
-        total = _exactly(state, pids, total + grown)
+        total = _measure_exactly(state, pids, total + grown)
     total += queued
     state.peak = max(state.peak, total)
     return total
 
 
-def _exactly(state: MemoryWatch, pids: list[int], bound: int) -> int:
+def _measure_exactly(state: MemoryWatch, pids: list[int], bound: int) -> int:
     """The exact figure. It takes milliseconds a process: while the bound stays, the last one holds for a while."""
     now = time.monotonic()
     if abs(bound - state.bound_then) > EXACT_STEP or now - state.looked > EXACT_SECONDS:
-        state.exact = sum(private_memory(pid, state.started) for pid in pids) + shared_memory(pids)
+        state.exact = sum(measure_private_memory(pid, state.started) for pid in pids) + measure_shared_memory(pids)
         state.bound_then, state.looked = bound, now
     return state.exact
 
 
-def _statm(pid: int) -> tuple[int, int]:
+def _read_statm(pid: int) -> tuple[int, int]:
     """Address space, and resident pages that belong to no file. A first thread that has ended shows none; others do."""
-    own = _statm_of(f"/proc/{pid}")
-    return own if own[0] else max((_statm_of(thread) for thread in _threads(pid)), default=own)
+    own = _read_statm_file(f"/proc/{pid}")
+    return own if own[0] else max((_read_statm_file(thread) for thread in _list_threads(pid)), default=own)
 
 
-def _threads(pid: int) -> list[str]:
+def _list_threads(pid: int) -> list[str]:
     try:
         return [f"/proc/{pid}/task/{name}" for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
         return []
 
 
-def _statm_of(folder: str) -> tuple[int, int]:
+def _read_statm_file(folder: str) -> tuple[int, int]:
     try:
         with open(f"{folder}/statm", "rb", buffering=0) as file:
             size, resident, shared = (int(number) * PAGE for number in file.read(256).split()[:3])
@@ -106,14 +106,14 @@ def _read(pid: int, name: str) -> bytes:
     try:
         return path.read_bytes()
     except PermissionError:
-        owner = real_uid(pid)
+        owner = read_real_uid(pid)
         if os.geteuid() or not owner:
             raise
-        with reading_as(owner):
+        with read_as_user(owner):
             return path.read_bytes()
 
 
-def readable(pid: int) -> bool:
+def is_readable(pid: int) -> bool:
     """Whether the exact figure can be had of that process."""
     try:
         return bool(_read(pid, "smaps_rollup") and _read(pid, "maps"))
@@ -121,17 +121,17 @@ def readable(pid: int) -> bool:
         return False
 
 
-def private_memory(pid: int, started: int = 0) -> int:
+def measure_private_memory(pid: int, started: int = 0) -> int:
     """Private memory, pages that a fork shares counted in parts, with what was swapped out."""
     try:
         lines = dict(line.split(b":", 1) for line in _read(pid, "smaps_rollup").splitlines()[1:])
     except (OSError, ValueError):
         # Gone, or it made itself unreadable: then all that it mapped counts.
-        return max(0, _statm(pid)[0] - started)
+        return max(0, _read_statm(pid)[0] - started)
     return sum(int(lines[name].split()[0]) * 1024 for name in (b"Pss_Anon", b"SwapPss") if name in lines)
 
 
-def shared_memory(pids: Iterable[int]) -> int:
+def measure_shared_memory(pids: Iterable[int]) -> int:
     """Length of the shared memory that these processes map, each object once, shown in a page table or not."""
     objects: dict[bytes, int] = {}
     for pid in pids:
@@ -155,7 +155,7 @@ def supervise(run: Run, bound: int, seconds: float, poll: float = 0.01) -> Endin
         pid, status = os.waitpid(run.pid, os.WNOHANG)
         if pid:
             break
-        if held(state) > bound:
+        if measure_memory(state) > bound:
             reason = "memory"
         elif time.monotonic() > deadline:
             reason = "time"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from autograder.sandbox.keeper import KEEPER
-from autograder.sandbox.namespaces import PID, refused
+from autograder.sandbox.namespaces import PID, explain_refusal
 from autograder.sandbox.plan import Layer, Plan, Stage
 from autograder.sandbox.system import (
     CAP_SYS_ADMIN,
@@ -23,7 +23,7 @@ from autograder.sandbox.system import (
     MS_PRIVATE,
     MS_REC,
     call,
-    capable,
+    has_capability,
     mount,
     syscall,
 )
@@ -119,16 +119,18 @@ def _make_scratch(plan: Plan) -> None:
     whole.rmdir()
 
 
-def _masked() -> str:
+def _explain_masked_proc() -> str:
     return (
         "the kernel refuses: parts of this container's /proc are masked, unless it is started with "
         "systempaths=unconfined; or its profile forbids mounts"
     )
 
 
-def _needs_of_proc() -> tuple[Layer, ...]:
-    return (MOUNTS,) if capable(CAP_SYS_ADMIN) else (MOUNTS, PID, KEEPER)
+def _list_proc_needs() -> tuple[Layer, ...]:
+    return (MOUNTS,) if has_capability(CAP_SYS_ADMIN) else (MOUNTS, PID, KEEPER)
 
 
-MOUNTS = Layer("mount namespace", Stage.BUILD, lambda entry: build(entry.plan), namespace=CLONE_NEWNS, refused=refused)
-PROC = Layer("own /proc", Stage.BUILD, needs=_needs_of_proc, refused=_masked)  # build() mounts it
+MOUNTS = Layer(
+    "mount namespace", Stage.BUILD, lambda entry: build(entry.plan), namespace=CLONE_NEWNS, refused=explain_refusal
+)
+PROC = Layer("own /proc", Stage.BUILD, needs=_list_proc_needs, refused=_explain_masked_proc)  # build() mounts it

@@ -20,7 +20,7 @@ from autograder.sandbox.system import (
     CLONE_NEWNET,
     CLONE_NEWPID,
     CLONE_NEWUSER,
-    capable,
+    has_capability,
     unshare,
     wait,
 )
@@ -36,7 +36,7 @@ def separate(layers: Collection[Layer], uid: int | None = None) -> bool:
     flags = sum(layer.namespace for layer in layers)
     if not flags:
         return False
-    if capable(CAP_SYS_ADMIN):
+    if has_capability(CAP_SYS_ADMIN):
         unshare(flags)
         return False
     if uid is None:
@@ -86,13 +86,13 @@ def raise_loopback() -> None:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", flags | IFF_UP))
 
 
-def only_loopback() -> bool:
+def has_only_loopback() -> bool:
     """Whether this process sees no network but loopback, as in a container without a network."""
     return all(name == "lo" for _, name in socket.if_nameindex())
 
 
-def refused() -> str:
-    if os.geteuid() == 0 and not capable(CAP_SYS_ADMIN) and not capable(CAP_SETFCAP):
+def explain_refusal() -> str:
+    if os.geteuid() == 0 and not has_capability(CAP_SYS_ADMIN) and not has_capability(CAP_SETFCAP):
         return "the kernel refuses: root needs CAP_SETFCAP or CAP_SYS_ADMIN for it"
     return (
         "the kernel refuses: this is not root, and user namespaces are switched off; or a container's profile forbids "
@@ -100,14 +100,19 @@ def refused() -> str:
     )
 
 
-def _note() -> str:
-    return "" if capable(CAP_SYS_ADMIN) else "in a user namespace"
+def _describe_namespace() -> str:
+    return "" if has_capability(CAP_SYS_ADMIN) else "in a user namespace"
 
 
 NETWORK = Layer(
-    "network namespace", Stage.SEPARATE, lambda _: raise_loopback(), namespace=CLONE_NEWNET, refused=refused
+    "network namespace", Stage.SEPARATE, lambda _: raise_loopback(), namespace=CLONE_NEWNET, refused=explain_refusal
 )
-IPC = Layer("ipc namespace", Stage.SEPARATE, namespace=CLONE_NEWIPC, refused=refused)
+IPC = Layer("ipc namespace", Stage.SEPARATE, namespace=CLONE_NEWIPC, refused=explain_refusal)
 PID = Layer(
-    "pid namespace", Stage.SEPARATE, namespace=CLONE_NEWPID, needs=lambda: (KEEPER,), refused=refused, note=_note
+    "pid namespace",
+    Stage.SEPARATE,
+    namespace=CLONE_NEWPID,
+    needs=lambda: (KEEPER,),
+    refused=explain_refusal,
+    note=_describe_namespace,
 )

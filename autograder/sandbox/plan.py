@@ -35,7 +35,7 @@ class Entry:
     alive: int = -1  # a descriptor that reads as ended when its keeper has
 
 
-def nothing(*_: object) -> str:
+def do_nothing(*_: object) -> str:
     return ""
 
 
@@ -45,21 +45,23 @@ class Layer:
 
     name: str  # in plans, in results and in `gradlab doctor`
     stage: Stage
-    enter: Callable[[Entry], object] = nothing  # how a process takes it
+    enter: Callable[[Entry], object] = do_nothing  # how a process takes it
     namespace: int = 0  # its flag of unshare()
     always: bool = False  # whether every Linux gives it
     needs: Callable[[], tuple[Layer, ...]] = tuple  # the layers that it cannot do without
-    prepare: Callable[[Plan], object] = nothing  # before the fork: what takes time; GradlabError where it cannot be had
-    probe: Callable[[], str] = nothing  # asked in a run that has all its layers: why this one does not hold there
-    refused: Callable[[], str] = nothing  # why the kernel may have forbidden it, so that a person can act on it
-    note: Callable[[], str] = nothing  # what the doctor says of it where it is there
+    prepare: Callable[[Plan], object] = (
+        do_nothing  # before the fork: what takes time; GradlabError where it cannot be had
+    )
+    probe: Callable[[], str] = do_nothing  # asked in a run that has all its layers: why this one does not hold there
+    refused: Callable[[], str] = do_nothing  # why the kernel may have forbidden it, so that a person can act on it
+    note: Callable[[], str] = do_nothing  # what the doctor says of it where it is there
 
     def __str__(self) -> str:
         return self.name
 
 
 @cache
-def runtime_paths() -> tuple[Path, ...]:
+def find_runtime_paths() -> tuple[Path, ...]:
     """What Python, torch, a compiler and gloo read: the interpreter, system libraries, a few files of /etc, no home."""
     candidates = [
         *dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)),
@@ -69,10 +71,10 @@ def runtime_paths() -> tuple[Path, ...]:
         *("/sys/devices", "/sys/class/net", "/sys/bus/pci"),
     ]
     paths = [Path(path) for path in candidates]
-    return tuple(path for path in paths if os.access(path, os.R_OK) and not _inside(path, paths))
+    return tuple(path for path in paths if os.access(path, os.R_OK) and not _is_inside(path, paths))
 
 
-def _inside(path: Path, others: list[Path]) -> bool:
+def _is_inside(path: Path, others: list[Path]) -> bool:
     return any(other != path and path.is_relative_to(other) and os.access(other, os.R_OK) for other in others)
 
 
@@ -103,7 +105,7 @@ class Plan:
 
     scratch: Path  # an empty directory of the run's own; owned by `uid` where there is one
     layers: frozenset[Layer]
-    readable: tuple[Path, ...] = field(default_factory=runtime_paths)
+    readable: tuple[Path, ...] = field(default_factory=find_runtime_paths)
     writable: tuple[Path, ...] = ()
     devices: tuple[Path, ...] = ()  # /dev/nvidia* for CUDA
     uid: int | None = None

@@ -33,7 +33,7 @@ def show() -> None:
     prctl(PR_SET_DUMPABLE, 1)
 
 
-def no_new_privileges() -> None:
+def forbid_new_privileges() -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
@@ -66,7 +66,7 @@ def _enter(entry: Entry) -> None:
     if entry.alive < 0:
         die_with(entry.parent)
     drop_capabilities()
-    no_new_privileges()
+    forbid_new_privileges()
 
 
 PRIVILEGES = Layer("no privileges", Stage.GIVE_UP, _enter, always=True)

@@ -16,11 +16,11 @@ class Run:
     uid: int | None = None
 
 
-def pids() -> set[int]:
+def list_pids() -> set[int]:
     return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
 
-def stat_fields(pid: int) -> list[str]:
+def read_stat_fields(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the state on; empty where it is gone. A command's name may hold anything."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
@@ -29,9 +29,9 @@ def stat_fields(pid: int) -> list[str]:
         return []
 
 
-def seconds_of(pid: int) -> tuple[float, float]:
+def measure_seconds(pid: int) -> tuple[float, float]:
     """(that its threads and the children that it waited for ran, that its first thread was ready and did not)."""
-    fields = stat_fields(pid)
+    fields = read_stat_fields(pid)
     ran = sum(map(int, fields[11:15])) / TICKS if fields else 0.0
     try:
         with open(f"/proc/{pid}/schedstat", "rb", buffering=0) as file:
@@ -41,13 +41,13 @@ def seconds_of(pid: int) -> tuple[float, float]:
     return ran, waited
 
 
-def alive(fields: list[str]) -> bool:
+def is_alive(fields: list[str]) -> bool:
     """Whether that process runs. Its first thread may have ended, and shows as a zombie, while others go on."""
     state, threads = fields[0], int(fields[17])
     return state != "X" and (state != "Z" or threads > 1)
 
 
-def real_uid(pid: int) -> int | None:
+def read_real_uid(pid: int) -> int | None:
     """From status: the owner of /proc/PID becomes root when a process makes itself undumpable."""
     try:
         with open(f"/proc/{pid}/status", "rb", buffering=0) as file:
@@ -58,15 +58,15 @@ def real_uid(pid: int) -> int | None:
     return int(rest.split(None, 1)[0]) if found else None
 
 
-def descendants(root: int) -> list[int]:
+def find_descendants(root: int) -> list[int]:
     """Every living process below `root`, which orphans come back to because the keeper is their subreaper."""
     children: dict[int, list[int]] = {}
     dead = set()
-    for pid in pids():
-        fields = stat_fields(pid)
+    for pid in list_pids():
+        fields = read_stat_fields(pid)
         if fields:
             children.setdefault(int(fields[1]), []).append(pid)
-            if not alive(fields):
+            if not is_alive(fields):
                 dead.add(pid)
     found, todo = [], [root]
     while todo:
@@ -77,24 +77,24 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def of_uid(uid: int, ignored: set[int] | None = None) -> list[int]:
+def find_uid_processes(uid: int, ignored: set[int] | None = None) -> list[int]:
     """Every living process of that user. `ignored` remembers others' processes from one call to the next."""
     found = []
     ignored = set() if ignored is None else ignored
-    present = pids()
+    present = list_pids()
     ignored &= present
     for pid in present - ignored:
-        if real_uid(pid) != uid:
+        if read_real_uid(pid) != uid:
             ignored.add(pid)
-        elif (fields := stat_fields(pid)) and alive(fields):
+        elif (fields := read_stat_fields(pid)) and is_alive(fields):
             found.append(pid)
     return found
 
 
-def of_run(run: Run, ignored: set[int] | None = None) -> list[int]:
+def find_run_processes(run: Run, ignored: set[int] | None = None) -> list[int]:
     """Every living process of that run. `ignored` as for of_uid, but for the run's first process, which is never."""
     if run.uid is not None:
         if ignored:
             ignored.discard(run.pid)  # it may have been seen before it took its uid
-        return of_uid(run.uid, ignored)
-    return [run.pid, *descendants(run.pid)]
+        return find_uid_processes(run.uid, ignored)
+    return [run.pid, *find_descendants(run.pid)]

@@ -56,9 +56,9 @@ class _Program(ctypes.Structure):
 
 
 @functools.cache
-def program(network: Network = "local") -> bytes:
+def build_filter(network: Network = "local") -> bytes:
     """The filter as the kernel takes it. 10 ms the first time, so a fork server calls it before it forks."""
-    seccomp = _library()
+    seccomp = _import_library()
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
     denied, absent = seccomp.ERRNO(errno.EPERM), seccomp.ERRNO(errno.ENOSYS)
     for name in DENIED:
@@ -70,30 +70,30 @@ def program(network: Network = "local") -> bytes:
     for name in PRETENDED:
         _add(rules, seccomp.ERRNO(0), name)
 
-    def when(argument: int, mask: int, value: int) -> Any:
+    def match_argument(argument: int, mask: int, value: int) -> Any:
         # The kernel reads 32 bits of these: comparing all 64 would let a high bit past.
         return seccomp.Arg(argument, seccomp.MASKED_EQ, mask, value)
 
     for bit in NEW_NAMESPACE_BITS:
-        rules.add_rule(denied, "clone", when(0, bit, bit))
+        rules.add_rule(denied, "clone", match_argument(0, bit, bit))
     # A process that hides from its own user hides from the watch as well.
-    rules.add_rule(denied, "prctl", when(0, LOW_32_BITS, PR_SET_DUMPABLE))
+    rules.add_rule(denied, "prctl", match_argument(0, LOW_32_BITS, PR_SET_DUMPABLE))
     # The watch counts a socket as large as the kernel makes it. Programs ask for more speed by these, and live without.
     for option in BUFFER_SIZES:
-        of_socket = when(1, LOW_32_BITS, SOL_SOCKET), when(2, LOW_32_BITS, option)
+        of_socket = match_argument(1, LOW_32_BITS, SOL_SOCKET), match_argument(2, LOW_32_BITS, option)
         _add(rules, seccomp.ERRNO(0), "setsockopt", *of_socket)
     # A page in a pipe or a socket keeps all of the huge page it is part of, and no process is charged.
-    zero_copy = when(1, LOW_32_BITS, SOL_SOCKET), when(2, LOW_32_BITS, SO_ZEROCOPY)
+    zero_copy = match_argument(1, LOW_32_BITS, SOL_SOCKET), match_argument(2, LOW_32_BITS, SO_ZEROCOPY)
     _add(rules, denied, "setsockopt", *zero_copy)
-    rules.add_rule(denied, "fcntl", when(1, LOW_32_BITS, F_SETPIPE_SZ))
+    rules.add_rule(denied, "fcntl", match_argument(1, LOW_32_BITS, F_SETPIPE_SZ))
     # The kernel keeps each range that is locked, as many as there are bytes. All processes of a run are one student's.
     for command in LOCKS:
-        _add(rules, seccomp.ERRNO(0), "fcntl", when(1, LOW_32_BITS, command))
+        _add(rules, seccomp.ERRNO(0), "fcntl", match_argument(1, LOW_32_BITS, command))
     for request in (TIOCSTI, TIOCLINUX):
-        rules.add_rule(denied, "ioctl", when(1, LOW_32_BITS, request))
+        rules.add_rule(denied, "ioctl", match_argument(1, LOW_32_BITS, request))
     for name, argument in {"mknod": 1, "mknodat": 2}.items():
         for kind in (stat.S_IFCHR, stat.S_IFBLK):
-            _add(rules, denied, name, when(argument, 0xF000, kind))
+            _add(rules, denied, name, match_argument(argument, 0xF000, kind))
     _add_sockets(seccomp, rules, denied, network)
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)
@@ -127,7 +127,7 @@ def _add(rules: Any, action: int, name: str, *arguments: Any) -> None:
             raise OSError(error.errno, f"seccomp: no rule for {name}") from error
 
 
-def _library() -> Any:
+def _import_library() -> Any:
     try:
         import pyseccomp  # type: ignore[import-untyped]
     except ImportError as error:
@@ -139,7 +139,7 @@ def _library() -> Any:
 
 def restrict(network: Network = "local") -> None:
     """Leave this process and its children no other system calls. The last layer: nothing after it needs more."""
-    code = program(network)
+    code = build_filter(network)
     instructions = ctypes.create_string_buffer(code, len(code))
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(_Program(len(code) // 8, ctypes.addressof(instructions))))
@@ -149,5 +149,5 @@ SECCOMP = Layer(
     "seccomp",
     Stage.FILTER,
     lambda entry: restrict(entry.plan.network),
-    prepare=lambda plan: program(plan.network),
+    prepare=lambda plan: build_filter(plan.network),
 )

@@ -11,14 +11,14 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from autograder.sandbox.processes import real_uid
-from autograder.sandbox.uid import reading_as
+from autograder.sandbox.processes import read_real_uid
+from autograder.sandbox.uid import read_as_user
 
 PER_BYTE = 2  # of TCP's memory: the table says what was sent, without what the kernel adds to it
 DEFAULT_BUFFER = 212_992  # bytes: the kernel's own default, with what it adds to each message
 
 
-def socket_memory(pids: Iterable[int]) -> int:
+def measure_socket_memory(pids: Iterable[int]) -> int:
     """Bytes: of a unix socket what its buffer takes, of TCP and netlink sockets what is queued there.
 
     seccomp lets no run change the size of a buffer, nor make a socket of another family, see seccomp.py.
@@ -26,32 +26,32 @@ def socket_memory(pids: Iterable[int]) -> int:
     pid = next((pid for pid in pids if _has_own_network(pid)), None)
     if pid is None:
         return 0
-    queued = [_queued(line) for name in ("tcp", "tcp6") for line in _table(pid, name)]
-    netlink = sum(_netlink_queued(line) for line in _table(pid, "netlink"))
-    buffers = len(_table(pid, "unix")) + sum(size > 0 for size in queued)
-    return buffers * _default_buffer() + PER_BYTE * sum(queued) + netlink
+    queued = [_parse_queued(line) for name in ("tcp", "tcp6") for line in _read_table(pid, name)]
+    netlink = sum(_parse_netlink_queued(line) for line in _read_table(pid, "netlink"))
+    buffers = len(_read_table(pid, "unix")) + sum(size > 0 for size in queued)
+    return buffers * _read_default_buffer() + PER_BYTE * sum(queued) + netlink
 
 
 def _has_own_network(pid: int) -> bool:
     try:
-        return _network_of(pid) != os.stat("/proc/self/ns/net").st_ino
+        return _read_network(pid) != os.stat("/proc/self/ns/net").st_ino
     except OSError:
         return False
 
 
-def _network_of(pid: int) -> int:
+def _read_network(pid: int) -> int:
     path = f"/proc/{pid}/ns/net"
     try:
         return os.stat(path).st_ino
     except PermissionError:
-        owner = real_uid(pid)
+        owner = read_real_uid(pid)
         if os.geteuid() or not owner:
             raise
-        with reading_as(owner):
+        with read_as_user(owner):
             return os.stat(path).st_ino
 
 
-def _table(pid: int, name: str) -> list[bytes]:
+def _read_table(pid: int, name: str) -> list[bytes]:
     """The lines of a table in /proc/PID/net, without its head; none where it is gone."""
     try:
         with open(f"/proc/{pid}/net/{name}", "rb") as file:
@@ -60,20 +60,20 @@ def _table(pid: int, name: str) -> list[bytes]:
         return []
 
 
-def _queued(line: bytes) -> int:
+def _parse_queued(line: bytes) -> int:
     """tx_queue:rx_queue, the fifth field, in hexadecimal."""
     sent, _, received = line.split()[4].partition(b":")
     return int(sent, 16) + int(received, 16)
 
 
-def _netlink_queued(line: bytes) -> int:
+def _parse_netlink_queued(line: bytes) -> int:
     """Rmem and Wmem, the fifth and sixth field."""
     received, sent = line.split()[4:6]
     return int(received) + int(sent)
 
 
 @functools.cache
-def _default_buffer() -> int:
+def _read_default_buffer() -> int:
     try:
         return int(Path("/proc/sys/net/core/wmem_default").read_text())
     except (OSError, ValueError):

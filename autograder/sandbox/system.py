@@ -23,14 +23,14 @@ CAP_SETUID, CAP_SYS_ADMIN, CAP_SETFCAP = 7, 21, 31
 MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 
 
-def _argument(value: object) -> object:
+def _convert_argument(value: object) -> object:
     # A variadic C function reads a whole register; ctypes fills only an int of one.
     return ctypes.c_long(value) if isinstance(value, int) else value
 
 
 def call(name: str, *arguments: object, about: str = "") -> int:
     """Call libc's function of that name; its errno becomes an OSError that names the call."""
-    result = int(getattr(LIBC, name)(*map(_argument, arguments)))
+    result = int(getattr(LIBC, name)(*map(_convert_argument, arguments)))
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}", about or None)
@@ -54,7 +54,7 @@ def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: st
     call("mount", source.encode(), where, kind.encode(), flags, options.encode(), about=f"{target} {kind}")
 
 
-def status(pid: int | str = "self") -> dict[str, str]:
+def read_status(pid: int | str = "self") -> dict[str, str]:
     """/proc/PID/status as a mapping; empty where the process is gone."""
     try:
         text = Path(f"/proc/{pid}/status").read_text(errors="replace")
@@ -63,8 +63,8 @@ def status(pid: int | str = "self") -> dict[str, str]:
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 
-def capable(capability: int) -> bool:
-    return bool(int(status().get("CapEff", "0"), 16) >> capability & 1)
+def has_capability(capability: int) -> bool:
+    return bool(int(read_status().get("CapEff", "0"), 16) >> capability & 1)
 
 
 def become(uid: int) -> None:

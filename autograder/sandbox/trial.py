@@ -15,19 +15,19 @@ from typing import Any
 
 from autograder.errors import GradlabError
 from autograder.sandbox.entry import enter
-from autograder.sandbox.home import scratch
+from autograder.sandbox.home import create_scratch
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.kill import kill_run
-from autograder.sandbox.memory_watch import readable
+from autograder.sandbox.memory_watch import is_readable
 from autograder.sandbox.plan import Layer, Plan
-from autograder.sandbox.processes import Run, of_run
+from autograder.sandbox.processes import Run, find_run_processes
 from autograder.sandbox.system import wait
-from autograder.sandbox.uid import UID, claimed
+from autograder.sandbox.uid import UID, claim_uid
 
 MAX_ANSWER = 1 << 14
 
 
-def hindrance(layer: Layer) -> str:
+def find_hindrance(layer: Layer) -> str:
     """What is known without trying, said so that a person can act on it."""
     try:
         layer.prepare(Plan(Path("/"), frozenset({layer})))
@@ -36,50 +36,50 @@ def hindrance(layer: Layer) -> str:
     return ""
 
 
-def alone(layer: Layer, uid: int) -> str:
+def try_alone(layer: Layer, uid: int) -> str:
     """Why taking that layer, with no more than it needs, fails; empty where it does not."""
     path = Path(tempfile.mkdtemp(prefix="gradlab-doctor-"))
     try:
         plan = Plan(path, frozenset({layer, *layer.needs()}), uid=uid if layer is UID else None)
         reading, child = _fork(plan, dict)
         with os.fdopen(reading, "rb") as pipe:
-            answer = _understood(pipe.read())
+            answer = _parse_answer(pipe.read())
         status = wait(child)  # of a keeper, which ends with 1 where it sees its child's end late
-        return "" if isinstance(answer, dict) else _reason(answer, status, layer)
+        return "" if isinstance(answer, dict) else _explain_failure(answer, status, layer)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def together(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
+def try_together(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
     """Why a run with these layers fails, empty where it does not; and which of them do not hold in it, and why.
 
     The run must be there, be seen by the memory watch, and be gone when it is killed, as a submission's.
     """
 
-    def probes() -> dict[str, str]:
+    def run_probes() -> dict[str, str]:
         return {layer.name: why for layer in layers if (why := layer.probe())}
 
     with ExitStack() as stack:
         try:
-            uid = stack.enter_context(claimed()) if UID in layers else None
-            plan = Plan(stack.enter_context(scratch(uid)), layers, uid=uid)
-            reading, child = _fork(plan, probes, stay=True)
+            uid = stack.enter_context(claim_uid()) if UID in layers else None
+            plan = Plan(stack.enter_context(create_scratch(uid)), layers, uid=uid)
+            reading, child = _fork(plan, run_probes, stay=True)
             with os.fdopen(reading, "rb", buffering=0) as pipe:
-                answer = _understood(pipe.read(MAX_ANSWER))
+                answer = _parse_answer(pipe.read(MAX_ANSWER))
                 if not isinstance(answer, dict):
-                    return _reason(answer, wait(child)), {}
+                    return _explain_failure(answer, wait(child)), {}
                 weak = {layer: answer[layer.name] for layer in layers if layer.name in answer}
-                return _watched_and_ended(Run(child, uid), keeper=KEEPER in layers), weak
+                return _watch_and_end(Run(child, uid), keeper=KEEPER in layers), weak
         except (OSError, GradlabError) as error:
             return str(error), {}
 
 
-def _watched_and_ended(run: Run, keeper: bool) -> str:
+def _watch_and_end(run: Run, keeper: bool) -> str:
     """What the grader could not do to it."""
     try:
         os.kill(run.pid, 0)
-        seen = {pid for pid in of_run(run) if run.uid is not None or not keeper or pid != run.pid}
-        if not seen or not all(map(readable, seen)):
+        seen = {pid for pid in find_run_processes(run) if run.uid is not None or not keeper or pid != run.pid}
+        if not seen or not all(map(is_readable, seen)):
             return "a run's memory cannot be watched: /proc does not show it"
     except PermissionError:
         return "a run cannot be killed: CAP_KILL is missing"
@@ -109,12 +109,12 @@ def _fork(plan: Plan, act: Callable[[], dict[str, str]], stay: bool = False) -> 
         os._exit(0)
 
 
-def _understood(answer: bytes) -> Any:
+def _parse_answer(answer: bytes) -> Any:
     """What the child wrote; an error without kind and text where it died before."""
     return json.loads(answer) if answer else ["", ""]
 
 
-def _reason(answer: tuple[str, str], status: int, layer: Layer | None = None) -> str:
+def _explain_failure(answer: tuple[str, str], status: int, layer: Layer | None = None) -> str:
     kind, text = answer
     if kind == "PermissionError" and layer and (refused := layer.refused()):
         return refused

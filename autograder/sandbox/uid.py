@@ -14,30 +14,32 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from autograder.errors import GradlabError
-from autograder.sandbox.kill import anyone, kill_uid
+from autograder.sandbox.kill import has_processes, kill_uid
 from autograder.sandbox.plan import Entry, Layer, Plan, Stage
 from autograder.sandbox.privileges import show
-from autograder.sandbox.processes import of_uid
-from autograder.sandbox.system import CAP_SETUID, become, call, capable, status
+from autograder.sandbox.processes import find_uid_processes
+from autograder.sandbox.system import CAP_SETUID, become, call, has_capability, read_status
 
 # Neither people, nor systemd's dynamic users, nor subordinate ids have these, and a container's 65536 ids hold them.
 POOL = range(60_706, 61_184)
 LOCKS = Path("/run/gradlab")
 
 
-def from_its_place(pool: Sequence[int], namespace: int) -> list[int]:
+def rotate_pool(pool: Sequence[int], namespace: int) -> list[int]:
     """The pool in turn, from a place that each pid namespace has of its own: graders in other containers may have the
     same uids in use, and neither their locks nor their processes are seen."""
     start = zlib.crc32(str(namespace).encode()) % len(pool)
     return [*pool[start:], *pool[:start]]
 
 
-def in_a_container(uid: int) -> bool:
+def is_in_container(uid: int) -> bool:
     """Whether that user has a process in a pid namespace below this one: another grader's, that must not be killed."""
-    return anyone(uid) and any(len(status(pid).get("NSpid", "").split()) > 1 for pid in of_uid(uid))
+    return has_processes(uid) and any(
+        len(read_status(pid).get("NSpid", "").split()) > 1 for pid in find_uid_processes(uid)
+    )
 
 
-def taken(uid: int) -> bool:
+def is_taken(uid: int) -> bool:
     """Whether a person, a service or a group of this machine has that number."""
     for lookup in (pwd.getpwuid, grp.getgrgid):
         try:
@@ -49,11 +51,11 @@ def taken(uid: int) -> bool:
 
 
 @contextmanager
-def claimed(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterator[int]:
+def claim_uid(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterator[int]:
     """A uid of the pool that no other grader on this machine uses meanwhile, and none of whose processes is left."""
     locks.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for uid in from_its_place(POOL, os.stat("/proc/self/ns/pid").st_ino) if pool is None else pool:
-        if uid <= 0 or taken(uid):
+    for uid in rotate_pool(POOL, os.stat("/proc/self/ns/pid").st_ino) if pool is None else pool:
+        if uid <= 0 or is_taken(uid):
             continue
         descriptor = os.open(locks / f"uid-{uid}", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -61,7 +63,7 @@ def claimed(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterator[
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
-            if in_a_container(uid):
+            if is_in_container(uid):
                 continue
             kill_uid(uid)
             sweep(uid)
@@ -91,7 +93,7 @@ def sweep(uid: int, shared: Path = Path("/dev/shm")) -> None:
 
 
 @contextmanager
-def reading_as(uid: int) -> Iterator[None]:
+def read_as_user(uid: int) -> Iterator[None]:
     """Open files as that user would, and stay out of reach of its signals, which a helper that became it would not be.
 
     This thread then has no signal for its parent's death, and a memory that is closed to its own user.
@@ -106,7 +108,7 @@ def reading_as(uid: int) -> Iterator[None]:
 
 
 def _prepare(_: Plan) -> None:
-    if not capable(CAP_SETUID):
+    if not has_capability(CAP_SETUID):
         raise GradlabError("needs root")
 
 

@@ -25,8 +25,8 @@ from autograder.rpc.flags import Flags, pack_flags, read_flags
 from autograder.rpc.frames import CALLBACK, Plain, receive, send
 from autograder.rpc.messages import Product, Use, UseReply, read
 from autograder.rpc.random_states import set_torch_state, torch_state
-from autograder.rpc.tensors import Role, as_leaf
-from autograder.student.products import this_pass
+from autograder.rpc.tensors import Role, make_leaf
+from autograder.student.products import get_current_pass
 
 COUNT = struct.Struct("<Q")  # of the uses so far: the token that whoever has the turn takes from a pipe
 
@@ -47,7 +47,7 @@ class CallbackProxies:
         for end in self._turn:
             os.close(end)
 
-    def proxy(self, number: int) -> Callback:
+    def get_proxy(self, number: int) -> Callback:
         """What stands for the examiner's object of this number: the same one as long as it is in use."""
         found = self._known.get(number)
         if found is None:
@@ -134,7 +134,7 @@ class CallbackProxies:
         raise TypeError(f"a {type(value).__name__} cannot be passed here, but numbers, texts, tensors and lists can")
 
     def _handle(self, packed: Plain) -> Callback:
-        return self.proxy(packed[1])
+        return self.get_proxy(packed[1])
 
 
 class Callback:
@@ -169,7 +169,7 @@ class Callback:
         return self._use("enter")
 
     def __exit__(self, kind: type[BaseException] | None, error: Any, trace: Any) -> bool:
-        return bool(self._use("leave", None if kind is None else allowed_names.type_names(kind)[0]))
+        return bool(self._use("leave", None if kind is None else allowed_names.list_type_names(kind)[0]))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -203,7 +203,9 @@ class _Use(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         ticket, *inputs = ctx.saved_tensors
         needed = [n for n, wanted in enumerate(ctx.needs_input_grad[4:]) if wanted]
-        found = ctx.callbacks.product(int(ticket), inputs, list(grads), [needed, *this_pass(ctx.next_functions[1][0])])
+        found = ctx.callbacks.product(
+            int(ticket), inputs, list(grads), [needed, *get_current_pass(ctx.next_functions[1][0])]
+        )
         result: list[Tensor | None] = [None] * len(inputs)
         for n, grad in zip(needed, found, strict=True):
             result[n] = grad
@@ -212,4 +214,4 @@ class _Use(torch.autograd.Function):
 
 def _enter(t: Tensor, role: Role) -> Tensor:
     """What has a history for the examiner gets one here, by _connect."""
-    return as_leaf(t, role) if role.is_leaf else t
+    return make_leaf(t, role) if role.is_leaf else t

@@ -15,15 +15,15 @@ import torch
 
 from autograder.rpc import allowed_names, global_state
 from autograder.rpc.exceptions import pack_exception
-from autograder.rpc.exchange import Exchange, arguments
-from autograder.rpc.flags import inference_mode
+from autograder.rpc.exchange import Exchange, split_arguments
+from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
 from autograder.rpc.messages import Call, CallReply, GraphNode, Product, ProductReply, read
-from autograder.rpc.tensors import differentiable
+from autograder.rpc.tensors import is_differentiable
 from autograder.student.callback_proxies import Callback, CallbackProxies
-from autograder.student.changes import TensorBefore, before
+from autograder.student.changes import TensorSnapshot, take_snapshot
 from autograder.student.operations import OPERATIONS
-from autograder.student.products import BackwardPass, Node, gradient_edge, layers, vector_jacobian_product
+from autograder.student.products import BackwardPass, Node, compute_vjp, find_gradient_edge, group_layers
 from autograder.student.shadows import Shadows
 
 
@@ -57,11 +57,11 @@ class Calls:
         try:
             (kind, *rest, dropped), state = request
             self._drop(*dropped)
-            with _quiet(), inference_mode(False):
+            with _silence(), use_inference_mode(False):
                 if kind == "call":
                     return [*self._call(state, read(Call, rest)), self.callbacks.end_call()]
                 if kind == "vjp":
-                    return [*self._vjp(state, read(Product, rest)), self.callbacks.end_call()]
+                    return [*self._compute_vjp(state, read(Product, rest)), self.callbacks.end_call()]
             raise ProtocolError("a request of no kind")
         except ProtocolError:
             raise
@@ -76,15 +76,15 @@ class Calls:
         if isinstance(call.target, int):
             self._handle(call.target)
         try:
-            args, kwargs = arguments(exchange.unpack(call.arguments), call.keywords)
+            args, kwargs = split_arguments(exchange.unpack(call.arguments), call.keywords)
         except NameError as error:  # a function of the student's, passed to another, that was never defined
             self._ambient.apply(state)
             nothing = CallReply(pack_exception(error), exchange.pack(None), None, [], [], [], [])
             return nothing, self._ambient.read()
         blocks, count = len(exchange.blocks), len(exchange.objects)
-        notes = [before(value) for value in exchange.objects]
-        edges = {n: gradient_edge(v) for n, v in enumerate(exchange.objects) if differentiable(v)}
-        with inference_mode(self._ambient.take(state).inference):
+        notes = [take_snapshot(value) for value in exchange.objects]
+        edges = {n: find_gradient_edge(v) for n, v in enumerate(exchange.objects) if is_differentiable(v)}
+        with use_inference_mode(self._ambient.take(state).inference):
             self._ambient.apply(state)
             try:
                 result, raised = operate(self._target(call.target), *args, **kwargs), None
@@ -93,11 +93,11 @@ class Calls:
             if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
                 torch.clear_autocast_cache()  # what leaving the caller's block would do
             state = self._ambient.read()
-        tensors = {n: note for n, note in enumerate(notes) if isinstance(note, TensorBefore)}
+        tensors = {n: note for n, note in enumerate(notes) if isinstance(note, TensorSnapshot)}
         for n, note in tensors.items():
-            if n not in edges and note.value.is_leaf and differentiable(note.value):
-                edges[n] = gradient_edge(note.value)  # requires_grad_() inside
-        dirty = [n for n, note in tensors.items() if note.was_recorded()]
+            if n not in edges and note.value.is_leaf and is_differentiable(note.value):
+                edges[n] = find_gradient_edge(note.value)  # requires_grad_() inside
+        dirty = [n for n, note in tensors.items() if note.has_been_recorded()]
         packed, raised = self._pack(exchange, result, raised)
         differences = [note and note.difference(shadows) for note in notes]
         after = exchange.pack(differences) if any(d is not None for d in differences) else None
@@ -112,8 +112,8 @@ class Calls:
 
     def _record(self, exchange: Exchange, inputs: list[Any], outputs: list[int], dirty: list[int]) -> list[GraphNode]:
         """The nodes that the call becomes."""
-        edges = {n: gradient_edge(exchange.objects[n]) for n in [*outputs, *dirty]}
-        found = layers(edges)
+        edges = {n: find_gradient_edge(exchange.objects[n]) for n in [*outputs, *dirty]}
+        found = group_layers(edges)
         nodes = []
         for members, between in found:
             made = [n for n in members if n not in dirty], [n for n in members if n in dirty]
@@ -133,7 +133,7 @@ class Calls:
             failure = TypeError(f"a check cannot look at this result: {error}")
             return exchange.pack(None), pack_exception(failure)
 
-    def _vjp(self, state: Plain, product: Product) -> tuple[ProductReply, Plain]:
+    def _compute_vjp(self, state: Plain, product: Product) -> tuple[ProductReply, Plain]:
         node = self.nodes[product.node]
         how = BackwardPass(product.task, product.keep, product.create, product.accumulate)
         exchange = self._exchange(Shadows())
@@ -141,15 +141,15 @@ class Calls:
         blocks = len(exchange.blocks)
         self._ambient.apply(state)
         try:
-            found = vector_jacobian_product(node, grads, product.needed, how)
+            found = compute_vjp(node, grads, product.needed, how)
         except Exception as error:
             return ProductReply(pack_exception(error), exchange.pack([]), [], None, []), self._ambient.read()
         packed = exchange.pack(found)
         history = [i for i, g in enumerate(found) if how.create and g is not None and g.requires_grad]
-        incoming = [gradient_edge(g) for g in grads if differentiable(g)]
+        incoming = [find_gradient_edge(g) for g in grads if is_differentiable(g)]
         new = None
         if history:
-            made = [gradient_edge(g) for i, g in enumerate(found) if g is not None and i in history]
+            made = [find_gradient_edge(g) for i, g in enumerate(found) if g is not None and i in history]
             new = self._keep(Node([*node.inputs, *incoming], made, node.between, shared=True))
         return ProductReply(None, packed, exchange.changed_blocks(blocks), new, history), self._ambient.read()
 
@@ -158,7 +158,7 @@ class Calls:
             return self.handles[target]
         if target.startswith(allowed_names.PROBE):
             probe = target.removeprefix(allowed_names.PROBE)
-            return self._named(probe) if probe.startswith(allowed_names.GIVEN) else allowed_names.probe_named(probe)
+            return self._named(probe) if probe.startswith(allowed_names.GIVEN) else allowed_names.get_probe(probe)
         if target not in self.namespace:
             raise NameError(f"name {target!r} is not defined")
         return self.namespace[target]
@@ -168,7 +168,7 @@ class Calls:
 
     def _handle(self, target: Plain) -> Any:
         if isinstance(target, list):
-            return self.callbacks.proxy(target[1])
+            return self.callbacks.get_proxy(target[1])
         value = self._target(target)
         if isinstance(target, int) and target not in self._touched:
             self._touched.append(target)
@@ -176,11 +176,11 @@ class Calls:
 
     def _name_of(self, value: Any) -> str | None:
         given = next((name for name in sorted(self.given) if self.namespace.get(name) is value), None)
-        return allowed_names.name_of_pure(value) if given is None else allowed_names.GIVEN + given
+        return allowed_names.find_pure_name(value) if given is None else allowed_names.GIVEN + given
 
     def _named(self, name: str) -> Any:
         if not name.startswith(allowed_names.GIVEN):
-            return allowed_names.named(name)
+            return allowed_names.get_named(name)
         value = self._target(name := name.removeprefix(allowed_names.GIVEN))
         self.given.add(name)
         return value
@@ -193,7 +193,7 @@ class Calls:
             number = self._numbers[id(value)] = self._made = self._made + 1
             self.handles[number] = value
             self._new.append(number)
-        return [number, allowed_names.type_names(type(value))]
+        return [number, allowed_names.list_type_names(type(value))]
 
     def _keep(self, node: Node) -> int:
         self._made += 1
@@ -210,10 +210,10 @@ class Calls:
 
 
 def _has_history(value: Any) -> bool:
-    return differentiable(value) and not value.is_leaf
+    return is_differentiable(value) and not value.is_leaf
 
 
-class _Nowhere(io.TextIOBase):
+class _NullStream(io.TextIOBase):
     __slots__ = ()
 
     def write(self, text: str, /) -> int:
@@ -226,12 +226,12 @@ class _Nowhere(io.TextIOBase):
         """Stays open for the next call."""
 
 
-NOWHERE = _Nowhere()
+NOWHERE = _NullStream()
 IGNORE: Any = ("ignore", None, Warning, None, 0)  # what simplefilter("ignore") puts before the other filters
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def _silence() -> Iterator[None]:
     """What the student's code prints or warns during a check goes nowhere: it could tell what the check passed in."""
     streams, filters, show = (sys.stdout, sys.stderr), warnings.filters, warnings.showwarning
     warnings.filters = [IGNORE, *filters]

@@ -9,17 +9,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.rpc.tensors import gradient, version
+from autograder.rpc.tensors import get_gradient, get_version
 from autograder.student.shadows import Shadows
 
 
-def before(value: Any) -> Before | None:
+def take_snapshot(value: Any) -> Snapshot | None:
     """A note of what this object looks like, for the kinds of objects that can change."""
     kind = KINDS.get(type(value)) or next((kind for known, kind in KINDS.items() if isinstance(value, known)), None)
     return None if kind is None else kind(value)
 
 
-class Before:
+class Snapshot:
     """An object as it was before the call."""
 
     def __init__(self, value: Any) -> None:
@@ -34,17 +34,17 @@ class Before:
         raise NotImplementedError
 
 
-class TensorBefore(Before):
+class TensorSnapshot(Snapshot):
     def read(self) -> Any:
         t: Tensor = self.value
-        self.version, self.place, self.grad = version(t), _place(t), gradient(t)
+        self.version, self.place, self.grad = get_version(t), _read_place(t), get_gradient(t)
         self.requires_grad, self.is_leaf, self.retains = t.requires_grad, t.is_leaf, t.retains_grad
         # Of a view, grad_fn is made anew by each look at it after a change of its base: keep the one from here.
         self.grad_fn = t.grad_fn
-        self.hooks, self.post_hooks = set(t._backward_hooks or ()), set(_post_hooks(t))
+        self.hooks, self.post_hooks = set(t._backward_hooks or ()), set(_get_post_hooks(t))
         return None
 
-    def was_recorded(self) -> bool:
+    def has_been_recorded(self) -> bool:
         """Whether the call made this tensor the result of an operation on it: changed it in place, under autograd."""
         t: Tensor = self.value
         return t.requires_grad and not t.is_leaf and t.grad_fn is not self.grad_fn
@@ -52,22 +52,22 @@ class TensorBefore(Before):
     def difference(self, shadows: Shadows) -> Any:
         t: Tensor = self.value
         changes: dict[str, Any] = {}
-        if version(t) != self.version:
-            changes["version"] = version(t) - self.version
-        if _place(t) != self.place:
+        if get_version(t) != self.version:
+            changes["version"] = get_version(t) - self.version
+        if _read_place(t) != self.place:
             changes["place"] = t.data
-        if gradient(t) is not self.grad:
-            changes["grad"] = gradient(t)
+        if get_gradient(t) is not self.grad:
+            changes["grad"] = get_gradient(t)
         if t.is_leaf and not self.is_leaf:
             changes["detached"] = True
         if t.is_leaf and t.requires_grad != (self.requires_grad and self.is_leaf):
             changes["requires_grad"] = t.requires_grad
         if t.retains_grad and not self.retains:
             changes["retains_grad"] = True
-        if not self.was_recorded():
+        if not self.has_been_recorded():
             if hooks := _take_over(t._backward_hooks or {}, self.hooks):
                 changes["hooks"] = hooks
-            if hooks := _take_over(_post_hooks(t), self.post_hooks):
+            if hooks := _take_over(_get_post_hooks(t), self.post_hooks):
                 changes["post_hooks"] = hooks
         leaked = shadows.leaked.get(id(t))
         if leaked is not None:
@@ -76,7 +76,7 @@ class TensorBefore(Before):
 
 
 @dataclass
-class LeftHook:
+class TransferredHook:
     """A hook that a call left on its argument: the client's own tensor has it now. Its handle still removes it."""
 
     hook: Callable[[Any], Any]
@@ -87,41 +87,41 @@ class LeftHook:
         return self.hook(value) if self.number in self.hooks else None
 
 
-def _take_over(hooks: dict[int, Any], known: set[int]) -> list[LeftHook]:
+def _take_over(hooks: dict[int, Any], known: set[int]) -> list[TransferredHook]:
     """The hooks that are not known, which from here on do nothing at their place."""
-    left = [LeftHook(hook, hooks, number) for number, hook in hooks.items() if number not in known]
-    hooks.update({one.number: _nothing for one in left})
+    left = [TransferredHook(hook, hooks, number) for number, hook in hooks.items() if number not in known]
+    hooks.update({one.number: _do_nothing for one in left})
     return left
 
 
-def _nothing(_: Any) -> None:
+def _do_nothing(_: Any) -> None:
     pass
 
 
-def _post_hooks(t: Tensor) -> dict[int, Any]:
+def _get_post_hooks(t: Tensor) -> dict[int, Any]:
     found: dict[int, Any] | None = t._post_accumulate_grad_hooks  # type: ignore[attr-defined]
     return found or {}
 
 
-class ListBefore(Before):
+class ListSnapshot(Snapshot):
     def read(self) -> Any:
         return list(self.value)
 
     def difference(self, shadows: Shadows) -> Any:
-        return None if _same(self.value, self.content) else tuple(self.value)
+        return None if _is_same(self.value, self.content) else tuple(self.value)
 
 
-class DictBefore(Before):
+class DictSnapshot(Snapshot):
     def read(self) -> Any:
         return dict(self.value)
 
     def difference(self, shadows: Shadows) -> Any:
-        same = _same(list(self.value), list(self.content))
-        same = same and _same(list(self.value.values()), list(self.content.values()))
+        same = _is_same(list(self.value), list(self.content))
+        same = same and _is_same(list(self.value.values()), list(self.content.values()))
         return None if same else tuple(self.value.items())
 
 
-class SetBefore(Before):
+class SetSnapshot(Snapshot):
     def read(self) -> Any:
         return set(self.value)
 
@@ -130,7 +130,7 @@ class SetBefore(Before):
         return None if same else tuple(self.value)
 
 
-class GeneratorBefore(Before):
+class GeneratorSnapshot(Snapshot):
     def read(self) -> Any:
         return self.value.get_state().numpy().tobytes()
 
@@ -139,18 +139,18 @@ class GeneratorBefore(Before):
         return None if state == self.content else state
 
 
-KINDS: dict[type, type[Before]] = {
-    Tensor: TensorBefore,
-    list: ListBefore,
-    dict: DictBefore,
-    set: SetBefore,
-    torch.Generator: GeneratorBefore,
+KINDS: dict[type, type[Snapshot]] = {
+    Tensor: TensorSnapshot,
+    list: ListSnapshot,
+    dict: DictSnapshot,
+    set: SetSnapshot,
+    torch.Generator: GeneratorSnapshot,
 }
 
 
-def _same(now: list[Any], then: list[Any]) -> bool:
+def _is_same(now: list[Any], then: list[Any]) -> bool:
     return len(now) == len(then) and all(a is b for a, b in zip(now, then, strict=True))
 
 
-def _place(t: Tensor) -> Any:
+def _read_place(t: Tensor) -> Any:
     return t.data_ptr(), t.dtype, t.storage_offset(), t.shape, t.stride(), t.is_conj(), t.is_neg()

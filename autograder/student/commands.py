@@ -33,9 +33,9 @@ def run_command(command: str) -> int:
         raise OSError(f'"{name}" shell not found')  # IPython's own words
     sys.stdout.flush()
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    with _started([shell, "-c", command]) as child:
+    with _start_command([shell, "-c", command]) as child:
         try:
-            for written in _output_of(child):
+            for written in _iter_output(child):
                 _show(decoder.decode(written))
         except KeyboardInterrupt:  # a kernel passes it on to the command, and goes on
             child.terminate()
@@ -51,7 +51,7 @@ def use_pipes() -> None:
 
 
 @contextlib.contextmanager
-def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+def _start_command(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """The process, which is gone afterwards, whatever happens meanwhile."""
     child = subprocess.Popen(
         arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
@@ -66,7 +66,7 @@ def _started(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
             child.stdout.close()
 
 
-def _output_of(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
+def _iter_output(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
     """What it writes, as it comes, until it has ended. What programs that it leaves running write later is lost."""
     assert child.stdout is not None
     pipe = child.stdout.fileno()
@@ -75,13 +75,13 @@ def _output_of(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
             if not (written := os.read(pipe, CHUNK)):
                 return
             yield written
-    left = _waiting(pipe)
+    left = _count_waiting(pipe)
     while left > 0 and (written := os.read(pipe, min(left, CHUNK))):
         left -= len(written)
         yield written
 
 
-def _waiting(pipe: int) -> int:
+def _count_waiting(pipe: int) -> int:
     """Bytes that have been written into it, and are not read yet."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)

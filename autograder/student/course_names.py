@@ -25,8 +25,8 @@ class CourseNames:
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.namespace = namespace
         self._kept: dict[str, Any] = {}
-        self._insides: dict[str, list[_Inside]] = {}
-        self._libraries = [(place, vars(owner), dict(vars(owner))) for place, owner in _owners()]
+        self._insides: dict[str, list[_FunctionContents]] = {}
+        self._libraries = [(place, vars(owner), dict(vars(owner))) for place, owner in _list_owners()]
         self._probes = dict(PROBES)
         self._found: dict[str, None] = {}  # in labkit, before a given cell ran
 
@@ -34,7 +34,9 @@ class CourseNames:
         """These names are the course's, as they are bound now."""
         kept = {name: self.namespace[name] for name in names if name in self.namespace}
         self._kept |= kept
-        self._insides |= {name: [_Inside(function) for function in _functions(value)] for name, value in kept.items()}
+        self._insides |= {
+            name: [_FunctionContents(function) for function in _iter_functions(value)] for name, value in kept.items()
+        }
 
     def changed(self) -> list[str]:
         """Names that are bound to something else now, in the notebook and in the libraries, the first of them.
@@ -43,7 +45,7 @@ class CourseNames:
         """
         own = [name for name, value in self._kept.items() if self.namespace.get(name) is not value]
         own += [name for name, insides in self._insides.items() if any(inside.changed() for inside in insides)]
-        return list(dict.fromkeys([*own, *self._found, *self._patched()]))[:MAX_NAMES]
+        return list(dict.fromkeys([*own, *self._found, *self._find_patched()]))[:MAX_NAMES]
 
     def restore(self) -> None:
         """Bind the course's names, and those of labkit, as they were."""
@@ -55,14 +57,14 @@ class CourseNames:
 
     def restore_labkit(self) -> None:
         """Bind labkit's names as they were. Before a given cell too: it may make its functions with labkit's."""
-        self._found |= dict.fromkeys(self._patched("labkit"))
+        self._found |= dict.fromkeys(self._find_patched("labkit"))
         PROBES.clear()
         PROBES.update(self._probes)
         for place, now, before in self._libraries:
             if place.startswith("labkit"):
                 now.update(before)
 
-    def _patched(self, library: str = "") -> list[str]:
+    def _find_patched(self, library: str = "") -> list[str]:
         return [
             f"{place}.{name}"
             for place, now, before in self._libraries
@@ -72,19 +74,19 @@ class CourseNames:
         ]
 
 
-class _Inside:
+class _FunctionContents:
     """What a function is made of: its code, defaults, and the functions that its closure holds."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function = function
         self.before = [getattr(function, name) for name in MADE_OF]
-        closure = [(cell, _content(cell)) for cell in function.__closure__ or ()]
+        closure = [(cell, _get_content(cell)) for cell in function.__closure__ or ()]
         self.cells = [(cell, content) for cell, content in closure if isinstance(content, FunctionType)]
 
     def changed(self) -> bool:
         parts = zip(MADE_OF, self.before, strict=True)
         return any(getattr(self.function, name) is not value for name, value in parts) or any(
-            _content(cell) is not content for cell, content in self.cells
+            _get_content(cell) is not content for cell, content in self.cells
         )
 
     def restore(self) -> None:
@@ -94,7 +96,7 @@ class _Inside:
             cell.cell_contents = content
 
 
-def _content(cell: Any) -> Any:
+def _get_content(cell: Any) -> Any:
     """None for a cell that was never filled."""
     try:
         return cell.cell_contents
@@ -102,17 +104,17 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _functions(value: Any) -> Iterator[FunctionType]:
+def _iter_functions(value: Any) -> Iterator[FunctionType]:
     """The function itself and those that it wraps; of a class its methods."""
     if isinstance(value, type):
         for member in vars(value).values():
-            yield from _functions(getattr(member, "__func__", member) if not isinstance(member, type) else None)
+            yield from _iter_functions(getattr(member, "__func__", member) if not isinstance(member, type) else None)
         return
     while isinstance(value, FunctionType):
         yield value
         value = getattr(value, "__wrapped__", None)
 
 
-def _owners() -> list[tuple[str, Any]]:
+def _list_owners() -> list[tuple[str, Any]]:
     modules = [(name, module) for name, module in sorted(sys.modules.items()) if name.split(".")[0] == "labkit"]
     return [*modules, ("torch", torch), ("torch.nn.functional", torch.nn.functional), ("builtins", builtins)]

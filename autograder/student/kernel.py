@@ -20,7 +20,7 @@ import ipykernel
 from IPython.core import debugger
 from IPython.core.error import UsageError
 
-from autograder.rpc.limit_words import limit_hit
+from autograder.rpc.limit_words import describe_limit
 from autograder.student.event_loop import EventLoop
 from autograder.student.figures import set_environment, show_inline
 from autograder.student.outputs import MAX_DATA as MAX_DATA
@@ -29,8 +29,8 @@ from autograder.student.outputs import MAX_LINES as MAX_LINES
 from autograder.student.outputs import MAX_TEXT as MAX_TEXT
 from autograder.student.outputs import Output as Output
 from autograder.student.outputs import Outputs
-from autograder.student.shell import new_shell, refuse_getpass, refuse_input
-from autograder.student.streams import NAMES, Stream, captured
+from autograder.student.shell import create_shell, refuse_getpass, refuse_input
+from autograder.student.streams import NAMES, Stream, capture_streams
 from autograder.student.widgets import Widgets
 
 LAUNCHER = str(Path(ipykernel.__file__).parent.parent / "ipykernel_launcher.py")  # what a kernel was started as
@@ -43,7 +43,7 @@ class Kernel:
 
     def __init__(self) -> None:
         self.outputs = Outputs()
-        self.shell = new_shell(self)
+        self.shell = create_shell(self)
         self._streams = [Stream(name, lambda: self.outputs) for name in NAMES]
         self._widgets = Widgets()
         self._at_home = False
@@ -62,7 +62,7 @@ class Kernel:
             self.shell.execution_count = number
         with contextlib.suppress(Exception):  # a cell may have replaced the display hook
             self.shell.set_parent({"header": {"msg_id": f"cell-{self.shell.execution_count}"}})
-        with captured(self._streams), _without_input():
+        with capture_streams(self._streams), _block_input():
             try:
                 result = self._loop.run_cell(self.shell, source)
                 self._told(result.error_before_exec or result.error_in_exec)
@@ -74,7 +74,7 @@ class Kernel:
         items = self.outputs.below.items
         if self._loop.has_tasks():
             self.outputs = self._widgets.outputs = Outputs()  # as with nbclient, nobody hears what they say now
-            with captured(self._streams), contextlib.suppress(SystemExit):
+            with capture_streams(self._streams), contextlib.suppress(SystemExit):
                 self._loop.pause()
         return items
 
@@ -91,7 +91,7 @@ class Kernel:
         for stream in self._streams:
             stream.flush()
         self.message("error", {"ename": type(error).__name__, "evalue": text, "traceback": lines})
-        if limit := limit_hit(error):
+        if limit := describe_limit(error):
             self.say(f"In grading, {limit}.")
 
     def say(self, text: str) -> None:
@@ -127,7 +127,7 @@ def _set_debuggers() -> None:
 
 
 @contextlib.contextmanager
-def _without_input() -> Iterator[None]:
+def _block_input() -> Iterator[None]:
     before = builtins.input, getpass.getpass
     builtins.input, getpass.getpass = refuse_input, refuse_getpass
     try:

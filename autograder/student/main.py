@@ -65,14 +65,14 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
     """
     forks: list[int] = []
     while True:
-        forks = [pid for pid in forks if not _ended(pid)]
+        forks = [pid for pid in forks if not _has_ended(pid)]
         try:
             kind, *rest = receive(control)
             if kind == "run":
                 source, number, names = rest
                 if names:
                     course.restore_labkit()
-                outputs = _as_json(kernel.run(source, number))
+                outputs = _encode_outputs(kernel.run(source, number))
                 course.keep(names)
                 send(control, outputs)
             elif kind == "changed":
@@ -96,7 +96,7 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
             continue
 
 
-def _as_json(outputs: list[Output]) -> str:
+def _encode_outputs(outputs: list[Output]) -> str:
     try:
         return json.dumps(outputs, default=str)
     except Exception as error:  # a display that holds itself, or an object without a text
@@ -125,7 +125,7 @@ def _fork(control: socket.socket, kernel: Kernel, course: CourseNames) -> int:
     return pid
 
 
-def _ended(pid: int) -> bool:
+def _has_ended(pid: int) -> bool:
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:

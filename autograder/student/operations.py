@@ -12,14 +12,14 @@ def leave(value: Any, error: str | None) -> Any:
     """End a with block, in which an exception of this type was raised."""
     if error is None:
         return value.__exit__(None, None, None)
-    kind = allowed_names.exception_type([error], {})
+    kind = allowed_names.find_exception_type([error], {})
     return value.__exit__(kind, kind(), None)
 
 
-def _bases(value: Any) -> list[str]:
+def _list_bases(value: Any) -> list[str]:
     if not isinstance(value, type):
         raise AttributeError("__bases__")
-    return allowed_names.type_names(value)
+    return allowed_names.list_type_names(value)
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -37,6 +37,6 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "isinstance": lambda value, other: isinstance(value, other),
     "enter": lambda value: value.__enter__(),
     "leave": leave,
-    "kinds": lambda value: allowed_names.type_names(type(value)),
-    "bases": _bases,
+    "kinds": lambda value: allowed_names.list_type_names(type(value)),
+    "bases": _list_bases,
 }

@@ -57,7 +57,7 @@ class Outputs:
         if not text:
             return
         self._printed[name].clear()
-        items = self._ready()
+        items = self._prepare_items()
         if items and items[-1].get("name") == name:
             items[-1]["text"] += text
         elif len(items) < MAX_ITEMS:
@@ -68,16 +68,16 @@ class Outputs:
         if kind == "clear_output":
             self._clear(bool(content.get("wait")))
         elif kind == "error":
-            self._error(content["ename"], content["evalue"], content["traceback"])
+            self._add_error(content["ename"], content["evalue"], content["traceback"])
         elif kind in ("display_data", "execute_result", "update_display_data"):
             self._show(kind, content)
 
     def _show(self, kind: str, content: dict[str, Any]) -> None:
-        data, metadata = self._bounded(content["data"], content["metadata"] or {})
+        data, metadata = self._limit_data(content["data"], content["metadata"] or {})
         display = str((content.get("transient") or {}).get("display_id") or "")
         for shown in self._displays.get(display, ()):
             shown["data"], shown["metadata"] = data, metadata
-        items = [] if kind == "update_display_data" else self._ready()
+        items = [] if kind == "update_display_data" else self._prepare_items()
         if kind == "update_display_data" or len(items) >= MAX_ITEMS:
             return
         if len(items) == MAX_ITEMS - 1:
@@ -87,15 +87,15 @@ class Outputs:
         if display and self.panes[-1] is self.below:
             self._displays.setdefault(display, []).append(items[-1])
 
-    def _bounded(self, data: dict[str, Any], metadata: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _limit_data(self, data: dict[str, Any], metadata: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         size = sum(len(str(value)) for part in (data, metadata) for value in part.values())
         if size > self._data_left:
             return {"text/plain": CUT.strip()}, {}
         self._data_left -= size
         return data, metadata
 
-    def _error(self, kind: str, text: str, lines: list[str]) -> None:
-        items = self._ready()
+    def _add_error(self, kind: str, text: str, lines: list[str]) -> None:
+        items = self._prepare_items()
         if len(items) >= MAX_ITEMS + 1:  # one more than others: what a cell raised is never left out
             return
         lines = [line[:MAX_TEXT] for line in lines[:200]]
@@ -107,18 +107,18 @@ class Outputs:
             pane.clear_first = True
         else:
             pane.items.clear()
-            self._after_clearing(pane)
+            self._reset_after_clear(pane)
 
-    def _ready(self) -> list[Output]:
+    def _prepare_items(self) -> list[Output]:
         """The outputs to which one is about to be added."""
         pane = self.panes[-1]
         if pane.clear_first:
             pane.items.clear()
             pane.clear_first = False
-            self._after_clearing(pane)
+            self._reset_after_clear(pane)
         return pane.items
 
-    def _after_clearing(self, pane: Pane) -> None:
+    def _reset_after_clear(self, pane: Pane) -> None:
         if pane is self.below:
             self._displays.clear()
             self._renew()  # what was cleared is kept nowhere

@@ -41,7 +41,7 @@ class BackwardPass(NamedTuple):
     accumulate: bool
 
 
-def gradient_edge(t: Tensor) -> GradientEdge:
+def find_gradient_edge(t: Tensor) -> GradientEdge:
     """torch's get_gradient_edge, which for a leaf takes three times as long."""
     if t.grad_fn is not None or not t.requires_grad:
         return get_gradient_edge(t)
@@ -54,7 +54,7 @@ def gradient_edge(t: Tensor) -> GradientEdge:
         torch._C._set_grad_enabled(recording)
 
 
-def this_pass(anchor: Any) -> BackwardPass:
+def get_current_pass(anchor: Any) -> BackwardPass:
     """The pass in which this is called. anchor: the node of a leaf that only a pass which fills every .grad reaches."""
     return BackwardPass(
         torch._C._current_graph_task_id(),
@@ -64,9 +64,7 @@ def this_pass(anchor: Any) -> BackwardPass:
     )
 
 
-def vector_jacobian_product(
-    node: Node, grads: list[Tensor | None], needed: list[int], how: BackwardPass
-) -> list[Tensor | None]:
+def compute_vjp(node: Node, grads: list[Tensor | None], needed: list[int], how: BackwardPass) -> list[Tensor | None]:
     """The gradients of the needed inputs. Raises what backward raises."""
     flowing = [(out, g) for out, g in zip(node.outputs, grads, strict=True) if g is not None]
     outputs, weights = [out for out, _ in flowing], [g for _, g in flowing]
@@ -74,10 +72,10 @@ def vector_jacobian_product(
     node.shared = node.shared or how.create
     if node.shared:
         _pass_once(outputs, how)
-    return _flow(node, inputs, outputs, weights, how.keep or node.shared, how)
+    return _run_backward(node, inputs, outputs, weights, how.keep or node.shared, how)
 
 
-def _flow(
+def _run_backward(
     node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, how: BackwardPass
 ) -> list[Tensor | None]:
     found: list[Tensor | None] = [None] * len(inputs)
@@ -89,7 +87,7 @@ def _flow(
             hooks += [edge.node.register_prehook(_catch(found, i, edge.output_nr)) for i, edge in enumerate(inputs)]
             for leaf in leaves:
                 leaf.grad = None  # else the pass would add to the memory of the old one
-        hooks += [_Stop(t) for t in node.between]
+        hooks += [_GradientStop(t) for t in node.between]
         if how.accumulate:
             torch.autograd.backward(outputs, weights, retain_graph=keep, create_graph=how.create)
         elif inputs and outputs:
@@ -103,17 +101,17 @@ def _flow(
 
 
 def _catch(found: list[Tensor | None], i: int, output_nr: int) -> Any:
-    def hook(grads: tuple[Tensor | None, ...]) -> None:
+    def store_gradient(grads: tuple[Tensor | None, ...]) -> None:
         found[i] = grads[output_nr]
 
-    return hook
+    return store_gradient
 
 
-class _Stop:
+class _GradientStop:
     """Lets no gradient go beyond this tensor. Its own hooks wait for the pass that starts from it."""
 
     def __init__(self, t: Tensor) -> None:
-        edge = gradient_edge(t)
+        edge = find_gradient_edge(t)
         self.output_nr = edge.output_nr
         self.handle = edge.node.register_prehook(self)
         self.hooks = t._backward_hooks
@@ -130,15 +128,15 @@ class _Stop:
             self.hooks.update(self.waiting)
 
 
-def layers(edges: dict[int, Any]) -> list[tuple[list[int], list[int]]]:
+def group_layers(edges: dict[int, Any]) -> list[tuple[list[int], list[int]]]:
     """[(keys of some edges, keys of the edges that they were computed through)], those that others depend on first."""
     if len(edges) < 2:
         return [(list(edges), [])]
     keys = {(edge.node, edge.output_nr): key for key, edge in edges.items()}
     starts = [following for edge in edges.values() for following in edge.node.next_functions]
-    if not _reached(starts, keys):
+    if not _find_reached(starts, keys):
         return [(list(edges), [])]
-    through = {key: _reached(list(edge.node.next_functions), keys) - {key} for key, edge in edges.items()}
+    through = {key: _find_reached(list(edge.node.next_functions), keys) - {key} for key, edge in edges.items()}
     result: list[tuple[list[int], list[int]]] = []
     done: set[int] = set()
     while len(done) < len(edges):
@@ -148,7 +146,7 @@ def layers(edges: dict[int, Any]) -> list[tuple[list[int], list[int]]]:
     return result
 
 
-def _reached(todo: list[Any], keys: dict[Any, int]) -> set[int]:
+def _find_reached(todo: list[Any], keys: dict[Any, int]) -> set[int]:
     found, seen = set(), set()
     while todo:
         node, output_nr = todo.pop()
@@ -165,15 +163,15 @@ def _pass_once(outputs: list[Any], how: BackwardPass) -> None:
 
     Nothing is really freed, because the same pass may come here again by way of another call.
     """
-    for node in _nodes(outputs):
+    for node in _iter_nodes(outputs):
         before = node.metadata.get(PASSED, how.number)
-        if before != how.number and _saves_tensors(node):
+        if before != how.number and _has_saved_tensors(node):
             raise RuntimeError("Trying to backward through the graph a second time: specify retain_graph=True")
         if not how.keep:
             node.metadata[PASSED] = how.number
 
 
-def _nodes(edges: list[Any]) -> Iterator[Any]:
+def _iter_nodes(edges: list[Any]) -> Iterator[Any]:
     seen, todo = set(), [edge.node for edge in edges]
     while todo:
         node = todo.pop()
@@ -183,7 +181,7 @@ def _nodes(edges: list[Any]) -> Iterator[Any]:
             todo += [following for following, _ in node.next_functions if following is not None]
 
 
-def _saves_tensors(node: Any) -> bool:
+def _has_saved_tensors(node: Any) -> bool:
     if hasattr(node, "saved_tensors"):
         return bool(node.saved_tensors)
     saved = [name for name in dir(node) if name.startswith("_raw_saved_")]

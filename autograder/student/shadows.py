@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from autograder.rpc.blocks import CPU
-from autograder.rpc.tensors import Role, as_leaf
+from autograder.rpc.tensors import Role, make_leaf
 
 
 class Shadows:
@@ -22,7 +22,7 @@ class Shadows:
 
     def enter(self, t: Tensor, role: Role) -> Tensor:
         if role.is_leaf or not role.requires_grad:
-            return as_leaf(t, role)
+            return make_leaf(t, role)
         anchor = torch.zeros((), requires_grad=True, device=CPU)
         holder: list[int] = []
         with torch.enable_grad():

@@ -104,7 +104,7 @@ def raise_once(shell: Any) -> None:
         shell.InteractiveTB.structured_traceback(*sys.exc_info())
 
 
-def new_shell(kernel: Any) -> Any:
+def create_shell(kernel: Any) -> Any:
     """kernel: takes what the shell publishes, by message(type, content), show_error() and say()."""
     use_pipes()
     before: Any = InteractiveShell._instance

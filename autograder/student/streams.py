@@ -80,7 +80,7 @@ class Stream(io.TextIOBase):
 
 
 @contextlib.contextmanager
-def captured(streams: Sequence[Stream]) -> Iterator[None]:
+def capture_streams(streams: Sequence[Stream]) -> Iterator[None]:
     """Python's streams and their descriptors lead to the outputs meanwhile."""
     before = sys.stdout, sys.stderr
     try:

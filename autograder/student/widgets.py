@@ -20,9 +20,9 @@ class Widgets:
         self.outputs = Outputs()  # of the cell that is running
         self._panes: dict[str, Pane] = {}
         self._numbers = itertools.count(1)
-        comm.create_comm = self._new_comm
+        comm.create_comm = self._create_comm
 
-    def _new_comm(self, *args: Any, comm_id: str | None = None, **kwargs: Any) -> _Comm:
+    def _create_comm(self, *args: Any, comm_id: str | None = None, **kwargs: Any) -> _Comm:
         # By number, so that the same cells give the same outputs.
         return _Comm(self, *args, comm_id=comm_id or f"{next(self._numbers):032x}", **kwargs)
 

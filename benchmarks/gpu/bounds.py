@@ -7,9 +7,9 @@ import time
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import Stopped
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.task import settings_of
-from autograder.sandbox import available, strongest_level
-from autograder.sandbox.gpu import memory_on_gpus
+from autograder.grading.task import make_settings
+from autograder.sandbox import find_layers, find_strongest_level
+from autograder.sandbox.gpu import measure_gpu_memory
 from benchmarks.gpu.report import Context, PartResult, passed_if
 
 GIB = 2
@@ -29,8 +29,8 @@ SECONDS = 60.0
 def run(context: Context) -> PartResult:
     if not context.device.startswith("cuda"):
         return PartResult("not possible here", [f"{context.device} is no GPU: its memory is the sandbox's own bound"])
-    level = strongest_level(available())
-    settings = settings_of(level, device=context.device, gpu_memory_gib=GIB)
+    level = find_strongest_level(find_layers())
+    settings = make_settings(level, device=context.device, gpu_memory_gib=GIB)
     fork_server = ForkServer(Purpose(level, settings.limits, context.device))
     try:
         seen, refused = _within_and_beyond(fork_server)
@@ -53,7 +53,7 @@ def _within_and_beyond(fork_server: ForkServer) -> tuple[int, str]:
         errors = [o for o in student.run(WITHIN, 1, _limit()) if o["output_type"] == "error"]
         if errors:
             return 0, f"{errors[0]['ename']}: {errors[0]['evalue']}"
-        seen = max(memory_on_gpus().values(), default=0)
+        seen = max(measure_gpu_memory().values(), default=0)
         errors = [o for o in student.run(BEYOND, 2, _limit()) if o["output_type"] == "error"]
         return seen, errors[0]["ename"] if errors else "was given"
     finally:

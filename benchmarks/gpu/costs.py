@@ -8,30 +8,30 @@ from statistics import median
 
 import nbformat
 
-from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.examine import examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.compiled import compiled_for
-from autograder.grading.one_submission import steps_of
-from autograder.grading.task import settings_of
-from autograder.sandbox import available, strongest_level
+from autograder.grading.one_submission import list_steps
+from autograder.grading.solution_cache import prepare_compile_cache
+from autograder.grading.task import make_settings
+from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks.floor import new_floor
 from benchmarks.gpu.report import Context, PartResult, passed_if
-from labkit.outcome import earned
+from labkit.outcome import compute_earned
 
 TURNS = 3  # after one that warms up
 
 
 def run(context: Context) -> PartResult:
     os.environ["GRADLAB_DEVICE"] = context.device
-    level, rows, lost = strongest_level(available()), [], []
-    limits = settings_of(level, device=context.device).limits
+    level, rows, lost = find_strongest_level(find_layers()), [], []
+    limits = make_settings(level, device=context.device).limits
     with new_floor() as floor:
         for lab in context.labs:
-            notebook = source_notebook(lab)
-            steps = steps_of(notebook)
-            compiled = compiled_for(nbformat.writes(notebook).encode())
+            notebook = build_source_notebook(lab)
+            steps = list_steps(notebook)
+            compiled = prepare_compile_cache(nbformat.writes(notebook).encode())
             fork_server = ForkServer(Purpose(level, limits, context.device, compiled))
             alone, whole = [], []
             for _ in range(1 + TURNS):
@@ -43,7 +43,7 @@ def run(context: Context) -> PartResult:
             lost += [
                 f"{lab.name}, {name}"
                 for name, came in seen.items()
-                if name.startswith("check-") and earned(came.outcomes, 1) < 1
+                if name.startswith("check-") and compute_earned(came.outcomes, 1) < 1
             ]
             one, both = median(alone[1:]), median(whole[1:])
             rows.append(f"| {lab.name} | {one:.2f} | {both:.2f} | {both - one:.2f} |")

@@ -11,14 +11,14 @@ from typing import Any
 
 import nbformat
 
-from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.notebooks import build_source_notebook
 from autograder.course import Lab
 from autograder.errors import GradlabError
-from autograder.grading.one_submission import Graded
+from autograder.grading.one_submission import GradedSubmission
 from autograder.grading.pool import grade_all
-from autograder.grading.task import Task, settings_of
+from autograder.grading.task import Task, make_settings
 from autograder.result import Result
-from autograder.sandbox import available, strongest_level
+from autograder.sandbox import find_layers, find_strongest_level
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class Class:
 
 
 def grade(lab: Lab, handed_in: Iterable[tuple[str, bytes]], device: str, jobs: int, **settings: Any) -> Class:
-    """handed_in: (student, notebook). settings: as settings_of() takes them. GradlabError where one is not graded."""
-    chosen = settings_of(strongest_level(available()), device=device, **settings)
-    source = nbformat.writes(source_notebook(lab)).encode()
+    """handed_in: (student, notebook). settings: as make_settings() takes them. GradlabError where one is not graded."""
+    chosen = make_settings(find_strongest_level(find_layers()), device=device, **settings)
+    source = nbformat.writes(build_source_notebook(lab)).encode()
     tasks = [Task(lab.name, student, content, "", (), "", source, chosen) for student, content in handed_in]
     results, outputs, start = {}, {}, time.perf_counter()
     for task, outcome in grade_all(tasks, chosen, jobs, (), Event()):
-        if not isinstance(outcome, Graded):
+        if not isinstance(outcome, GradedSubmission):
             raise GradlabError(f"{lab.name}, {task.student}: {outcome.reason}")
         results[task.student] = outcome.result
         cells = json.loads(outcome.notebook)["cells"]

@@ -6,7 +6,7 @@ import json
 import re
 
 from autograder.course import Lab
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 from benchmarks.gpu.grading import grade
 from benchmarks.gpu.report import Context, PartResult, passed_if
 
@@ -30,7 +30,7 @@ NEIGHBOURS = 6
 
 def run(context: Context) -> PartResult:
     lab = min(context.labs, key=lambda each: len(each.exercises))
-    right = reference(lab)
+    right = collect_reference(lab)
     first = lab.exercises[0].name
     handed_in = [(f"right_{n}", _notebook(lab, right)) for n in range(NEIGHBOURS)]
     handed_in.insert(1, ("greedy", _notebook(lab, {**right, first: f"{right[first]}\n{GREEDY}"})))
@@ -54,7 +54,7 @@ def run(context: Context) -> PartResult:
 
 
 def _notebook(lab: Lab, solutions: dict[str, str]) -> bytes:
-    return json.dumps(filled(lab, solutions)).encode()
+    return json.dumps(fill_notebook(lab, solutions)).encode()
 
 
 def _error(outputs: str) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 import torch
 
 from autograder.course import Lab
-from autograder.sandbox import available, strongest_level
-from autograder.sandbox.gpu import gpus
+from autograder.sandbox import find_layers, find_strongest_level
+from autograder.sandbox.gpu import list_gpus
 
 RESULTS = Path(__file__).parents[1] / "results" / "gpu"
 
@@ -43,7 +43,7 @@ def passed_if(good: bool, lines: Sequence[str]) -> PartResult:
 
 def missing_device(device: str) -> str:
     """Why there is no such device here; empty where there is. Asks the driver: CUDA in this process could not fork."""
-    if device.startswith("cuda") and not gpus():
+    if device.startswith("cuda") and not list_gpus():
         return "nvidia-smi, which comes with the driver, names no GPU here"
     if device.startswith("cuda") and torch.version.cuda is None:
         return f"torch {torch.__version__} was built without CUDA"
@@ -58,7 +58,7 @@ def run_part(name: str, part: Callable[[Context], PartResult], context: Context,
     except Exception:
         outcome = PartResult("failed", ["```", traceback.format_exc().rstrip(), "```"])
     seconds = time.perf_counter() - start
-    on = ", ".join(gpus()) if context.device.startswith("cuda") else f"{context.device}, a stand-in"
+    on = ", ".join(list_gpus()) if context.device.startswith("cuda") else f"{context.device}, a stand-in"
     facts = {
         "status": outcome.status,
         "on": on or "no GPU",
@@ -68,7 +68,7 @@ def run_part(name: str, part: Callable[[Context], PartResult], context: Context,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "cores": os.cpu_count(),
-        "isolation": strongest_level(available()),
+        "isolation": find_strongest_level(find_layers()),
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
     listed = "\n".join(f"- {key}: {value}" for key, value in facts.items())

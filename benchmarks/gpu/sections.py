@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from autograder.course import Kind, Lab
-from autograder.demo.students import filled, reference
-from autograder.metadata import kind_of
+from autograder.demo.students import collect_reference, fill_notebook
+from autograder.metadata import read_kind
 from benchmarks.classroom import ROOT
 from benchmarks.gpu.report import Context, PartResult, passed_if
 
@@ -53,12 +53,12 @@ def run(context: Context) -> PartResult:
 def _cells(lab: Lab) -> list[tuple[str, str]]:
     """(the heading above, the source) of each code cell of the worked lab, behind one that starts the device."""
     heading, cells = "", [("", WARMS_UP)]
-    for cell in filled(lab, reference(lab)).cells:
+    for cell in fill_notebook(lab, collect_reference(lab)).cells:
         if cell.cell_type == "markdown":
             found: Sequence[str] = re.findall(r"^#{2,3} (.+)$", cell.source, re.MULTILINE)
             heading = found[-1] if found else heading
         elif cell.cell_type == "code":
-            cells.append((heading if kind_of(cell) in SHOWS else "", cell.source))
+            cells.append((heading if read_kind(cell) in SHOWS else "", cell.source))
     return cells
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 from benchmarks.gpu.grading import failing, grade
 from benchmarks.gpu.report import Context, PartResult, passed_if
 
@@ -12,7 +12,7 @@ from benchmarks.gpu.report import Context, PartResult, passed_if
 def run(context: Context) -> PartResult:
     rows, good = [], True
     for lab in context.labs:
-        worked = [("ada", json.dumps(filled(lab, reference(lab))).encode())]
+        worked = [("ada", json.dumps(fill_notebook(lab, collect_reference(lab))).encode())]
         there = grade(lab, worked, context.device, 1)
         here = grade(lab, worked, "cpu", 1)
         lost = sorted(failing(there.results["ada"]))

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from labkit.pictures.graph import arrows, walk
-from labkit.pictures.graph_layout import layout
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, cell, only, rect, text, width_of
+from labkit.pictures.graph import draw_arrows, walk
+from labkit.pictures.graph_layout import compute_layout
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_cell, draw_rect, draw_text, measure_width, show_only
 
 MAX_NODES, MAX_SHOWN = 24, 4
 HIGH, ROW = 26, 84  # pixels
@@ -27,7 +27,7 @@ class SentGradients:
     to: list[tuple[str, str]] = field(default_factory=list)
 
 
-@never_fails
+@catch_failures
 def show_backward(output: Tensor, names: Mapping[str, Tensor]) -> Picture:
     """Draw the graph of `output`, a scalar, and step by step the gradients that backward sends through it.
 
@@ -40,25 +40,27 @@ def show_backward(output: Tensor, names: Mapping[str, Tensor]) -> Picture:
     if len(labels) > MAX_NODES:
         raise ValueError(f"{len(labels)} nodes are more than {MAX_NODES}")
     place = {node: n for n, node in enumerate(labels)}
-    values = {place[id(t.grad_fn)]: f"{name} = {_short(t)}" for name, t in names.items() if id(t.grad_fn) in place}
-    values[0] = values.get(0, f"result = {_short(output)}")
+    values = {
+        place[id(t.grad_fn)]: f"{name} = {_format_value(t)}" for name, t in names.items() if id(t.grad_fn) in place
+    }
+    values[0] = values.get(0, f"result = {_format_value(output)}")
     boxes = {n: values.get(n, label) for n, label in enumerate(labels.values())}
-    leaves = _leaves(output, names)
+    leaves = _find_leaves(output, names)
     for node, name in leaves.items():
         boxes[place[node]] = name
     links = [(place[a], place[b]) for a, b in edges]
     called = [told.split(" = ")[0] for told in boxes.values()]
     steps = _run(output, place, called)
-    words = [f"forward: result = {_short(output)}", *(_words(step) for step in steps.values())]
-    return Picture("\n".join(words), lambda: _draw(boxes, _functions(labels), links, steps, words))
+    words = [f"forward: result = {_format_value(output)}", *(_describe_step(step) for step in steps.values())]
+    return Picture("\n".join(words), lambda: _draw(boxes, _list_functions(labels), links, steps, words))
 
 
-def _functions(labels: Mapping[int, str]) -> list[str]:
+def _list_functions(labels: Mapping[int, str]) -> list[str]:
     """The name of each node; of a leaf an empty one."""
     return ["" if label.endswith(")") else label for label in labels.values()]
 
 
-def _leaves(output: Tensor, names: Mapping[str, Tensor]) -> dict[int, str]:
+def _find_leaves(output: Tensor, names: Mapping[str, Tensor]) -> dict[int, str]:
     """The nodes of leaves, with name and value."""
     known = {id(t): name for name, t in names.items()}
     found, waiting, seen = {}, [output.grad_fn], set()
@@ -68,7 +70,7 @@ def _leaves(output: Tensor, names: Mapping[str, Tensor]) -> dict[int, str]:
             continue
         seen.add(node)
         if hasattr(node, "variable"):
-            found[id(node)] = f"{known.get(id(node.variable), 'leaf')} = {_short(node.variable)}"
+            found[id(node)] = f"{known.get(id(node.variable), 'leaf')} = {_format_value(node.variable)}"
         waiting += [following for following, _ in node.next_functions]
     return found
 
@@ -87,10 +89,10 @@ def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[in
 
     def keep(node: Any, sent: tuple[Tensor | None, ...], came: tuple[Tensor | None, ...]) -> None:
         upstream = next((t for t in came if t is not None), None)
-        step = SentGradients(labels[place[id(node)]], _added(arrived[place[id(node)]], upstream))
+        step = SentGradients(labels[place[id(node)]], _format_sum(arrived[place[id(node)]], upstream))
         for (following, _), gradient in zip(node.next_functions, sent, strict=False):
             if following is not None and gradient is not None:
-                step.to.append((labels[place[id(following)]], _short(gradient)))
+                step.to.append((labels[place[id(following)]], _format_value(gradient)))
                 arrived[place[id(following)]].append(gradient.detach().clone())
         steps[place[id(node)]] = step
 
@@ -104,31 +106,31 @@ def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[in
             handle.remove()
     for node, gradient in zip([n for n in nodes.values() if hasattr(n, "variable")], gradients, strict=True):
         number = place[id(node)]
-        steps[number] = SentGradients(labels[number], _added(arrived[number], gradient))
+        steps[number] = SentGradients(labels[number], _format_sum(arrived[number], gradient))
     return steps
 
 
-def _added(parts: list[Tensor], total: Tensor | None) -> str:
+def _format_sum(parts: list[Tensor], total: Tensor | None) -> str:
     if total is None:
         return "nothing"
     if len(parts) < 2:
-        return _short(total)
-    return f"{' + '.join(map(_short, parts))} = {_short(total)}"
+        return _format_value(total)
+    return f"{' + '.join(map(_format_value, parts))} = {_format_value(total)}"
 
 
-def _short(t: Tensor) -> str:
+def _format_value(t: Tensor) -> str:
     """Its value, or its shape where there is much."""
     if t.numel() > MAX_SHOWN:
         return f"a tensor of shape {tuple(t.shape)}"
     listed = t.detach().tolist()
-    return f"{listed:.4g}" if isinstance(listed, float) else _nested(listed)
+    return f"{listed:.4g}" if isinstance(listed, float) else _format_nested(listed)
 
 
-def _nested(listed: Any) -> str:
-    return f"[{', '.join(map(_nested, listed))}]" if isinstance(listed, list) else f"{listed:.4g}"
+def _format_nested(listed: Any) -> str:
+    return f"[{', '.join(map(_format_nested, listed))}]" if isinstance(listed, list) else f"{listed:.4g}"
 
 
-def _words(step: SentGradients) -> str:
+def _describe_step(step: SentGradients) -> str:
     if not step.to:
         return f"{step.label}: its gradient is {step.upstream}"
     return f"{step.label}: gets {step.upstream}, sends {', '.join(f'{g} to {to}' for to, g in step.to)}"
@@ -143,23 +145,23 @@ def _draw(
 ) -> Drawing:
     """A frame is around the node whose turn it is; beside each that had its turn stands in red what had arrived."""
     order = list(steps)
-    wide = {n: max(width_of(label, 11), width_of(functions[n], 10)) + 14 for n, label in boxes.items()}
-    beside = {n: width_of(steps[n].upstream, 11) + 10 if n in steps else 0.0 for n in boxes}
-    placed = layout({n: wide[n] + 2 * beside[n] for n in boxes}, links, ROW)
-    parts = arrows(placed, links, HIGH)
+    wide = {n: max(measure_width(label, 11), measure_width(functions[n], 10)) + 14 for n, label in boxes.items()}
+    beside = {n: measure_width(steps[n].upstream, 11) + 10 if n in steps else 0.0 for n in boxes}
+    placed = compute_layout({n: wide[n] + 2 * beside[n] for n in boxes}, links, ROW)
+    parts = draw_arrows(placed, links, HIGH)
     for n, label in boxes.items():
         x, y = placed.boxes[n][0] + 4, placed.boxes[n][1]
         left = x - wide[n] / 2
-        parts.append(cell(left, y - HIGH / 2, wide[n], HIGH, label, GREY if functions[n] else BLUE, 0.28))
+        parts.append(draw_cell(left, y - HIGH / 2, wide[n], HIGH, label, GREY if functions[n] else BLUE, 0.28))
         if functions[n] not in ("", label):
-            parts.append(text(x + 8, y + HIGH / 2 + 12, functions[n], GREY, size=10))
+            parts.append(draw_text(x + 8, y + HIGH / 2 + 12, functions[n], GREY, size=10))
         if n in steps:
             turn = order.index(n) + 1
-            frame = rect(left - 2, y - HIGH / 2 - 2, wide[n] + 4, HIGH + 4, stroke=OCHRE, extra="stroke-width='3'")
-            parts.append(only([turn], frame))
-            told = text(left + wide[n] + 8, y + 4, steps[n].upstream, RED, size=11)
-            parts.append(only(range(turn, len(order) + 1), told))
-    parts += [only([n], text(4, placed.height + 14, line)) for n, line in enumerate(words)]
+            frame = draw_rect(left - 2, y - HIGH / 2 - 2, wide[n] + 4, HIGH + 4, stroke=OCHRE, extra="stroke-width='3'")
+            parts.append(show_only([turn], frame))
+            told = draw_text(left + wide[n] + 8, y + 4, steps[n].upstream, RED, size=11)
+            parts.append(show_only(range(turn, len(order) + 1), told))
+    parts += [show_only([n], draw_text(4, placed.height + 14, line)) for n, line in enumerate(words)]
     names = ["forward", *(steps[n].label for n in order)]
     width = max(placed.width + 8, max(map(len, words)) * 7.2)
     return Drawing("Gradients on their way back", width, placed.height + 24, parts, [Group("step", names, True)], words)

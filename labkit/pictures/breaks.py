@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import RED, line, only, rect, text, width_of
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import RED, draw_line, draw_rect, draw_text, measure_width, show_only
 
 ROW, SIZE = 20.0, 12.0  # pixels
 
 
 @dataclass
-class Explained:
+class BreakReport:
     """lines: the source. breaks: number of a line -> why Dynamo ends a graph there. graphs: how many there are."""
 
     lines: list[str]
@@ -25,18 +25,18 @@ class Explained:
     graphs: int
 
 
-@never_fails
+@catch_failures
 def show_breaks(functions: Mapping[str, tuple[Callable[..., Any], tuple[Any, ...]]]) -> Picture:
     """Draw the source of each function, with a line where torch.compile breaks its graph for these arguments.
 
     functions: label -> function and arguments. They are run once. What was compiled before is forgotten.
     """
     found = {name: explain(f, args) for name, (f, args) in functions.items()}
-    words = [f"{name}: {_words(one)}" for name, one in found.items()]
+    words = [f"{name}: {_describe_breaks(one)}" for name, one in found.items()]
     return Picture("\n".join(words), lambda: _draw(found, words))
 
 
-def explain(f: Callable[..., Any], args: tuple[Any, ...]) -> Explained:
+def explain(f: Callable[..., Any], args: tuple[Any, ...]) -> BreakReport:
     """What torch._dynamo.explain says, by lines of the function."""
     import torch._dynamo
 
@@ -55,41 +55,41 @@ def explain(f: Callable[..., Any], args: tuple[Any, ...]) -> Explained:
         for place in reason.user_stack:
             number = place.lineno - first
             if place.filename == f.__code__.co_filename and 0 <= number < len(lines):
-                breaks.setdefault(number, _why(str(reason.reason)))
-    return Explained(textwrap.dedent("".join(lines)).rstrip().split("\n"), breaks, told.graph_count)
+                breaks.setdefault(number, _shorten_reason(str(reason.reason)))
+    return BreakReport(textwrap.dedent("".join(lines)).rstrip().split("\n"), breaks, told.graph_count)
 
 
-def _why(reason: str) -> str:
+def _shorten_reason(reason: str) -> str:
     return reason.strip().split("\n")[0][:70]
 
 
-def _words(one: Explained) -> str:
+def _describe_breaks(one: BreakReport) -> str:
     if not one.breaks:
         return f"{one.graphs} graphs, no break"
     places = "; ".join(f"{one.lines[number].strip()!r}: {why}" for number, why in sorted(one.breaks.items()))
     return f"{one.graphs} graphs, broken at {places}"
 
 
-def _draw(found: Mapping[str, Explained], words: list[str]) -> Drawing:
+def _draw(found: Mapping[str, BreakReport], words: list[str]) -> Drawing:
     parts, width, height = [], 0.0, 0.0
     for frame, one in enumerate(found.values()):
         inside, y = [], 18.0
         for number, source in enumerate(one.lines):
             if number in one.breaks:
-                inside.append(rect(2, y - 14, width_of(source, SIZE) + 14, ROW - 2, RED, 0.25))
-            inside.append(text(8, y, source, mono=True))
-            width = max(width, width_of(source, SIZE) + 20)
+                inside.append(draw_rect(2, y - 14, measure_width(source, SIZE) + 14, ROW - 2, RED, 0.25))
+            inside.append(draw_text(8, y, source, mono=True))
+            width = max(width, measure_width(source, SIZE) + 20)
             y += ROW
             if number in one.breaks:
                 why = f"the graph ends here: {one.breaks[number]}"
                 inside += [
-                    line(8, y - 10, 28, y - 10, RED, 2, "stroke-dasharray='6 3'"),
-                    text(34, y - 6, why, RED, size=11),
+                    draw_line(8, y - 10, 28, y - 10, RED, 2, "stroke-dasharray='6 3'"),
+                    draw_text(34, y - 6, why, RED, size=11),
                 ]
                 width = max(width, 34 + len(why) * 6.4)
                 y += ROW * 0.7
-        inside.append(text(8, y + 6, f"{one.graphs} graphs"))
-        parts.append(only([frame], *inside) if len(found) > 1 else "".join(inside))
+        inside.append(draw_text(8, y + 6, f"{one.graphs} graphs"))
+        parts.append(show_only([frame], *inside) if len(found) > 1 else "".join(inside))
         height = max(height, y + 16)
     groups = [Group("function", list(found))] if len(found) > 1 else []
     return Drawing("Code and where its graph breaks", width, height, parts, groups, words)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from labkit.pictures.picture import Drawing, Picture, never_fails, script_of
-from labkit.pictures.svg import BLUE, GREEN, OCHRE, RED, cell, rect, text
+from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
+from labkit.pictures.svg import BLUE, GREEN, OCHRE, RED, draw_cell, draw_rect, draw_text
 
 Shape = Sequence[int]
 MAX_DIMS = 6
@@ -15,7 +15,7 @@ KINDS = {"same": (BLUE, 0.25), "stretched": (OCHRE, 0.4), "conflict": (RED, 0.5)
 LEFT, TOP, WIDE, HIGH = 76, 8, 62, 32  # pixels
 
 
-@never_fails
+@catch_failures
 def show_broadcasting(*shapes: Shape) -> Picture:
     """Draw how these shapes (two to four, of at most six dimensions) are broadcast.
 
@@ -25,92 +25,92 @@ def show_broadcasting(*shapes: Shape) -> Picture:
         return Picture(
             f"(no picture: show_broadcasting draws 2 to {MAX_SHAPES} shapes of at most {MAX_DIMS} dimensions)"
         )
-    rows = aligned(shapes)
-    return Picture(_words(rows), lambda: _draw(rows, max(map(len, rows))))
+    rows = align_shapes(shapes)
+    return Picture(_describe_rows(rows), lambda: _draw(rows, max(map(len, rows))))
 
 
-@never_fails
+@catch_failures
 def explore_broadcasting(a: Shape = (4, 1), b: Shape = (3,)) -> Picture:
     """The picture of show_broadcasting with two fields for shapes, which it follows."""
     still = show_broadcasting(a, b)
     if still.draw is None:
         return still
-    rows, shapes = aligned((a, b)), [[int(n) for n in shape] for shape in (a, b)]
+    rows, shapes = align_shapes((a, b)), [[int(n) for n in shape] for shape in (a, b)]
     data = {"shapes": shapes, "most": MAX_DIMS, "kinds": KINDS}
-    script = script_of("broadcasting.js")
+    script = read_script("broadcasting.js")
     return Picture(still.words, lambda: replace(_draw(rows, MAX_DIMS), script=script, data=data))
 
 
-def _words(rows: list[list[int | None]]) -> str:
-    result = [_size(column) for column in zip(*rows, strict=True)]
-    lines = [_line(name, row, "") for name, row in zip(_names(rows), rows, strict=True)]
-    lines.append(_line("result", result, "X"))
+def _describe_rows(rows: list[list[int | None]]) -> str:
+    result = [_compute_size(column) for column in zip(*rows, strict=True)]
+    lines = [_format_line(name, row, "") for name, row in zip(_list_names(rows), rows, strict=True)]
+    lines.append(_format_line("result", result, "X"))
     if None in result:
         lines.append("X: these sizes do not fit, so the operation raises an error")
     return "\n".join(lines)
 
 
-def aligned(shapes: Sequence[Shape]) -> list[list[int | None]]:
+def align_shapes(shapes: Sequence[Shape]) -> list[list[int | None]]:
     """The shapes as rows of one length, aligned at the right. None where a shape has no such dimension."""
     width = max((len(s) for s in shapes), default=0)
     return [[None] * (width - len(s)) + list(s) for s in shapes]
 
 
-def _size(column: Sequence[int | None]) -> int | None:
+def _compute_size(column: Sequence[int | None]) -> int | None:
     """The size of the result in this dimension, or None where the sizes do not fit."""
     sizes = {n for n in column if n is not None and n != 1}
     return None if len(sizes) > 1 else sizes.pop() if sizes else 1
 
 
-def _names(rows: Sequence[object]) -> str:
+def _list_names(rows: Sequence[object]) -> str:
     return "abcd"[: len(rows)]
 
 
-def _line(name: str, sizes: Sequence[int | None], missing: str) -> str:
-    return f"{name:7}" + "".join(f"{_text(n, missing):>5}" for n in sizes)
+def _format_line(name: str, sizes: Sequence[int | None], missing: str) -> str:
+    return f"{name:7}" + "".join(f"{_format_size(n, missing):>5}" for n in sizes)
 
 
-def _text(size: int | None, missing: str = "") -> str:
+def _format_size(size: int | None, missing: str = "") -> str:
     return missing if size is None else str(size)
 
 
 def _draw(rows: list[list[int | None]], columns: int) -> Drawing:
     """columns: how many there is room for, at the right those of the result."""
-    result = [_size(column) for column in zip(*rows, strict=True)]
+    result = [_compute_size(column) for column in zip(*rows, strict=True)]
     parts = []
-    for number, (name, row) in enumerate(zip(_names(rows), rows, strict=True)):
-        parts.append(text(LEFT - 10, TOP + HIGH * number + 19, f"shape {name}", anchor="end"))
-        shown = [_cell(size, wanted) for size, wanted in zip(row, result, strict=True)]
-        parts += _row(str(number), TOP + HIGH * number, shown, columns)
+    for number, (name, row) in enumerate(zip(_list_names(rows), rows, strict=True)):
+        parts.append(draw_text(LEFT - 10, TOP + HIGH * number + 19, f"shape {name}", anchor="end"))
+        shown = [_describe_cell(size, wanted) for size, wanted in zip(row, result, strict=True)]
+        parts += _draw_row(str(number), TOP + HIGH * number, shown, columns)
     below = TOP + HIGH * len(rows) + 10
-    parts.append(text(LEFT - 10, below + 19, "result", anchor="end"))
-    parts += _row(
-        "result", below, [(_text(n, "error"), "conflict" if n is None else "result") for n in result], columns
+    parts.append(draw_text(LEFT - 10, below + 19, "result", anchor="end"))
+    parts += _draw_row(
+        "result", below, [(_format_size(n, "error"), "conflict" if n is None else "result") for n in result], columns
     )
     x, y = 14.0, below + HIGH + 16
     for words, kind in (("stretched, or added in front", "stretched"), ("does not fit", "conflict")):
         fill, tint = KINDS[kind]
-        parts += [rect(x, y - 10, 12, 12, fill, tint, "#888"), text(x + 18, y, words, size=11)]
+        parts += [draw_rect(x, y - 10, 12, 12, fill, tint, "#888"), draw_text(x + 18, y, words, size=11)]
         x += 190
     return Drawing("Shapes, aligned at their last dimension", max(LEFT + WIDE * columns + 8, 310), y + 8, parts)
 
 
-def _cell(size: int | None, wanted: int | None) -> tuple[str, str]:
+def _describe_cell(size: int | None, wanted: int | None) -> tuple[str, str]:
     """Words and kind of one size of a shape."""
     if wanted is None and size not in (None, 1):
         return str(size), "conflict"
     if size is None or (size == 1 and wanted != 1):
-        return f"{_text(size)} → {_text(wanted, '?')}".strip(), "stretched"
+        return f"{_format_size(size)} → {_format_size(wanted, '?')}".strip(), "stretched"
     return str(size), "same"
 
 
-def _row(name: str, y: float, cells: list[tuple[str, str]], columns: int) -> list[str]:
+def _draw_row(name: str, y: float, cells: list[tuple[str, str]], columns: int) -> list[str]:
     """Boxes for all columns; those that the shape does not have are hidden, for a script to show."""
     parts = []
     for column in range(columns):
         at = column - columns + len(cells)
         words, kind = cells[at] if at >= 0 else (" ", "same")
         hidden = "" if at >= 0 else " display='none'"
-        inside = cell(LEFT + WIDE * column, y, WIDE - 3, HIGH - 3, words, *KINDS[kind])
+        inside = draw_cell(LEFT + WIDE * column, y, WIDE - 3, HIGH - 3, words, *KINDS[kind])
         parts.append(f"<g data-cell='{name} {column}'{hidden}>{inside}</g>")
     return parts

@@ -7,7 +7,18 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from labkit.pictures.svg import COLOURS, DASHES, GREY, circle, line, number, path, strong, text, width_of
+from labkit.pictures.svg import (
+    COLOURS,
+    DASHES,
+    GREY,
+    draw_circle,
+    draw_line,
+    draw_path,
+    draw_text,
+    emphasize,
+    measure_width,
+    to_svg,
+)
 
 LEFT, TOP, BOTTOM = 62, 22, 40  # pixels around the axes
 MAX_POINTS = 160  # of one line: more cannot be told apart
@@ -48,9 +59,9 @@ class Axes:
         return self.left + self.width * (x - a) / (b - a), TOP + self.height * (1 - up)
 
 
-def fitting(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False, from_zero: bool = False) -> Axes:
+def fit_axes(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False, from_zero: bool = False) -> Axes:
     """Axes that hold all that is finite, and on a logarithmic scale positive. Raises ValueError where nothing is."""
-    kept = [(x, y) for one in lines for x, y in one.points if _drawable(y, log)]
+    kept = [(x, y) for one in lines for x, y in one.points if _is_drawable(y, log)]
     if not kept:
         return Axes(x_label, y_label, (0, 1), (0.1, 1) if log else (0, 1), log)
     xs, ys = [x for x, _ in kept], [y for _, y in kept]
@@ -63,103 +74,110 @@ def fitting(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False
     return Axes(x_label, y_label, (min(xs), max(xs) if max(xs) > min(xs) else min(xs) + 1), (low, high), log)
 
 
-def _drawable(y: float, log: bool) -> bool:
+def _is_drawable(y: float, log: bool) -> bool:
     return math.isfinite(y) and (y > 0 or not log)
 
 
-def frame_of(axes: Axes, y_words: bool = True) -> list[str]:
+def draw_frame(axes: Axes, y_words: bool = True) -> list[str]:
     """The axes with their ticks and words."""
     left, right, base = axes.left, axes.left + axes.width, TOP + axes.height
     parts = []
-    for value in powers(*axes.y) if axes.log else rounds(*axes.y):
+    for value in list_powers(*axes.y) if axes.log else list_round_numbers(*axes.y):
         _, y = axes.place(axes.x[0], value)
-        parts.append(line(left, y, right, y, GREY, 0.6, "stroke-opacity='.45'"))
+        parts.append(draw_line(left, y, right, y, GREY, 0.6, "stroke-opacity='.45'"))
         if y_words:
-            parts.append(text(left - 6, y + 4, _told(value), anchor="end", size=11))
-    for value in axes.x_ticks if axes.x_ticks is not None else rounds(*axes.x, most=max(2, int(axes.width / 65))):
+            parts.append(draw_text(left - 6, y + 4, _format_tick(value), anchor="end", size=11))
+    for value in (
+        axes.x_ticks if axes.x_ticks is not None else list_round_numbers(*axes.x, most=max(2, int(axes.width / 65)))
+    ):
         x, _ = axes.place(value, axes.y[1])
-        parts += [line(x, base, x, base + 4, GREY), text(x, base + 16, f"{value:.4g}", anchor="middle", size=11)]
-    parts.append(f"<path d='M{number(left)} {TOP}V{number(base)}H{number(right)}' fill='none' stroke='{GREY}'/>")
-    parts.append(text((left + right) / 2, base + 33, axes.x_label, anchor="middle", size=11))
+        parts += [
+            draw_line(x, base, x, base + 4, GREY),
+            draw_text(x, base + 16, f"{value:.4g}", anchor="middle", size=11),
+        ]
+    parts.append(f"<path d='M{to_svg(left)} {TOP}V{to_svg(base)}H{to_svg(right)}' fill='none' stroke='{GREY}'/>")
+    parts.append(draw_text((left + right) / 2, base + 33, axes.x_label, anchor="middle", size=11))
     if y_words:
-        parts.append(text(4, TOP - 8, axes.y_label, size=11))
+        parts.append(draw_text(4, TOP - 8, axes.y_label, size=11))
     return parts
 
 
-def _told(value: float) -> str:
+def _format_tick(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e6 else f"{value:.3g}"
 
 
-def drawn(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[str]:
+def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[str]:
     """The lines, each in a colour and a dash of its own, so that lines upon each other can be told apart.
 
     named: with the words of each mark beside it.
     """
     parts = []
     for place, one in enumerate(lines):
-        colour, dash = style(place)
+        colour, dash = choose_style(place)
         inside = []
-        for run in _runs(one.points, axes.log):
-            points = _corners([axes.place(x, y) for x, y in _thinned(run)], one.dots)
+        for run in _split_runs(one.points, axes.log):
+            points = _select_corners([axes.place(x, y) for x, y in _thin_points(run)], one.dots)
             if one.steps:
                 points = [p for a, b in itertools.pairwise(points) for p in (a, (b[0], a[1]))] + points[-1:]
-            inside.append(path(points, colour, 2, dash) if len(points) > 1 else "")
+            inside.append(draw_path(points, colour, 2, dash) if len(points) > 1 else "")
             if one.dots or len(points) == 1:
-                inside += [circle(x, y, 3, colour) for x, y in points]
+                inside += [draw_circle(x, y, 3, colour) for x, y in points]
         for index, words in one.marks:
             x, y = axes.place(*one.points[index])
-            inside += [circle(x, y, 4, colour), text(x - 6, y - 6, words, colour, "end", 11) if named else ""]
-        parts.append("".join(inside) if one.frames is None else strong(one.frames, *inside))
+            inside += [draw_circle(x, y, 4, colour), draw_text(x - 6, y - 6, words, colour, "end", 11) if named else ""]
+        parts.append("".join(inside) if one.frames is None else emphasize(one.frames, *inside))
     return parts
 
 
-def style(place: int) -> tuple[str, str]:
+def choose_style(place: int) -> tuple[str, str]:
     """Colour and dash of the line in this place."""
     return COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
 
 
-def legend(lines: Sequence[Line], left: float, y: float, width: float, dashed: bool = True) -> tuple[list[str], float]:
+def draw_legend(
+    lines: Sequence[Line], left: float, y: float, width: float, dashed: bool = True
+) -> tuple[list[str], float]:
     """A piece of each line with its label, in rows, and the lower edge of these."""
     parts, x = [], left
     for place, one in enumerate(lines):
-        colour, dash = style(place)
-        room = 34 + width_of(one.label, 11) + 12
+        colour, dash = choose_style(place)
+        room = 34 + measure_width(one.label, 11) + 12
         if x > left and x + room > left + width:
             x, y = left, y + 18
-        inside = path([(x, y - 4), (x + 28, y - 4)], colour, 2.4, dash if dashed else "") + text(
+        inside = draw_path([(x, y - 4), (x + 28, y - 4)], colour, 2.4, dash if dashed else "") + draw_text(
             x + 34, y, one.label, size=11
         )
-        parts.append(inside if one.frames is None else strong(one.frames, inside))
+        parts.append(inside if one.frames is None else emphasize(one.frames, inside))
         x += room
     return parts, y + 8
 
 
-def chart(lines: Sequence[Line], axes: Axes) -> tuple[list[str], float, float]:
+def draw_chart(lines: Sequence[Line], axes: Axes) -> tuple[list[str], float, float]:
     """Axes, lines and legend: parts, width and height."""
-    below, bottom = legend(lines, axes.left, TOP + axes.height + BOTTOM + 14, axes.width)
+    below, bottom = draw_legend(lines, axes.left, TOP + axes.height + BOTTOM + 14, axes.width)
     words = {words for one in lines for _, words in one.marks}
     alike = len(lines) > 1 and len(words) == 1  # then they stand once, below, and not on the curves
     if alike:
         below += [
-            circle(axes.left + 14, bottom + 6, 4, "currentColor"),
-            text(axes.left + 34, bottom + 10, words.pop(), size=11),
+            draw_circle(axes.left + 14, bottom + 6, 4, "currentColor"),
+            draw_text(axes.left + 34, bottom + 10, words.pop(), size=11),
         ]
         bottom += 18
-    return [*frame_of(axes), *drawn(axes, lines, not alike), *below], axes.left + axes.width + 16, bottom
+    return [*draw_frame(axes), *draw_lines(axes, lines, not alike), *below], axes.left + axes.width + 16, bottom
 
 
-def _runs(points: Sequence[tuple[float, float]], log: bool) -> list[list[tuple[float, float]]]:
+def _split_runs(points: Sequence[tuple[float, float]], log: bool) -> list[list[tuple[float, float]]]:
     """The pieces between gaps."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in points:
-        if _drawable(y, log):
+        if _is_drawable(y, log):
             runs[-1].append((x, y))
         elif runs[-1]:
             runs.append([])
     return [run for run in runs if run]
 
 
-def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def _thin_points(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """At most MAX_POINTS of them: of each stretch the least and the greatest, in their order."""
     if len(points) <= MAX_POINTS:
         return points
@@ -172,7 +190,7 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [points[0], *kept[1:-1], points[-1]]
 
 
-def _corners(points: list[tuple[float, float]], keep: bool) -> list[tuple[float, float]]:
+def _select_corners(points: list[tuple[float, float]], keep: bool) -> list[tuple[float, float]]:
     """The points without those that lie on the way between their neighbours. keep: keep all."""
     if keep:
         return points
@@ -184,7 +202,7 @@ def _corners(points: list[tuple[float, float]], keep: bool) -> list[tuple[float,
     return found + points[1:][-1:]
 
 
-def rounds(low: float, high: float, most: int = 6) -> list[float]:
+def list_round_numbers(low: float, high: float, most: int = 6) -> list[float]:
     """Round numbers between these."""
     raw = (high - low) / most
     unit = 10.0 ** math.floor(math.log10(raw))
@@ -193,11 +211,11 @@ def rounds(low: float, high: float, most: int = 6) -> list[float]:
     return [round(n * step, 12) for n in range(first, last + 1)]
 
 
-def powers(low: float, high: float) -> list[float]:
+def list_powers(low: float, high: float) -> list[float]:
     """Powers of ten between these, or of them 1, 2 and 5 times where there are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     found = [10.0**n for n in range(first, last + 1, max(1, (last - first) // 7)) if low <= 10.0**n <= high]
     if len(found) > 2:
         return found
     fine = [m * 10.0**n for n in range(first, last + 1) for m in (1, 2, 5) if low <= m * 10.0**n <= high]
-    return fine if len(fine) > 1 else rounds(low, high)
+    return fine if len(fine) > 1 else list_round_numbers(low, high)

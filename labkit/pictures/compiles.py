@@ -8,14 +8,14 @@ from typing import Any
 
 from torch import Tensor
 
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import BLUE, GREY, RED, circle, line, rect, strong, text
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import BLUE, GREY, RED, draw_circle, draw_line, draw_rect, draw_text, emphasize
 
 MODES = {"dynamic=None": None, "dynamic=False": False, "dynamic=True": True}
 
 
 @dataclass
-class Followed:
+class CompileRun:
     """graphs: the shape that each graph was made for, with n for a size that it leaves open. served: for each call the
     number of the graph that ran, -1 where none did. compiled: whether this call made the graph."""
 
@@ -24,7 +24,7 @@ class Followed:
     compiled: list[bool]
 
 
-@never_fails
+@catch_failures
 def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Picture:
     """Call torch.compile(f) with these tensors one after the other, in each of the three settings of dynamic, and draw
     which call compiled a graph, which was served by an earlier one, and which ran without any.
@@ -35,22 +35,22 @@ def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Pictu
         raise ValueError("there is no input")
     runs = {mode: follow(f, inputs, dynamic) for mode, dynamic in MODES.items()}
     width = max(map(len, MODES))
-    sizes = [shape_of(x.shape) for x in inputs]
-    lines = [f"{mode:{width}}  {len(run.graphs)} graphs: {_told(run)}" for mode, run in runs.items()]
+    sizes = [format_shape(x.shape) for x in inputs]
+    lines = [f"{mode:{width}}  {len(run.graphs)} graphs: {_describe_calls(run)}" for mode, run in runs.items()]
     words = [f"calls with {', '.join(sizes)}", *lines]
     return Picture("\n".join(words), lambda: draw(runs, sizes, words))
 
 
-def follow(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool | None) -> Followed:
+def follow(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool | None) -> CompileRun:
     """What Dynamo does in these calls."""
     import torch._dynamo
 
-    found = Followed([], [], [])
+    found = CompileRun([], [], [])
 
     def keep(graph: Any, _: Any) -> Callable[..., Any]:
         number = len(found.graphs)
         values = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
-        found.graphs.append(next((shape_of(v.shape) for v in values if isinstance(v, Tensor)), "()"))
+        found.graphs.append(next((format_shape(v.shape) for v in values if isinstance(v, Tensor)), "()"))
 
         def run(*args: Any) -> Any:
             found.served[-1] = number
@@ -71,13 +71,13 @@ def follow(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool |
     return found
 
 
-def shape_of(shape: Sequence[Any]) -> str:
+def format_shape(shape: Sequence[Any]) -> str:
     """(4, 3) as text, with n for a size that is open."""
     sizes = [str(size) if type(size) is int else "n" for size in shape]
     return f"({', '.join(sizes)})"
 
 
-def _told(run: Followed) -> str:
+def _describe_calls(run: CompileRun) -> str:
     parts = [
         "eager" if number < 0 else f"{'compiles' if new else 'runs'} {run.graphs[number]}"
         for number, new in zip(run.served, run.compiled, strict=True)
@@ -85,7 +85,7 @@ def _told(run: Followed) -> str:
     return ", ".join(parts)
 
 
-def draw(runs: dict[str, Followed], sizes: Sequence[str], words: Sequence[str]) -> Drawing:
+def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]) -> Drawing:
     """All settings below each other, or one of them strong and the others pale."""
     left, step, row = 82.0, max(44.0, 7.5 * max(map(len, sizes))), 22.0
     right = left + step * len(sizes)
@@ -93,27 +93,31 @@ def draw(runs: dict[str, Followed], sizes: Sequence[str], words: Sequence[str]) 
     for place, (mode, run) in enumerate(runs.items(), 1):
         rows = [*["no graph"] * (-1 in run.served), *run.graphs]
         first = -1 if -1 in run.served else 0
-        inside = [text(4, y, f"{mode}: {len(run.graphs)} graphs")]
+        inside = [draw_text(4, y, f"{mode}: {len(run.graphs)} graphs")]
         for number, name in enumerate(rows):
             at = y + row * (number + 1)
             inside += [
-                line(left, at - 4, right, at - 4, GREY, 0.6, "stroke-opacity='.45'"),
-                text(left - 8, at, name, anchor="end", size=11),
+                draw_line(left, at - 4, right, at - 4, GREY, 0.6, "stroke-opacity='.45'"),
+                draw_text(left - 8, at, name, anchor="end", size=11),
             ]
         for call, (served, new) in enumerate(zip(run.served, run.compiled, strict=True)):
-            inside.append(_call(left + step * (call + 0.5), y + row * (served - first + 1) - 4, served, new))
+            inside.append(_draw_call(left + step * (call + 0.5), y + row * (served - first + 1) - 4, served, new))
         y += row * (len(rows) + 1)
-        inside += [text(left + step * (n + 0.5), y, size, anchor="middle", size=11) for n, size in enumerate(sizes)]
-        parts.append(strong([0, place], *inside))
+        inside += [
+            draw_text(left + step * (n + 0.5), y, size, anchor="middle", size=11) for n, size in enumerate(sizes)
+        ]
+        parts.append(emphasize([0, place], *inside))
         y += 30
-    parts.append(text(4, y - 2, "square: a graph is compiled, dot: one is there already, cross: none, eager", size=11))
+    parts.append(
+        draw_text(4, y - 2, "square: a graph is compiled, dot: one is there already, cross: none, eager", size=11)
+    )
     told = ["\n".join(words), *words[1:]]
     return Drawing(
         "Which graph serves which call", max(right + 10, 470), y + 8, parts, [Group("dynamic", [ALL, *runs])], told
     )
 
 
-def _call(x: float, y: float, served: int, new: bool) -> str:
+def _draw_call(x: float, y: float, served: int, new: bool) -> str:
     if served < 0:
-        return line(x - 5, y - 5, x + 5, y + 5, RED, 2.2) + line(x - 5, y + 5, x + 5, y - 5, RED, 2.2)
-    return rect(x - 6, y - 6, 12, 12, RED) if new else circle(x, y, 6, BLUE)
+        return draw_line(x - 5, y - 5, x + 5, y + 5, RED, 2.2) + draw_line(x - 5, y + 5, x + 5, y - 5, RED, 2.2)
+    return draw_rect(x - 6, y - 6, 12, 12, RED) if new else draw_circle(x, y, 6, BLUE)

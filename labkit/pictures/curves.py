@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from labkit.pictures.chart import Line, chart, fitting
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
+from labkit.pictures.chart import Line, draw_chart, fit_axes
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
 
 
-@never_fails
+@catch_failures
 def show_curves(runs: Mapping[str, Sequence[float]], x: str = "step", y: str = "loss") -> Picture:
     """Draw the losses of each run on a logarithmic scale, against x: "step" or "epoch". y: what the values are.
 
@@ -29,7 +29,7 @@ def draw(curves: Mapping[str, Sequence[float]], words: Mapping[str, str], x: str
         Line(name, list(enumerate(losses)), [0, number] if choose else None)
         for number, (name, losses) in enumerate(curves.items(), 1)
     ]
-    parts, width, height = chart(lines, fitting(lines, x, y, log=True))
+    parts, width, height = draw_chart(lines, fit_axes(lines, x, y, log=True))
     told = ["\n".join(words.values()), *(words.get(name, f"{name}: nothing") for name in curves)]
     groups = [Group("run", [ALL, *curves])] if choose else []
     return Drawing(f"{y} against {x}", width, height, parts, groups, told if choose else told[:1])

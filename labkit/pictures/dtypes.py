@@ -10,23 +10,23 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import BLUE, GREEN, GREY, OCHRE, RED, cell, only, text
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import BLUE, GREEN, GREY, OCHRE, RED, draw_cell, draw_text, show_only
 
 COLOURS = {torch.float32: BLUE, torch.float16: OCHRE, torch.bfloat16: GREEN, torch.float64: RED}
 CAST = "_to_copy"
 Row = tuple[str, str, str]  # operation, dtypes in, dtypes out
 
 
-@never_fails
+@catch_failures
 def show_dtypes(f: Callable[..., Any], *args: Any, dtypes: Sequence[torch.dtype] = (torch.bfloat16,)) -> Picture:
     """Run f(*args) without autocast, and within it for each of the dtypes, and draw what its operations compute in.
 
     The device is that of the first tensor among args.
     """
     device = next(t.device.type for t in tree_leaves(args) if isinstance(t, Tensor))
-    runs = {"no autocast": _seen(f, args, device, None)}
-    runs |= {f"autocast to {_name(dtype)}": _seen(f, args, device, dtype) for dtype in dtypes}
+    runs = {"no autocast": _record_rows(f, args, device, None)}
+    runs |= {f"autocast to {_format_dtype(dtype)}": _record_rows(f, args, device, dtype) for dtype in dtypes}
     words = [f"{mode}: {', '.join(f'{op} {a} -> {b}' for op, a, b in rows)}" for mode, rows in runs.items()]
     return Picture("\n".join(words), lambda: _draw(runs, words))
 
@@ -41,39 +41,39 @@ class _Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         name = func.overloadpacket.__name__
-        before, after = _floats((args, kwargs)), _floats(result)
+        before, after = _format_floats((args, kwargs)), _format_floats(result)
         if before and after and not func.is_view:
             self.rows.append((name, before, after))
         return result
 
 
-def _seen(f: Callable[..., Any], args: tuple[Any, ...], device: str, dtype: torch.dtype | None) -> list[Row]:
+def _record_rows(f: Callable[..., Any], args: tuple[Any, ...], device: str, dtype: torch.dtype | None) -> list[Row]:
     with torch.no_grad(), torch.autocast(device, dtype=dtype, enabled=dtype is not None), _Recorder() as recorder:
         f(*args)
     rows: list[Row] = recorder.rows
     return rows
 
 
-def _floats(values: Any) -> str:
+def _format_floats(values: Any) -> str:
     found = [t.dtype for t in tree_leaves(values) if isinstance(t, Tensor) and t.dtype.is_floating_point]
-    return " and ".join(_name(dtype) for dtype in dict.fromkeys(found))
+    return " and ".join(_format_dtype(dtype) for dtype in dict.fromkeys(found))
 
 
-def _name(dtype: torch.dtype) -> str:
+def _format_dtype(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
 def _draw(runs: dict[str, list[Row]], words: list[str]) -> Drawing:
     parts, height = [], 0.0
-    colours = {_name(dtype): colour for dtype, colour in COLOURS.items()}
+    colours = {_format_dtype(dtype): colour for dtype, colour in COLOURS.items()}
     for frame, rows in enumerate(runs.values()):
-        y, inside = 30.0, [text(260, 16, "in", anchor="middle"), text(430, 16, "out", anchor="middle")]
+        y, inside = 30.0, [draw_text(260, 16, "in", anchor="middle"), draw_text(430, 16, "out", anchor="middle")]
         for name, before, after in rows:
             cast = name == CAST
-            inside.append(text(6, y + 17, "cast" if cast else name, GREY if cast else "currentColor"))
+            inside.append(draw_text(6, y + 17, "cast" if cast else name, GREY if cast else "currentColor"))
             for x, told in ((180, before), (350, after)):
-                inside.append(cell(x, y, 160, 24, told, colours.get(told, GREY), 0.4 if not cast else 0.15))
+                inside.append(draw_cell(x, y, 160, 24, told, colours.get(told, GREY), 0.4 if not cast else 0.15))
             y += 28
-        parts.append(only([frame], *inside))
+        parts.append(show_only([frame], *inside))
         height = max(height, y)
     return Drawing("What operations compute in", 520, height + 4, parts, [Group("mode", list(runs))], words)

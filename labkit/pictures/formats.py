@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import torch
 
-from labkit.pictures.picture import Drawing, Picture, never_fails, script_of
-from labkit.pictures.svg import BLUE, OCHRE, RED, rect, tagged, text
+from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
+from labkit.pictures.svg import BLUE, OCHRE, RED, draw_rect, draw_text, tag_element
 
 BITS = {"float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}  # exponent, fraction
 COLOURS = (RED, OCHRE, BLUE)  # sign, exponent, fraction
 
 
-class Stored(NamedTuple):
+class StoredNumber(NamedTuple):
     """What a format makes of a number. bits: sign, exponent and fraction, as texts of 0 and 1."""
 
     bits: tuple[str, str, str]
@@ -35,7 +35,7 @@ class Stored(NamedTuple):
         return "subnormal" if "1" in fraction else "zero"
 
 
-def stored(number: float, name: str) -> Stored:
+def store_number(number: float, name: str) -> StoredNumber:
     """The number, rounded to the format "float32", "float16" or "bfloat16": bits, value and both neighbours there.
 
     Past the largest number the neighbour is inf. nan has no neighbours but nan.
@@ -47,10 +47,10 @@ def stored(number: float, name: str) -> Stored:
     t = torch.tensor(number, dtype=torch.float64).to(dtype)
     text = format(int(t.view(whole)) % 2**length, f"0{length}b")
     bits = (text[0], text[1 : 1 + exponent], text[1 + exponent :])
-    return Stored(bits, t.item(), _neighbour(t, whole, -1), _neighbour(t, whole, 1))
+    return StoredNumber(bits, t.item(), _find_neighbour(t, whole, -1), _find_neighbour(t, whole, 1))
 
 
-def _neighbour(t: torch.Tensor, whole: torch.dtype, way: int) -> float:
+def _find_neighbour(t: torch.Tensor, whole: torch.dtype, way: int) -> float:
     if bool(t.isnan()):
         return math.nan
     if bool(t.isinf()) and (bool(t > 0) == (way > 0)):
@@ -61,21 +61,21 @@ def _neighbour(t: torch.Tensor, whole: torch.dtype, way: int) -> float:
     return (t.view(whole) + step).view(t.dtype).item()
 
 
-@never_fails
+@catch_failures
 def explore_formats(number: float) -> Picture:
     """Draw how float32, float16 and bfloat16 store a number: sign, exponent and fraction, and its two neighbours.
 
     The number can be changed: typed, or moved to the next number of one of the formats.
     """
     number = float(number)
-    return Picture(words_on(number), lambda: draw(number))
+    return Picture(describe_number(number), lambda: draw(number))
 
 
-def words_on(number: float) -> str:
+def describe_number(number: float) -> str:
     """One line for each format: bits, the value that is stored, what kind it is, and its neighbours."""
     lines = [f"{number!r} is stored as"]
     for name in BITS:
-        s = stored(number, name)
+        s = store_number(number, name)
         lines.append(f"{name:9} {' '.join(s.bits)}  {s.value:.9g} ({s.kind}), next {s.below:.9g} and {s.above:.9g}")
     return "\n".join(lines)
 
@@ -83,22 +83,22 @@ def words_on(number: float) -> str:
 def draw(number: float) -> Drawing:
     """The bits as boxes, one row for each format; below them the value, and where it lies between its neighbours."""
     side, left = 19.0, 74.0
-    parts = [tagged("number", "", text(4, 16, f"{number!r}, stored"))]
+    parts = [tag_element("number", "", draw_text(4, 16, f"{number!r}, stored"))]
     for row, name in enumerate(BITS):
-        s, y, x = stored(number, name), 30 + 56.0 * row, left
-        parts.append(text(left - 8, y + 14, name, anchor="end"))
+        s, y, x = store_number(number, name), 30 + 56.0 * row, left
+        parts.append(draw_text(left - 8, y + 14, name, anchor="end"))
         boxes, bits = [], []
         for part, colour in zip(s.bits, COLOURS, strict=True):
             for bit in part:
-                boxes.append(rect(x, y, side - 1, side - 1, colour, 0.55 if bit == "1" else 0.06, colour))
-                bits.append(text(x + side / 2 - 0.5, y + 13, bit, anchor="middle", size=11))
+                boxes.append(draw_rect(x, y, side - 1, side - 1, colour, 0.55 if bit == "1" else 0.06, colour))
+                bits.append(draw_text(x + side / 2 - 0.5, y + 13, bit, anchor="middle", size=11))
                 x += side
         parts.append(f"<g data-format='{name}'>{''.join(boxes + bits)}</g>")
         told = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
-        parts.append(tagged("value", name, text(left, y + 35, told)))
+        parts.append(tag_element("value", name, draw_text(left, y + 35, told)))
     for place, (words, colour) in enumerate(zip(("sign", "exponent", "fraction"), COLOURS, strict=True)):
-        parts.append(text(left + 17.5 * side + 80 * place, 100, words, colour))
+        parts.append(draw_text(left + 17.5 * side + 80 * place, 100, words, colour))
     # JSON knows neither inf nor nan.
     data = number if math.isfinite(number) else 0.0
-    script = script_of("formats.js") if math.isfinite(number) else ""
+    script = read_script("formats.js") if math.isfinite(number) else ""
     return Drawing("A number in three formats", left + 32 * side + 10, 190, parts, script=script, data=data)

@@ -8,16 +8,16 @@ from typing import Any
 
 from torch import Tensor
 
-from labkit.pictures.graph_layout import Layout, layout
-from labkit.pictures.picture import Drawing, Picture, never_fails
-from labkit.pictures.svg import BLUE, GREEN, GREY, cell, number, width_of
+from labkit.pictures.graph_layout import Layout, compute_layout
+from labkit.pictures.picture import Drawing, Picture, catch_failures
+from labkit.pictures.svg import BLUE, GREEN, GREY, draw_cell, measure_width, to_svg
 
 # A graph deeper than this cannot be read as a picture.
 MAX_NODES = 200
 HIGH = 26  # pixels of a box
 
 
-@never_fails
+@catch_failures
 def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Picture:
     """Draw the graph that `output.backward()` would walk.
 
@@ -46,7 +46,7 @@ def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], l
         node = waiting.pop()
         if node is None or id(node) in labels:
             continue
-        labels[id(node)] = _label(node, known)
+        labels[id(node)] = _format_label(node, known)
         alive.append(node)
         for following, _ in node.next_functions:
             if following is not None:
@@ -55,7 +55,7 @@ def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], l
     return labels, edges
 
 
-def _label(node: Any, known: Mapping[int, str]) -> str:
+def _format_label(node: Any, known: Mapping[int, str]) -> str:
     leaf = getattr(node, "variable", None)
     if leaf is None:
         return str(node.name())
@@ -72,16 +72,16 @@ def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ..
     for n in sorted(leaves):
         edges.append((n, len(boxes)))
         boxes[len(boxes)] = (labels[n], BLUE)
-    placed = layout({n: width_of(label, 11) + 14 for n, (label, _) in boxes.items()}, edges)
-    parts = arrows(placed, edges, HIGH)
+    placed = compute_layout({n: measure_width(label, 11) + 14 for n, (label, _) in boxes.items()}, edges)
+    parts = draw_arrows(placed, edges, HIGH)
     for n, (label, colour) in boxes.items():
         x, y = placed.boxes[n]
-        width = width_of(label, 11) + 14
-        parts.append(cell(x - width / 2 + 4, y - HIGH / 2, width, HIGH, label, colour, 0.28))
+        width = measure_width(label, 11) + 14
+        parts.append(draw_cell(x - width / 2 + 4, y - HIGH / 2, width, HIGH, label, colour, 0.28))
     return Drawing("An autograd graph", placed.width + 8, placed.height, parts)
 
 
-def arrows(placed: Layout, edges: Sequence[tuple[int, int]], high: float, shift: float = 4) -> list[str]:
+def draw_arrows(placed: Layout, edges: Sequence[tuple[int, int]], high: float, shift: float = 4) -> list[str]:
     """The edges as curves from box to box; those between the same two boxes beside each other."""
     parts = []
     for n, (edge, route) in enumerate(zip(edges, placed.routes, strict=True)):
@@ -89,11 +89,11 @@ def arrows(placed: Layout, edges: Sequence[tuple[int, int]], high: float, shift:
         aside = 16.0 * (same.index(n) - (len(same) - 1) / 2)
         points = [(x + shift + aside, y) for x, y in route]
         points[0], points[-1] = (points[0][0], points[0][1] + high / 2), (points[-1][0], points[-1][1] - high / 2 - 6)
-        d = f"M{number(points[0][0])} {number(points[0][1])}"
+        d = f"M{to_svg(points[0][0])} {to_svg(points[0][1])}"
         for (xa, ya), (xb, yb) in itertools.pairwise(points):
-            middle = number((ya + yb) / 2)
-            d += f"C{number(xa)} {middle} {number(xb)} {middle} {number(xb)} {number(yb)}"
+            middle = to_svg((ya + yb) / 2)
+            d += f"C{to_svg(xa)} {middle} {to_svg(xb)} {middle} {to_svg(xb)} {to_svg(yb)}"
         x, y = points[-1]
-        head = f"M{number(x - 4)} {number(y - 2)}L{number(x)} {number(y + 6)}L{number(x + 4)} {number(y - 2)}z"
+        head = f"M{to_svg(x - 4)} {to_svg(y - 2)}L{to_svg(x)} {to_svg(y + 6)}L{to_svg(x + 4)} {to_svg(y - 2)}z"
         parts.append(f"<path d='{d}' fill='none' stroke='{GREY}' stroke-width='1.4'/><path d='{head}' fill='{GREY}'/>")
     return parts

@@ -20,9 +20,9 @@ class Layout:
     height: float
 
 
-def layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: float = ROW) -> Layout:
+def compute_layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: float = ROW) -> Layout:
     """widths: of each box, by its number. An edge leads from a box to one that stands in a lower layer."""
-    depth = _depths(widths, edges)
+    depth = _compute_depths(widths, edges)
     size = dict(widths)
     chains: list[list[int]] = []
     for a, b in edges:  # a long edge passes a narrow place in each layer between
@@ -40,14 +40,14 @@ def layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: f
             above[b].append(a)
     layers = [[node for node in size if depth[node] == layer] for layer in range(max(depth.values()) + 1)]
     _order(layers, above, below)
-    x = _abscissas(layers, above, below, size)
+    x = _compute_abscissas(layers, above, below, size)
     boxes = {node: (x[node], row * (depth[node] + 0.5)) for node in size}
     width = max(x[node] + size[node] / 2 for node in size)
     routes = [[boxes[node] for node in chain] for chain in chains]
     return Layout({node: boxes[node] for node in widths}, routes, width, row * len(layers))
 
 
-def _depths(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
+def _compute_depths(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
     depth = dict.fromkeys(widths, 0)
     incoming = dict.fromkeys(widths, 0)
     following: dict[int, list[int]] = {node: [] for node in widths}
@@ -81,10 +81,10 @@ def _order(layers: list[list[int]], above: Mapping[int, list[int]], below: Mappi
             linked = above if down else below
             own = {node: float(i) for i, node in enumerate(layers[number])}
             if place:
-                layers[number].sort(key=lambda node: _mean([place[other] for other in linked[node]], own[node]))
+                layers[number].sort(key=lambda node: _compute_mean([place[other] for other in linked[node]], own[node]))
 
 
-def _abscissas(
+def _compute_abscissas(
     layers: list[list[int]], above: Mapping[int, list[int]], below: Mapping[int, list[int]], size: Mapping[int, float]
 ) -> dict[int, float]:
     """Each box as near as it gets to the middle of its neighbours, without touching another."""
@@ -96,14 +96,14 @@ def _abscissas(
             right += size[node] + GAP
     for sweep in range(2 * SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            wanted = {node: _mean([x[other] for other in above[node] + below[node]], x[node]) for node in layer}
-            for node, place in _apart(layer, wanted, size).items():
+            wanted = {node: _compute_mean([x[other] for other in above[node] + below[node]], x[node]) for node in layer}
+            for node, place in _push_apart(layer, wanted, size).items():
                 x[node] = place
     least = min(x[node] - size[node] / 2 for node in x)
     return {node: place - least for node, place in x.items()}
 
 
-def _apart(layer: list[int], wanted: Mapping[int, float], size: Mapping[int, float]) -> dict[int, float]:
+def _push_apart(layer: list[int], wanted: Mapping[int, float], size: Mapping[int, float]) -> dict[int, float]:
     """The wanted places, moved apart as little as keeps the order: the mean of pushing right and pushing left."""
     pushed: list[dict[int, float]] = []
     for nodes, way in ((layer, 1), (layer[::-1], -1)):
@@ -119,5 +119,5 @@ def _apart(layer: list[int], wanted: Mapping[int, float], size: Mapping[int, flo
     return {node: (pushed[0][node] + pushed[1][node]) / 2 for node in layer}
 
 
-def _mean(values: list[float], otherwise: float) -> float:
+def _compute_mean(values: list[float], otherwise: float) -> float:
     return sum(values) / len(values) if values else otherwise

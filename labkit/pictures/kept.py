@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
-from labkit.pictures.chart import TOP, Line, chart, fitting
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import GREY, line, text
+from labkit.pictures.chart import TOP, Line, draw_chart, fit_axes
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import GREY, draw_line, draw_text
 
 MODES = ("backward()", "backward(retain_graph=True)", "no_grad()", "detach() at the end")
 
 
-@never_fails
+@catch_failures
 def show_kept(model: nn.Sequential, x: Tensor) -> Picture:
     """Draw the bytes that the graph of `model(x)` holds for backward, after each step forward and back.
 
@@ -31,7 +31,7 @@ def show_kept(model: nn.Sequential, x: Tensor) -> Picture:
 
 
 @dataclass
-class _Kept:
+class _HeldStorages:
     """Counts the bytes of the storages that a graph holds now, each once."""
 
     known: set[int]
@@ -58,7 +58,7 @@ def measure(model: nn.Sequential, x: Tensor, mode: str) -> list[int]:
 
     Without the parameters, the buffers and x. The last number is what is left at the end.
     """
-    kept = _Kept({t.untyped_storage().data_ptr() for t in (*model.parameters(), *model.buffers(), x)})
+    kept = _HeldStorages({t.untyped_storage().data_ptr() for t in (*model.parameters(), *model.buffers(), x)})
     seen = [kept.now()]
     leaves = [p for p in model.parameters() if p.requires_grad]
     with saved_tensors_hooks(kept.pack, lambda holder: holder.tensor), torch.set_grad_enabled(mode != "no_grad()"):
@@ -88,11 +88,11 @@ def draw(curves: dict[str, list[int]], layers: int, words: list[str]) -> Drawing
         Line(mode, [(float(i), nbytes / 1024) for i, nbytes in enumerate(curve)], [0, place])
         for place, (mode, curve) in enumerate(curves.items(), 1)
     ]
-    axes = fitting(lines, "layers done", "KiB held for backward", from_zero=True)
-    parts, width, height = chart(lines, axes)
+    axes = fit_axes(lines, "layers done", "KiB held for backward", from_zero=True)
+    parts, width, height = draw_chart(lines, axes)
     for x, told in ((layers / 2, "forward"), (layers * 1.5, "backward, or what comes instead")):
-        parts.append(text(axes.place(x, 0)[0], TOP - 8, told, anchor="middle", size=11))
+        parts.append(draw_text(axes.place(x, 0)[0], TOP - 8, told, anchor="middle", size=11))
     middle, _ = axes.place(layers, 0)
-    parts.append(line(middle, TOP, middle, TOP + axes.height, GREY))
+    parts.append(draw_line(middle, TOP, middle, TOP + axes.height, GREY))
     groups = [Group("way", [ALL, *curves])]
     return Drawing("Bytes held for backward", width, height, parts, groups, ["\n".join(words), *words])

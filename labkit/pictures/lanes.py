@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import COLOURS, GREY, cell, escaped, line, strong, text, width_of
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import COLOURS, GREY, draw_cell, draw_line, draw_text, emphasize, escape_text, measure_width
 
 LEFT, WIDTH, HIGH, GAP = 92, 640, 20, 12  # pixels
 REGION = "user_annotation"
@@ -41,32 +41,32 @@ class Lane:
     rows: int = 1
 
 
-@never_fails
+@catch_failures
 def show_trace(trace: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Picture:
     """Draw the complete events of a Chrome trace, or of a list of events. Regions can be brought forward.
 
     What the device does has the colour of the region that launched it.
     """
     events = trace["traceEvents"] if isinstance(trace, Mapping) else trace
-    bars = [_bar(event) for event in events if event.get("ph", "X") == "X" and event.get("cat", "cpu_op") in DRAWN]
+    bars = [_read_bar(event) for event in events if event.get("ph", "X") == "X" and event.get("cat", "cpu_op") in DRAWN]
     if not bars:
         raise ValueError("there is no complete event")
-    lanes = _lanes(bars)
+    lanes = _build_lanes(bars)
     _name_regions(bars)
     regions = list(dict.fromkeys(bar.name for bar in sorted(bars, key=lambda bar: bar.start) if bar.cat == REGION))
-    words = [_counted(lane.name, lane.bars) for lane in lanes]
-    frames = [_counted(name, [bar for bar in bars if name in bar.regions]) for name in regions]
+    words = [_format_counts(lane.name, lane.bars) for lane in lanes]
+    frames = [_format_counts(name, [bar for bar in bars if name in bar.regions]) for name in regions]
     return Picture("\n".join(words), lambda: _draw(lanes, regions, ["\n".join(words), *frames]))
 
 
-def _bar(event: Mapping[str, Any]) -> Bar:
+def _read_bar(event: Mapping[str, Any]) -> Bar:
     cat, start = event.get("cat", "cpu_op"), float(event["ts"])
     kind = "stream" if cat in DEVICE else "thread"
     lane = f"{kind} {event.get('tid', 0)}"
     return Bar(event["name"], cat, lane, start, start + float(event["dur"]), event.get("args", {}).get("correlation"))
 
 
-def _lanes(bars: Sequence[Bar]) -> list[Lane]:
+def _build_lanes(bars: Sequence[Bar]) -> list[Lane]:
     """Threads first, each event in the row of its depth."""
     lanes: dict[str, Lane] = {}
     open_bars: dict[str, list[Bar]] = {}
@@ -89,11 +89,11 @@ def _name_regions(bars: Sequence[Bar]) -> None:
         bar.regions = [region.name for region in regions if at is not None and region.start <= at < region.end]
 
 
-def _length(bar: Bar) -> float:
+def _measure_length(bar: Bar) -> float:
     return bar.end - bar.start
 
 
-def _counted(name: str, bars: Sequence[Bar]) -> str:
+def _format_counts(name: str, bars: Sequence[Bar]) -> str:
     counts = {
         "regions": sum(bar.cat == REGION for bar in bars),
         "operators": sum(bar.cat in ("cpu_op", "python_function") for bar in bars),
@@ -112,33 +112,35 @@ def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Dr
     colours = {name: HUES[number % len(HUES)] for number, name in enumerate(outermost)}
     parts, y = [], 12.0
     for lane in lanes:
-        parts.append(text(LEFT - 8, y + 14, lane.name, anchor="end"))
+        parts.append(draw_text(LEFT - 8, y + 14, lane.name, anchor="end"))
         for bar in lane.bars:
-            if unit * _length(bar) >= SMALLEST:
-                box = _box(bar, LEFT + unit * (bar.start - begin), y + HIGH * bar.row, unit, colours)
+            if unit * _measure_length(bar) >= SMALLEST:
+                box = _draw_box(bar, LEFT + unit * (bar.start - begin), y + HIGH * bar.row, unit, colours)
                 frames = [0, *(n for n, name in enumerate(regions, 1) if name in bar.regions)]
-                parts.append(strong(frames, f"<title>{escaped(bar.name)}, {_length(bar):g} µs</title>", box))
+                parts.append(
+                    emphasize(frames, f"<title>{escape_text(bar.name)}, {_measure_length(bar):g} µs</title>", box)
+                )
         y += HIGH * lane.rows + GAP
-    parts += _axis(y, end - begin, unit)
+    parts += _draw_axis(y, end - begin, unit)
     groups = [Group("region", [ALL, *regions])] if regions else []
     return Drawing("A trace", LEFT + WIDTH + 24, y + 28, parts, groups, words if groups else words[:1])
 
 
-def _box(bar: Bar, x: float, y: float, unit: float, colours: Mapping[str, str]) -> str:
-    width = max(unit * _length(bar) - 1, 0.5)
-    shown = bar.name if width_of(bar.name, 10) < width else ""
+def _draw_box(bar: Bar, x: float, y: float, unit: float, colours: Mapping[str, str]) -> str:
+    width = max(unit * _measure_length(bar) - 1, 0.5)
+    shown = bar.name if measure_width(bar.name, 10) < width else ""
     colour = colours[bar.regions[0]] if bar.regions else GREY
     tint = 0.45 if bar.cat == REGION else 0.3
-    return cell(x, y, width, HIGH - 2, shown, colour, tint, 10)
+    return draw_cell(x, y, width, HIGH - 2, shown, colour, tint, 10)
 
 
-def _axis(y: float, length: float, unit: float) -> list[str]:
+def _draw_axis(y: float, length: float, unit: float) -> list[str]:
     """Times in microseconds from the first event on."""
     step = 10.0 ** (len(str(int(length))) - 1)
     step = next((s for s in (step / 5, step / 2, step) if length / s <= 10), step)
     ticks = [n * step for n in range(int(length / step) + 1)]
-    parts = [line(LEFT, y, LEFT + WIDTH, y, GREY)]
+    parts = [draw_line(LEFT, y, LEFT + WIDTH, y, GREY)]
     for at in ticks:
         x = LEFT + unit * at
-        parts += [line(x, y, x, y + 4, GREY), text(x, y + 17, f"{at:g}", GREY, "middle", 10)]
-    return [*parts, text(LEFT - 8, y + 17, "µs", GREY, "end", 10)]
+        parts += [draw_line(x, y, x, y + 4, GREY), draw_text(x, y + 17, f"{at:g}", GREY, "middle", 10)]
+    return [*parts, draw_text(LEFT - 8, y + 17, "µs", GREY, "end", 10)]

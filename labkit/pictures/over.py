@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from torch import Tensor
 
-from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, Line, drawn, fitting, frame_of, legend
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import only, text
+from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, Line, draw_frame, draw_legend, draw_lines, fit_axes
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import draw_text, show_only
 
 WIDTH, GAP = 620, 18  # pixels
 
 
-@never_fails
+@catch_failures
 def show_over(x: Tensor, panels: Mapping[str, Mapping[str, Tensor]], log: bool = False) -> Picture:
     """Draw the curves of each panel over x, all panels on one scale.
 
@@ -33,7 +33,7 @@ def show_over(x: Tensor, panels: Mapping[str, Mapping[str, Tensor]], log: bool =
         raise ValueError("there is no curve")
     width = max(len(label) for curves in given.values() for label in curves)
     words = {
-        title: [f"{title}: {label:{width}}  {described(values)}" for label, values in curves.items()]
+        title: [f"{title}: {label:{width}}  {describe_values(values)}" for label, values in curves.items()]
         for title, curves in given.items()
     }
     return Picture(
@@ -41,7 +41,7 @@ def show_over(x: Tensor, panels: Mapping[str, Mapping[str, Tensor]], log: bool =
     )
 
 
-def described(values: list[float]) -> str:
+def describe_values(values: list[float]) -> str:
     """The least and the greatest finite value, and how many are not finite."""
     finite = [value for value in values if math.isfinite(value)]
     text = f"from {min(finite):.3g} to {max(finite):.3g}" if finite else "no finite value"
@@ -56,22 +56,22 @@ def draw(
         title: [Line(label, list(zip(places, values, strict=True))) for label, values in curves.items()]
         for title, curves in panels.items()
     }
-    whole = fitting([one for lines in lined.values() for one in lines], "x", "", log)
+    whole = fit_axes([one for lines in lined.values() for one in lines], "x", "", log)
     count = len(panels)
     each = (WIDTH - GAP * (count - 1)) / count
     small = []
     for number, (title, lines) in enumerate(lined.items()):
         axes = replace(whole, left=LEFT + (each + GAP) * number, width=each)
-        small += _panel(title, axes, lines, number == 0)
-    parts = [only([0], *small) if count > 1 else "".join(small)]
+        small += _draw_panel(title, axes, lines, number == 0)
+    parts = [show_only([0], *small) if count > 1 else "".join(small)]
     for number, (title, lines) in enumerate(lined.items(), 1):
         if count > 1:
-            parts.append(only([number], *_panel(title, replace(whole, width=WIDTH), lines, True)))
+            parts.append(show_only([number], *_draw_panel(title, replace(whole, width=WIDTH), lines, True)))
     below, bottom = [], TOP + whole.height + BOTTOM + 14
     shared = len({tuple(curves) for curves in panels.values()}) == 1
     for title, lines in list(lined.items())[: 1 if shared else count]:
         entries = lines if shared else [replace(one, label=f"{title}: {one.label}") for one in lines]
-        drawn_entries, bottom = legend(entries, LEFT, bottom, WIDTH)
+        drawn_entries, bottom = draw_legend(entries, LEFT, bottom, WIDTH)
         below += drawn_entries
         bottom += 0 if shared else 10
     told = ["\n".join(line for lines in words.values() for line in lines), *("\n".join(w) for w in words.values())]
@@ -81,6 +81,6 @@ def draw(
     )
 
 
-def _panel(title: str, axes: Axes, lines: list[Line], y_words: bool) -> list[str]:
-    heading = text(axes.left + axes.width / 2, TOP - 8, title, anchor="middle")
-    return [*frame_of(axes, y_words), *drawn(axes, lines), heading]
+def _draw_panel(title: str, axes: Axes, lines: list[Line], y_words: bool) -> list[str]:
+    heading = draw_text(axes.left + axes.width / 2, TOP - 8, title, anchor="middle")
+    return [*draw_frame(axes, y_words), *draw_lines(axes, lines), heading]

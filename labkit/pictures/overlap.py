@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import COLOURS, GREY, RED, cell, line, only, text, width_of
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import COLOURS, GREY, RED, draw_cell, draw_line, draw_text, measure_width, show_only
 
 LEFT, WIDTH, HIGH = 92, 560, 34  # pixels
 
 
-@never_fails
+@catch_failures
 def show_overlap(model: nn.Module, caps: Mapping[str, float], speed: float = 1.0, start: float = 0.02) -> Picture:
     """Draw backward through the layers of a model, last one first, and the all-reduce of its buckets.
 
@@ -24,7 +24,7 @@ def show_overlap(model: nn.Module, caps: Mapping[str, float], speed: float = 1.0
     named = [(name, sum(p.nbytes for p in m.parameters(recurse=False))) for name, m in model.named_modules()]
     layers = [(name or "model", nbytes) for name, nbytes in reversed(named) if nbytes]
     ends = [end / sum(n for _, n in layers) for end in itertools.accumulate(n for _, n in layers)]
-    runs = {label: _sent(_buckets(layers, cap), ends, speed, start) for label, cap in caps.items()}
+    runs = {label: _schedule_messages(_fill_buckets(layers, cap), ends, speed, start) for label, cap in caps.items()}
     words = [
         f"{label}: {len(sent)} all-reduces, done at {sent[-1].end:.2f} of backward's time"
         for label, sent in runs.items()
@@ -42,7 +42,7 @@ class Message:
     end: float
 
 
-def _buckets(layers: list[tuple[str, int]], cap: float) -> list[list[int]]:
+def _fill_buckets(layers: list[tuple[str, int]], cap: float) -> list[list[int]]:
     """The layers of each bucket, by number: it is closed when it is full."""
     buckets: list[list[int]] = []
     held = cap
@@ -55,7 +55,7 @@ def _buckets(layers: list[tuple[str, int]], cap: float) -> list[list[int]]:
     return buckets
 
 
-def _sent(buckets: list[list[int]], ends: list[float], speed: float, start: float) -> list[Message]:
+def _schedule_messages(buckets: list[list[int]], ends: list[float], speed: float, start: float) -> list[Message]:
     """One after the other, each when its last gradient is there."""
     sent: list[Message] = []
     for bucket in buckets:
@@ -68,25 +68,28 @@ def _sent(buckets: list[list[int]], ends: list[float], speed: float, start: floa
 def _draw(names: list[str], ends: list[float], runs: Mapping[str, list[Message]], words: list[str]) -> Drawing:
     """Backward above, the all-reduces below; a bucket has the colour of its layers."""
     unit = WIDTH / max(sent[-1].end for sent in runs.values())
-    parts = [text(LEFT - 8, 52, "backward", anchor="end"), text(LEFT - 8, 100, "all-reduce", anchor="end")]
+    parts = [draw_text(LEFT - 8, 52, "backward", anchor="end"), draw_text(LEFT - 8, 100, "all-reduce", anchor="end")]
     for frame, (sent, told) in enumerate(zip(runs.values(), words, strict=True)):
-        inside = [text(4, 16, told)]
+        inside = [draw_text(4, 16, told)]
         for number, message in enumerate(sent):
             colour = COLOURS[number % len(COLOURS)]
             for layer in message.layers:
                 begin = ends[layer - 1] if layer else 0.0
-                inside.append(_block(begin, ends[layer], 30, unit, names[layer], colour))
-            inside.append(_block(message.start, message.end, 78, unit, f"bucket {number}", colour))
+                inside.append(_draw_block(begin, ends[layer], 30, unit, names[layer], colour))
+            inside.append(_draw_block(message.start, message.end, 78, unit, f"bucket {number}", colour))
         done = LEFT + unit * sent[-1].end
-        inside.append(line(done, 26, done, 118, RED, 2) + text(done - 4, 132, "done", RED, "end", 11))
-        parts.append(only([frame], *inside))
+        inside.append(draw_line(done, 26, done, 118, RED, 2) + draw_text(done - 4, 132, "done", RED, "end", 11))
+        parts.append(show_only([frame], *inside))
     x = LEFT + unit * ends[-1]
-    parts += [line(x, 26, x, 118, GREY, 1, "stroke-dasharray='4 4'"), text(x, 132, "backward ends", GREY, "middle", 11)]
-    parts.append(text(4, 152, "a schema, to scale and not measured", size=11))
+    parts += [
+        draw_line(x, 26, x, 118, GREY, 1, "stroke-dasharray='4 4'"),
+        draw_text(x, 132, "backward ends", GREY, "middle", 11),
+    ]
+    parts.append(draw_text(4, 152, "a schema, to scale and not measured", size=11))
     return Drawing("Buckets and backward", LEFT + WIDTH + 16, 160, parts, [Group("buckets", list(runs))], words)
 
 
-def _block(start: float, end: float, y: float, unit: float, words: str, colour: str) -> str:
+def _draw_block(start: float, end: float, y: float, unit: float, words: str, colour: str) -> str:
     width = unit * (end - start)
-    shown = words if width_of(words, 10) < width else ""
-    return cell(LEFT + unit * start, y, max(width - 1, 1), HIGH, shown, colour, 0.4, 10)
+    shown = words if measure_width(words, 10) < width else ""
+    return draw_cell(LEFT + unit * start, y, max(width - 1, 1), HIGH, shown, colour, 0.4, 10)

@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from labkit.pictures.chart import TOP, Axes, Line, frame_of, legend, style
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import GREY, number, tagged
+from labkit.pictures.chart import TOP, Axes, Line, choose_style, draw_frame, draw_legend
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import GREY, tag_element, to_svg
 
 GRID, LEVELS = (36, 26), 6
 Point = tuple[float, float]
 Range = tuple[float, float]
 
 
-@never_fails
+@catch_failures
 def show_paths(
     f: Callable[[Tensor, Tensor], Tensor],
     start: Point,
@@ -62,27 +62,27 @@ def _walk(
 def _draw(
     values: list[list[float]], paths: Mapping[str, list[Point]], steps: int, axes: Axes, words: list[str]
 ) -> Drawing:
-    parts = frame_of(axes)
+    parts = draw_frame(axes)
     finite = sorted(value for row in values for value in row)
     # Levels by rank: as many grid points between any two, so that flat valleys show lines too.
     for level in range(1, LEVELS + 1):
-        segments = _contour(values, finite[level * len(finite) // (LEVELS + 1)], axes)
+        segments = _draw_contour(values, finite[level * len(finite) // (LEVELS + 1)], axes)
         parts.append(f"<path d='{segments}' fill='none' stroke='{GREY}' stroke-opacity='.55'/>")
     (low, high), (bottom, top) = axes.x, axes.y
     for place, points in enumerate(paths.values()):
-        colour, _ = style(place)
+        colour, _ = choose_style(place)
         inside = [math.isfinite(a + b) and low <= a <= high and bottom <= b <= top for a, b in points]
         at = [axes.place(*point) for point in points]
         pieces = [
-            tagged("only", f"0 {n}-{steps}", f"<path d='M{_pair(at[n - 1])}L{_pair(at[n])}'/>")
+            tag_element("only", f"0 {n}-{steps}", f"<path d='M{_format_point(at[n - 1])}L{_format_point(at[n])}'/>")
             for n in range(1, steps + 1)
             if inside[n - 1] and inside[n]
         ]
-        dots = [_dot(n, x, y, last=n == steps) for n, (x, y) in enumerate(at) if n and inside[n]]
+        dots = [_draw_dot(n, x, y, last=n == steps) for n, (x, y) in enumerate(at) if n and inside[n]]
         parts.append(f"<g fill='none' stroke='{colour}' stroke-width='1.8'>{''.join(pieces)}</g>")
         parts.append(f"<g fill='{colour}'>{''.join(dots)}</g>")
     lines = [Line(name, []) for name in paths]
-    below, height = legend(lines, axes.left, TOP + axes.height + 44, axes.width, dashed=False)
+    below, height = draw_legend(lines, axes.left, TOP + axes.height + 44, axes.width, dashed=False)
     names = ["all steps", *(f"step {n}" for n in range(1, steps + 1))]
     told = ["\n".join(words)] + [
         f"step {n}: " + ", ".join(f"{name} at ({p[n][0]:.3g}, {p[n][1]:.3g})" for name, p in paths.items())
@@ -93,22 +93,22 @@ def _draw(
     )
 
 
-def _dot(frame: int, x: float, y: float, last: bool) -> str:
+def _draw_dot(frame: int, x: float, y: float, last: bool) -> str:
     """Where a path has come to in this frame; its end in the first frame too, which shows all steps."""
     frames = f"data-only='0 {frame}'" if last else f"data-only='{frame}' display='none'"
-    return f"<circle {frames} cx='{number(x)}' cy='{number(y)}' r='4.5'/>"
+    return f"<circle {frames} cx='{to_svg(x)}' cy='{to_svg(y)}' r='4.5'/>"
 
 
-def _pair(point: Point) -> str:
-    return f"{number(point[0])} {number(point[1])}"
+def _format_point(point: Point) -> str:
+    return f"{to_svg(point[0])} {to_svg(point[1])}"
 
 
-def _contour(values: list[list[float]], level: float, axes: Axes) -> str:
+def _draw_contour(values: list[list[float]], level: float, axes: Axes) -> str:
     """The line of one level, in pieces, one for each square of the grid that it passes."""
     rows, columns = len(values), len(values[0])
     (x0, x1), (y0, y1) = axes.x, axes.y
 
-    def crossing(a: tuple[int, int], b: tuple[int, int]) -> Point | None:
+    def find_crossing(a: tuple[int, int], b: tuple[int, int]) -> Point | None:
         va, vb = values[a[0]][a[1]] - level, values[b[0]][b[1]] - level
         if (va < 0) == (vb < 0):
             return None
@@ -120,7 +120,7 @@ def _contour(values: list[list[float]], level: float, axes: Axes) -> str:
     for r in range(rows - 1):
         for c in range(columns - 1):
             corners = [(r, c), (r, c + 1), (r + 1, c + 1), (r + 1, c)]
-            found = [crossing(corners[i], corners[(i + 1) % 4]) for i in range(4)]
+            found = [find_crossing(corners[i], corners[(i + 1) % 4]) for i in range(4)]
             ends = [point for point in found if point is not None]
             for a, b in zip(ends[::2], ends[1::2], strict=True):
                 xa, ya, xb, yb = map(round, (*a, *b))

@@ -66,7 +66,7 @@ class Picture:
     @property
     def still(self) -> str:
         """The first frame alone as SVG, or an empty text where there is none."""
-        return self._svg([part for part in self.drawing.parts if not svg.is_hidden(part)]) if self.drawing else ""
+        return self._build_svg([part for part in self.drawing.parts if not svg.is_hidden(part)]) if self.drawing else ""
 
     @property
     def html(self) -> str:
@@ -84,18 +84,16 @@ class Picture:
         attributes = {
             "alt": self.words,
             "style": "max-width:100%",
-            "src": f"data:image/svg+xml,{urllib.parse.quote(self._svg(self.drawing.parts), safe=RAW)}",
+            "src": f"data:image/svg+xml,{urllib.parse.quote(self._build_svg(self.drawing.parts), safe=RAW)}",
             "data-picture": json.dumps(told, ensure_ascii=False, separators=(",", ":")),
-            "onload": f"{{{script_of('player.js')}{self.drawing.script}}}",
+            "onload": f"{{{read_script('player.js')}{self.drawing.script}}}",
         }
-        return (
-            f'<div class="gradlab-picture"><img {" ".join(f"{k}={_quoted(v)}" for k, v in attributes.items())}></div>'
-        )
+        return f'<div class="gradlab-picture"><img {" ".join(f"{k}={_quote(v)}" for k, v in attributes.items())}></div>'
 
-    def _svg(self, parts: Sequence[str]) -> str:
+    def _build_svg(self, parts: Sequence[str]) -> str:
         assert self.drawing is not None
         words = self.drawing.words[0] if self.drawing.words else self.words
-        return svg.document(self.drawing.width, self.drawing.height, self.drawing.title, words, "".join(parts))
+        return svg.build_document(self.drawing.width, self.drawing.height, self.drawing.title, words, "".join(parts))
 
     def __repr__(self) -> str:
         return self.words
@@ -105,25 +103,25 @@ class Picture:
         return {"text/plain": self.words, **({"image/svg+xml": self.still, "text/html": self.html} if shown else {})}
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return '"' + value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;") + '"'
 
 
 @functools.cache
-def script_of(name: str) -> str:
+def read_script(name: str) -> str:
     """A script of this folder without comments and indentation."""
     lines = (line.strip() for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
 
 
-def never_fails(draw: Callable[P, Picture]) -> Callable[P, Picture]:
+def catch_failures(draw: Callable[P, Picture]) -> Callable[P, Picture]:
     """Turn an exception into a Picture that says what went wrong: a picture must not hide a verdict."""
 
     @functools.wraps(draw)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> Picture:
+    def draw_safely(*args: P.args, **kwargs: P.kwargs) -> Picture:
         try:
             return draw(*args, **kwargs)
         except Exception as error:
             return Picture(f"(no picture: {type(error).__name__}: {error})")
 
-    return drawn
+    return draw_safely

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import torch
 
-from labkit.pictures.picture import Drawing, Picture, never_fails, script_of
-from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, circle, line, tagged, text
+from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
+from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_circle, draw_line, draw_text, tag_element
 
 HIDDEN = 3
 # w{i}{j}: from input i to hidden number j; b{j}: its bias; v{j}: from hidden number j to the result; c: its bias.
@@ -45,14 +45,14 @@ class Pass(NamedTuple):
     gradients: dict[str, float]
 
 
-def forward_and_backward(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Pass:
+def compute_pass(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Pass:
     """The pass for two inputs: hidden j is tanh(w1j * x1 + w2j * x2 + bj), the result sum(vj * hj) + c.
 
     The loss is (result - target)**2 / 2. parameters: all names of START. The gradients have the keys of START, x1, x2,
     h1 to h3 and result. Computed in float64.
     """
-    leaf = {name: _leaf(parameters[name]) for name in START}
-    leaf |= {f"x{i}": _leaf(value) for i, value in enumerate(inputs, 1)}
+    leaf = {name: _create_leaf(parameters[name]) for name in START}
+    leaf |= {f"x{i}": _create_leaf(value) for i, value in enumerate(inputs, 1)}
     hidden = [
         torch.tanh(leaf[f"w1{j}"] * leaf["x1"] + leaf[f"w2{j}"] * leaf["x2"] + leaf[f"b{j}"])
         for j in range(1, HIDDEN + 1)
@@ -69,11 +69,11 @@ def forward_and_backward(inputs: Sequence[float], target: float, parameters: Map
     )
 
 
-def _leaf(value: float) -> torch.Tensor:
+def _create_leaf(value: float) -> torch.Tensor:
     return torch.tensor(float(value), dtype=torch.float64, requires_grad=True)
 
 
-@never_fails
+@catch_failures
 def play_network(inputs: tuple[float, float], target: float, parameters: Mapping[str, float] | None = None) -> Picture:
     """Draw the network's forward and backward pass for two inputs and a target.
 
@@ -85,12 +85,12 @@ def play_network(inputs: tuple[float, float], target: float, parameters: Mapping
         raise ValueError(f"no such parameters: {', '.join(sorted(unknown))}")
     x1, x2 = (float(value) for value in inputs)
     values = {**START, **{name: float(value) for name, value in (parameters or {}).items()}}
-    return Picture(words_on((x1, x2), target, values), lambda: draw((x1, x2), float(target), values))
+    return Picture(describe_network((x1, x2), target, values), lambda: draw((x1, x2), float(target), values))
 
 
-def words_on(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> str:
+def describe_network(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> str:
     """The values, the loss and all derivatives, in words."""
-    p = forward_and_backward(inputs, target, parameters)
+    p = compute_pass(inputs, target, parameters)
     lines = [
         f"inputs {inputs[0]:.3g}, {inputs[1]:.3g}; hidden {', '.join(f'{h:.3f}' for h in p.hidden)}",
         f"result {p.result:.3f}, target {target:.3g}, loss {p.loss:.4f}",
@@ -102,7 +102,7 @@ def words_on(inputs: Sequence[float], target: float, parameters: Mapping[str, fl
 def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Drawing:
     """Nodes with values, edges with weights. An edge is as wide as its weight is large; its colour is the gradient's
     sign. At the right, the losses of the steps that the reader takes."""
-    p = forward_and_backward(inputs, target, parameters)
+    p = compute_pass(inputs, target, parameters)
     places = {"x1": (50.0, 110.0), "x2": (50.0, 270.0), "result": (510.0, 190.0)}
     places |= {f"h{j}": (280.0, 70.0 + 120 * (j - 1)) for j in range(1, HIDDEN + 1)}
     edges = [(f"w{i}{j}", f"x{i}", f"h{j}") for i in (1, 2) for j in range(1, HIDDEN + 1)]
@@ -113,23 +113,39 @@ def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]
         width = 0.6 + 2 * min(abs(parameters[name]), 3)
         length = math.hypot(xb - xa, yb - ya)
         dx, dy = (xb - xa) * RADIUS / length, (yb - ya) * RADIUS / length
-        lines.append(tagged("edge", name, line(xa + dx, ya + dy, xb - dx, yb - dy, _colour(p.gradients[name]), width)))
+        lines.append(
+            tag_element(
+                "edge", name, draw_line(xa + dx, ya + dy, xb - dx, yb - dy, _choose_colour(p.gradients[name]), width)
+            )
+        )
         at = 0.33 if start in ("x1", "x2") else 0.45
-        labels.append(_label(xa + at * (xb - xa), ya + at * (yb - ya) - 6, name, parameters, p))
+        labels.append(_draw_label(xa + at * (xb - xa), ya + at * (yb - ya) - 6, name, parameters, p))
     nodes = []
     values = dict(zip(("x1", "x2", "h1", "h2", "h3", "result"), [*inputs, *p.hidden, p.result], strict=True))
     for name, (x, y) in places.items():
-        nodes.append(circle(x, y, RADIUS, "none", 1, "currentColor"))
-        nodes.append(text(x, y - 12, name, anchor="middle", size=11))
-        nodes.append(tagged("node", name, text(x, y + 4, f"{values[name]:.2f}", anchor="middle")))
-        nodes.append(tagged("grad", name, text(x, y + 18, f"({p.gradients[name]:.2f})", anchor="middle", size=11)))
+        nodes.append(draw_circle(x, y, RADIUS, "none", 1, "currentColor"))
+        nodes.append(draw_text(x, y - 12, name, anchor="middle", size=11))
+        nodes.append(tag_element("node", name, draw_text(x, y + 4, f"{values[name]:.2f}", anchor="middle")))
+        nodes.append(
+            tag_element("grad", name, draw_text(x, y + 18, f"({p.gradients[name]:.2f})", anchor="middle", size=11))
+        )
     for name, node in (("b1", "h1"), ("b2", "h2"), ("b3", "h3"), ("c", "result")):
-        labels.append(_label(places[node][0], places[node][1] + 46, name, parameters, p))
-    parts = [tagged("loss", "", text(4, 16, f"target {target:.2f}, loss {p.loss:.4f}")), *lines, *nodes, *labels]
-    parts.append(text(4, 384, "blue: would grow in a step. red: would shrink. grey: derivative 0."))
+        labels.append(_draw_label(places[node][0], places[node][1] + 46, name, parameters, p))
+    parts = [
+        tag_element("loss", "", draw_text(4, 16, f"target {target:.2f}, loss {p.loss:.4f}")),
+        *lines,
+        *nodes,
+        *labels,
+    ]
+    parts.append(draw_text(4, 384, "blue: would grow in a step. red: would shrink. grey: derivative 0."))
     plot = {"x": 600, "y": 60, "width": 150, "height": 250}
-    parts += [text(600, 46, "loss of each step, log", size=11), "<path d='M600 60V310H750' fill='none' stroke='#888'/>"]
-    parts += [text(596, 60 + 250 * (2 - n) / 10 + 4, f"1e{n}", anchor="end", size=10) for n in (2, 0, -2, -4, -6, -8)]
+    parts += [
+        draw_text(600, 46, "loss of each step, log", size=11),
+        "<path d='M600 60V310H750' fill='none' stroke='#888'/>",
+    ]
+    parts += [
+        draw_text(596, 60 + 250 * (2 - n) / 10 + 4, f"1e{n}", anchor="end", size=10) for n in (2, 0, -2, -4, -6, -8)
+    ]
     parts.append(f"<polyline data-losses='' fill='none' stroke='{OCHRE}' stroke-width='2'/>")
     data = {
         "inputs": list(inputs),
@@ -139,13 +155,13 @@ def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]
         "plot": plot,
         "colours": {"grow": GROW, "shrink": SHRINK, "flat": FLAT},
     }
-    return Drawing("A small network", 770, 396, parts, script=script_of("playground.js"), data=data)
+    return Drawing("A small network", 770, 396, parts, script=read_script("playground.js"), data=data)
 
 
-def _colour(gradient: float) -> str:
+def _choose_colour(gradient: float) -> str:
     return FLAT if abs(gradient) < 5e-4 else SHRINK if gradient > 0 else GROW
 
 
-def _label(x: float, y: float, name: str, parameters: Mapping[str, float], p: Pass) -> str:
-    words = text(x, y, f"{name} {parameters[name]:.2f}", _colour(p.gradients[name]), "middle")
-    return tagged("label", name, words)
+def _draw_label(x: float, y: float, name: str, parameters: Mapping[str, float], p: Pass) -> str:
+    words = draw_text(x, y, f"{name} {parameters[name]:.2f}", _choose_colour(p.gradients[name]), "middle")
+    return tag_element("label", name, words)

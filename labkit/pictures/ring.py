@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from labkit.pictures.chart import Line, chart, fitting
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, cell, only, rect, text
+from labkit.pictures.chart import Line, draw_chart, fit_axes
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_cell, draw_rect, draw_text, show_only
 
 State = list[list[set[int]]]  # state[rank][chunk]: the ranks whose parts are in the sum
 FRAME = "stroke-width='2.5'"
 
 
-def ring_states(world_size: int) -> list[tuple[State, list[int]]]:
+def compute_ring_states(world_size: int) -> list[tuple[State, list[int]]]:
     """For the start and each of the 2 * (world_size - 1) steps: the state after it, and the chunk each rank sent in it.
 
     At the start nothing was sent: -1 for each rank.
@@ -30,12 +30,12 @@ def ring_states(world_size: int) -> list[tuple[State, list[int]]]:
     return states
 
 
-@never_fails
+@catch_failures
 def explore_ring(world_size: int) -> Picture:
     """Draw the ring all-reduce of a tensor in as many chunks as there are ranks, 2 to 8: a table for each step."""
     if not 2 <= world_size <= 8:
         raise ValueError(f"a ring of {world_size} cannot be drawn: from 2 to 8 ranks can")
-    states = ring_states(world_size)
+    states = compute_ring_states(world_size)
     names = ["start", *(f"step {number}" for number in range(1, len(states)))]
     lines = []
     for name, (state, sent) in zip(names, states, strict=True):
@@ -49,29 +49,31 @@ def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: li
     """A table of ranks and chunks, step by step. What came in with the step is framed."""
     size = len(states[0][0])
     left, top, side = 58, 56, 46 if size < 6 else 40
-    parts = [text(left + size * side / 2, 40, "chunk", anchor="middle", size=11)]
-    parts += [text(left + side * (n + 0.5), top - 3, str(n), anchor="middle", size=11) for n in range(size)]
-    parts += [text(left - 8, top + side * (n + 0.6), f"rank {n}", anchor="end", size=11) for n in range(size)]
+    parts = [draw_text(left + size * side / 2, 40, "chunk", anchor="middle", size=11)]
+    parts += [draw_text(left + side * (n + 0.5), top - 3, str(n), anchor="middle", size=11) for n in range(size)]
+    parts += [draw_text(left - 8, top + side * (n + 0.6), f"rank {n}", anchor="end", size=11) for n in range(size)]
     for number, (name, line) in enumerate(zip(names, lines, strict=True)):
         half = "" if number == 0 else ": add" if number < size else ": replace"
         done = line.removeprefix(f"{name:7}").split("  rank")[0].strip()
-        parts.append(only([number], text(4, 16, f"{name}{half}, {done}")))
+        parts.append(show_only([number], draw_text(4, 16, f"{name}{half}, {done}")))
     for rank in range(size):
         for chunk in range(size):
             x, y = left + side * chunk, top + side * rank
-            for ranks, held in _held([state[rank][chunk] for state, _ in states]):
+            for ranks, held in _find_held_sums([state[rank][chunk] for state, _ in states]):
                 colour, tint = (BLUE, 0.45) if len(ranks) == size else (OCHRE, 0.4) if len(ranks) > 1 else (GREY, 0.12)
                 sums = "".join(map(str, sorted(ranks)))
-                parts.append(only(held, cell(x, y, side - 3, side - 3, sums, colour, tint, 12 if size < 6 else 9)))
+                parts.append(
+                    show_only(held, draw_cell(x, y, side - 3, side - 3, sums, colour, tint, 12 if size < 6 else 9))
+                )
     for number, (_, sent) in enumerate(states):
         if number:
             frames = [
-                rect(
+                draw_rect(
                     left + side * sent[(rank - 1) % size], top + side * rank, side - 3, side - 3, "none", 1, RED, FRAME
                 )
                 for rank in range(size)
             ]
-            parts.append(only([number], *frames))
+            parts.append(show_only([number], *frames))
     words = [" ".join(line.split()) for line in lines]
     return Drawing(
         "A ring all-reduce",
@@ -83,16 +85,16 @@ def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: li
     )
 
 
-def _held(over: list[set[int]]) -> list[tuple[set[int], list[int]]]:
+def _find_held_sums(over: list[set[int]]) -> list[tuple[set[int], list[int]]]:
     """The sums that a place holds, one after the other, with the frames that show them."""
-    return [(found, [n for n, now in enumerate(over) if now == found]) for found in _distinct(over)]
+    return [(found, [n for n, now in enumerate(over) if now == found]) for found in _list_distinct(over)]
 
 
-def _distinct(over: list[set[int]]) -> list[set[int]]:
+def _list_distinct(over: list[set[int]]) -> list[set[int]]:
     return [found for n, found in enumerate(over) if found not in over[:n]]
 
 
-@never_fails
+@catch_failures
 def show_traffic(world_sizes: Sequence[int]) -> Picture:
     """Draw what the busiest rank sends, in units of the whole tensor: in a ring, and where one rank collects."""
     ring = [2 * (n - 1) / n for n in world_sizes]
@@ -108,6 +110,6 @@ def draw_traffic(world_sizes: Sequence[int], ring: list[float], gather: list[flo
         Line("ring", list(zip(map(float, world_sizes), ring, strict=True)), dots=True),
         Line("one rank collects and sends back", list(zip(map(float, world_sizes), gather, strict=True)), dots=True),
     ]
-    axes = fitting(lines, "ranks", "sent by the busiest rank, in whole tensors", from_zero=True)
-    parts, width, height = chart(lines, replace(axes, x_ticks=list(world_sizes), height=190))
+    axes = fit_axes(lines, "ranks", "sent by the busiest rank, in whole tensors", from_zero=True)
+    parts, width, height = draw_chart(lines, replace(axes, x_ticks=list(world_sizes), height=190))
     return Drawing("What the busiest rank sends", width, height, parts)

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import BLUE, INK, RED, number, only, rect, text
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import BLUE, INK, RED, draw_rect, draw_text, show_only, to_svg
 
 SIDE, TOP, GAP, SHADES = 200.0, 28.0, 40.0, 12
 MAX_PIXELS = 32 * 32
 
 
-@never_fails
+@catch_failures
 def show_saliency(images: Mapping[str, Tensor], gradients: Mapping[str, Tensor]) -> Picture:
     """Draw each image, (height, width), and its gradient: red where a brighter pixel raises the score, blue where it
     lowers it. Both have the same labels.
@@ -25,11 +25,11 @@ def show_saliency(images: Mapping[str, Tensor], gradients: Mapping[str, Tensor])
             raise ValueError(f"{name}: shapes {tuple(image.shape)} and {tuple(gradient.shape)}")
     if not pairs:
         raise ValueError("there is no image")
-    words = [f"{name}: {_told(gradient)}" for name, (_, gradient) in pairs.items()]
+    words = [f"{name}: {_describe_gradient(gradient)}" for name, (_, gradient) in pairs.items()]
     return Picture("\n".join(words), lambda: _draw(pairs, words))
 
 
-def _told(gradient: Tensor) -> str:
+def _describe_gradient(gradient: Tensor) -> str:
     row, column = divmod(int(gradient.abs().argmax()), gradient.shape[1])
     return f"the largest gradient is {gradient[row, column].item():.3g}, at row {row}, column {column}"
 
@@ -40,17 +40,21 @@ def _draw(pairs: Mapping[str, tuple[Tensor, Tensor]], words: list[str]) -> Drawi
         least, most = image.min().item(), image.max().item()
         ink = (image - least) / (most - least or 1)
         slope = gradient / (gradient.abs().max().item() or 1)
-        inside = [*_pixels(ink, 4, INK, INK), *_pixels(slope, 4 + SIDE + GAP, RED, BLUE)]
+        inside = [*_draw_pixels(ink, 4, INK, INK), *_draw_pixels(slope, 4 + SIDE + GAP, RED, BLUE)]
         parts.append(
-            only([frame], *inside, text(4, TOP + SIDE + 20, words[frame])) if len(pairs) > 1 else "".join(inside)
+            show_only([frame], *inside, draw_text(4, TOP + SIDE + 20, words[frame]))
+            if len(pairs) > 1
+            else "".join(inside)
         )
-    parts.append(text(4, 16, "image") + text(4 + SIDE + GAP, 16, "gradient: red raises the score, blue lowers it"))
+    parts.append(
+        draw_text(4, 16, "image") + draw_text(4 + SIDE + GAP, 16, "gradient: red raises the score, blue lowers it")
+    )
     groups = [Group("image", list(pairs))] if len(pairs) > 1 else []
     width = max(SIDE * 2 + GAP + 90, *(len(line) * 6.8 for line in words))
     return Drawing("A saliency map", width, TOP + SIDE + 30, parts, groups, words)
 
 
-def _pixels(values: Tensor, left: float, above: str, below: str) -> list[str]:
+def _draw_pixels(values: Tensor, left: float, above: str, below: str) -> list[str]:
     """Squares as opaque as their values are large; those of one shade are one path."""
     height, width = values.shape
     side = SIDE / max(height, width)
@@ -59,11 +63,11 @@ def _pixels(values: Tensor, left: float, above: str, below: str) -> list[str]:
         for column, value in enumerate(listed):
             shade = round(abs(value) * SHADES)
             if shade:
-                place = f"M{number(left + column * side)} {number(TOP + row * side)}"
+                place = f"M{to_svg(left + column * side)} {to_svg(TOP + row * side)}"
                 shades[above if value > 0 else below, shade].append(
-                    f"{place}h{number(side)}v{number(side)}h-{number(side)}z"
+                    f"{place}h{to_svg(side)}v{to_svg(side)}h-{to_svg(side)}z"
                 )
-    frame = rect(left, TOP, width * side, height * side, stroke="#888")
+    frame = draw_rect(left, TOP, width * side, height * side, stroke="#888")
     filled = [
         f"<path d='{''.join(d)}' fill='{c}' fill-opacity='{s / SHADES:.2f}'/>" for (c, s), d in sorted(shades.items())
     ]

@@ -10,33 +10,36 @@ from collections.abc import Sequence
 from html import escape
 
 from labkit.difference import DIFFERS, LEVELS, NOT_FINITE, Difference
-from labkit.pictures.svg import INK, number, shade
+from labkit.pictures.svg import INK, choose_shade, to_svg
 
 SIDE, LEAST_CELL, MOST_CELL = 190.0, 6.0, 22.0  # pixels
 
 
-def side_by_side(difference: Difference) -> str:
+def draw_side_by_side(difference: Difference) -> str:
     """HTML, or an empty text where these are no matrices."""
     yours, wanted = difference.your_shades, difference.expected_shades
     if not yours or not wanted:
         return ""
-    places = _places(difference.differing, DIFFERS)
+    places = _find_places(difference.differing, DIFFERS)
     values = len(yours) * len(yours[0])
-    marks = _marks(places, values)
+    marks = _draw_marks(places, values)
     size = max(LEAST_CELL, min(MOST_CELL, SIDE / max(len(yours), len(yours[0]), len(wanted), len(wanted[0]))))
     both = "".join(
-        f'<div>{_matrix(rows, marks, size)}<div style="font-size:.85em">{name}</div></div>'
+        f'<div>{_draw_matrix(rows, marks, size)}<div style="font-size:.85em">{name}</div></div>'
         for name, rows in (("yours", yours), ("expected", wanted))
     )
     box = "display:flex;flex-wrap:wrap;gap:1.5em;margin:.4em 0 .2em"
-    image = f'<div role="img" aria-label="{escape(_words(difference, places))}" style="{box}">{both}</div>'
-    return f'{image}<div style="font-size:.85em;opacity:.85">{_legend(difference, places, values)}</div>'
+    image = (
+        f'<div role="img" aria-label="{escape(_describe_difference(difference, places))}" style="{box}">{both}</div>'
+    )
+    return f'{image}<div style="font-size:.85em;opacity:.85">{_format_legend(difference, places, values)}</div>'
 
 
-def _words(difference: Difference, places: Sequence[tuple[int, int]]) -> str:
+def _describe_difference(difference: Difference, places: Sequence[tuple[int, int]]) -> str:
     """What a reader without pictures gets."""
     told = f"Two matrices as shades from {difference.least:.4g} to {difference.most:.4g}: "
-    told += f"yours, {_size(difference.your_shades)}, and the expected one, {_size(difference.expected_shades)}."
+    told += f"yours, {_format_size(difference.your_shades)}, "
+    told += f"and the expected one, {_format_size(difference.expected_shades)}."
     if not places:
         return told
     some = ", ".join(f"({row}, {column})" for row, column in places[:8])
@@ -44,12 +47,12 @@ def _words(difference: Difference, places: Sequence[tuple[int, int]]) -> str:
     return f"{told} {many}: at {some}{' and further on' if len(places) > 8 else ''}."
 
 
-def _size(rows: Sequence[str]) -> str:
+def _format_size(rows: Sequence[str]) -> str:
     return f"{len(rows)} by {len(rows[0])}"
 
 
-def _legend(difference: Difference, places: Sequence[tuple[int, int]], values: int) -> str:
-    told = f"{_swatch(0)} {difference.least:.4g} to {_swatch(len(LEVELS) - 1)} {difference.most:.4g}"
+def _format_legend(difference: Difference, places: Sequence[tuple[int, int]], values: int) -> str:
+    told = f"{_draw_swatch(0)} {difference.least:.4g} to {_draw_swatch(len(LEVELS) - 1)} {difference.most:.4g}"
     if places:
         told += "; they differ everywhere" if len(places) == values else "; a dot where they differ"
         told += ", a frame around the first" if 1 < len(places) < values else ""
@@ -58,19 +61,19 @@ def _legend(difference: Difference, places: Sequence[tuple[int, int]], values: i
     return told
 
 
-def _swatch(level: int) -> str:
-    return f'<span aria-hidden="true" style="color:{_colour(level)}">&#9632;</span>'
+def _draw_swatch(level: int) -> str:
+    return f'<span aria-hidden="true" style="color:{_choose_colour(level)}">&#9632;</span>'
 
 
-def _colour(level: int) -> str:
-    return shade(level / (len(LEVELS) - 1))
+def _choose_colour(level: int) -> str:
+    return choose_shade(level / (len(LEVELS) - 1))
 
 
-def _places(rows: Sequence[str], wanted: str) -> list[tuple[int, int]]:
+def _find_places(rows: Sequence[str], wanted: str) -> list[tuple[int, int]]:
     return [(i, j) for i, row in enumerate(rows) if wanted in row for j, one in enumerate(row) if one == wanted]
 
 
-def _matrix(rows: Sequence[str], marks: str, size: float) -> str:
+def _draw_matrix(rows: Sequence[str], marks: str, size: float) -> str:
     """One unit a value; a row is as thick a line, and equal neighbours are one piece of it. marks: SVG above it."""
     height, width = len(rows), len(rows[0])
     runs: dict[str, list[str]] = defaultdict(list)
@@ -81,22 +84,25 @@ def _matrix(rows: Sequence[str], marks: str, size: float) -> str:
                 runs[row[start]].append(f"M{start} {i}h{j - start}")
                 start = j
     runs.pop(NOT_FINITE, None)
-    crosses = [f"M{j}.2 {i - 0.3:g}l.6 .6m0-.6l-.6 .6" for i, j in _places(rows, NOT_FINITE)]
-    parts = [_path("".join(d), _colour(LEVELS.index(value)), "1") for value, d in sorted(runs.items())]
-    parts.append(_path("".join(crosses), INK, ".12"))
-    box = f"width='{number(width * size)}' height='{number(height * size)}' viewBox='0 -.5 {width} {height}'"
+    crosses = [f"M{j}.2 {i - 0.3:g}l.6 .6m0-.6l-.6 .6" for i, j in _find_places(rows, NOT_FINITE)]
+    parts = [_draw_path("".join(d), _choose_colour(LEVELS.index(value)), "1") for value, d in sorted(runs.items())]
+    parts.append(_draw_path("".join(crosses), INK, ".12"))
+    box = f"width='{to_svg(width * size)}' height='{to_svg(height * size)}' "
+    box += f"viewBox='0 -.5 {width} {height}'"
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' {box} aria-hidden='true' fill='none' "
         f"style='outline:1px solid {INK};max-width:100%'>{''.join(parts)}{marks}</svg>"
     )
 
 
-def _marks(places: Sequence[tuple[int, int]], values: int) -> str:
+def _draw_marks(places: Sequence[tuple[int, int]], values: int) -> str:
     """A frame around the first place, and a dot in each, unless that were everywhere."""
     dots = "".join([f"M{j}.5 {i}h0" for i, j in places]) if len(places) < values else ""
-    framed = "" if not dots else "".join(_path(f"M{j}.05 {i - 0.45:g}h.9v.9h-.9z", INK, ".1") for i, j in places[:1])
-    return _path(dots, INK, ".3", " stroke-linecap='round'") + framed
+    framed = (
+        "" if not dots else "".join(_draw_path(f"M{j}.05 {i - 0.45:g}h.9v.9h-.9z", INK, ".1") for i, j in places[:1])
+    )
+    return _draw_path(dots, INK, ".3", " stroke-linecap='round'") + framed
 
 
-def _path(d: str, stroke: str, width: str, extra: str = "") -> str:
+def _draw_path(d: str, stroke: str, width: str, extra: str = "") -> str:
     return f"<path d='{d}' stroke='{stroke}' stroke-width='{width}'{extra}/>" if d else ""

@@ -8,49 +8,49 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import GREY, cell, only, shade, text
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import GREY, choose_shade, draw_cell, draw_text, show_only
 
 # More cells than this are too small to read.
 MAX_CELLS = 64
 SIDE, LEFT, TOP = 34, 66, 34  # pixels
 
 
-@never_fails
+@catch_failures
 def show_strides(t: Tensor) -> Picture:
     """Draw `t` (1 or 2 dimensions, at most 64 elements) above the storage that it looks at.
 
     Each element of the tensor has the colour of the storage slot that it reads. Slots that it never reads stay grey.
     """
-    return _picture({"": t})
+    return _build_picture({"": t})
 
 
-@never_fails
+@catch_failures
 def explore_strides(views: Mapping[str, Tensor]) -> Picture:
     """Draw these tensors as show_strides does, one at a time: buttons choose one by its name."""
-    return _picture(views)
+    return _build_picture(views)
 
 
-def _picture(views: Mapping[str, Tensor]) -> Picture:
+def _build_picture(views: Mapping[str, Tensor]) -> Picture:
     for name, t in views.items():
         title = f"{name}: " * bool(name)
         if t.dim() not in (1, 2):
             return Picture(f"{title}(no picture: 1 or 2 dimensions are drawn, this tensor has {t.dim()})")
-        if max(t.numel(), _storage(t).numel()) > MAX_CELLS:
+        if max(t.numel(), _get_storage(t).numel()) > MAX_CELLS:
             return Picture(f"{title}(no picture: more than {MAX_CELLS} elements)")
     width = max(map(len, views))
-    words = [words_on(t) for t in views.values()]
+    words = [describe_strides(t) for t in views.values()]
     told = "\n".join(f"{name:{width}}  {one}" if name else one for name, one in zip(views, words, strict=True))
     # Copied now: what is drawn later is what there is now.
-    kept = [(slots_of(t) if t.dim() == 2 else [slots_of(t)], _storage(t).cpu().clone()) for t in views.values()]
+    kept = [(find_slots(t) if t.dim() == 2 else [find_slots(t)], _get_storage(t).cpu().clone()) for t in views.values()]
     return Picture(told, lambda: _draw(list(views), words, kept))
 
 
-def _storage(t: Tensor) -> Tensor:
+def _get_storage(t: Tensor) -> Tensor:
     return torch.empty(0, dtype=t.dtype, device=t.device).set_(t.untyped_storage())  # type: ignore[call-overload,no-any-return]
 
 
-def words_on(t: Tensor) -> str:
+def describe_strides(t: Tensor) -> str:
     """Shape, strides, offset and the size of the storage."""
     size = t.untyped_storage().nbytes() // t.element_size()
     return (
@@ -61,32 +61,33 @@ def words_on(t: Tensor) -> str:
 def _draw(names: list[str], words: list[str], kept: list[tuple[list[list[int]], Tensor]]) -> Drawing:
     drawn, right, bottom = [], 0.0, 0.0
     for number, (told, (rows, storage)) in enumerate(zip(words, kept, strict=True)):
-        values = [_text(v) for v in storage.tolist()]
-        parts = [text(4, 16, told), text(LEFT - 8, TOP + 21, "tensor", anchor="end")]
+        values = [_format_value(v) for v in storage.tolist()]
+        parts = [draw_text(4, 16, told), draw_text(LEFT - 8, TOP + 21, "tensor", anchor="end")]
         for row, slots in enumerate(rows):
             parts += [
-                _slot(column, TOP + SIDE * row, values[slot], slot, len(values)) for column, slot in enumerate(slots)
+                _draw_slot(column, TOP + SIDE * row, values[slot], slot, len(values))
+                for column, slot in enumerate(slots)
             ]
         base = TOP + SIDE * (len(rows) + 0.7)
-        parts.append(text(LEFT - 8, base + 21, "storage", anchor="end"))
+        parts.append(draw_text(LEFT - 8, base + 21, "storage", anchor="end"))
         used = set(itertools.chain.from_iterable(rows))
         for slot, value in enumerate(values):
-            parts.append(_slot(slot, base, value, slot if slot in used else -1, len(values)))
-            parts.append(text(LEFT + SIDE * (slot + 0.5), base + SIDE + 13, str(slot), anchor="middle", size=10))
-        drawn.append(only([number], *parts) if len(names) > 1 else "".join(parts))
+            parts.append(_draw_slot(slot, base, value, slot if slot in used else -1, len(values)))
+            parts.append(draw_text(LEFT + SIDE * (slot + 0.5), base + SIDE + 13, str(slot), anchor="middle", size=10))
+        drawn.append(show_only([number], *parts) if len(names) > 1 else "".join(parts))
         columns = max(len(values), *map(len, rows))
         right, bottom = max(right, LEFT + SIDE * columns + 8, len(told) * 7.0), max(bottom, base + SIDE + 20)
     groups = [Group("view", names)] if len(names) > 1 else []
     return Drawing("A tensor above its storage", right, bottom, drawn, groups, words)
 
 
-def _slot(column: int, y: float, value: str, slot: int, count: int) -> str:
+def _draw_slot(column: int, y: float, value: str, slot: int, count: int) -> str:
     """slot: -1 for one that nobody reads."""
-    fill, tint = (shade(slot / max(count - 1, 1)), 0.5) if slot >= 0 else (GREY, 0.12)
-    return cell(LEFT + SIDE * column, y, SIDE - 2, SIDE - 2, value, fill, tint, min(12, 54 / max(len(value), 1)))
+    fill, tint = (choose_shade(slot / max(count - 1, 1)), 0.5) if slot >= 0 else (GREY, 0.12)
+    return draw_cell(LEFT + SIDE * column, y, SIDE - 2, SIDE - 2, value, fill, tint, min(12, 54 / max(len(value), 1)))
 
 
-def slots_of(t: Tensor) -> list:  # type: ignore[type-arg]
+def find_slots(t: Tensor) -> list:  # type: ignore[type-arg]
     """For each element of `t`, nested like `t`, the index of its slot in the storage: offset + sum(index * stride)."""
     grids = [torch.arange(n) * s for n, s in zip(t.shape, t.stride(), strict=True)]
     total = torch.tensor(t.storage_offset())
@@ -96,5 +97,5 @@ def slots_of(t: Tensor) -> list:  # type: ignore[type-arg]
     return listed
 
 
-def _text(value: float | int | bool) -> str:
+def _format_value(value: float | int | bool) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)

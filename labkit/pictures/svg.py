@@ -18,12 +18,12 @@ TINT = 0.3  # of fills below words: the ground shows through, and the words keep
 CHARACTER = 0.61  # width of a character of the monospaced font, in units of its size
 
 
-def number(value: float) -> str:
+def to_svg(value: float) -> str:
     """A coordinate, to a tenth of a pixel."""
     return f"{round(value, 1) + 0.0:g}"
 
 
-def text(
+def draw_text(
     x: float, y: float, words: str, colour: str = INK, anchor: str = "start", size: float = 12, mono: bool = False
 ) -> str:
     """Words whose base line begins, has its middle or ends at this place. mono: in the font of code."""
@@ -31,11 +31,11 @@ def text(
     kind += " xml:space='preserve'" if "  " in words else ""
     anchored = f" text-anchor='{anchor}'" if anchor != "start" else ""
     coloured = f" fill='{colour}'" if colour != INK else ""
-    sized = f" font-size='{number(size)}'" if size != 12 else ""
-    return f"<text x='{number(x)}' y='{number(y)}'{anchored}{coloured}{sized}{kind}>{escaped(words)}</text>"
+    sized = f" font-size='{to_svg(size)}'" if size != 12 else ""
+    return f"<text x='{to_svg(x)}' y='{to_svg(y)}'{anchored}{coloured}{sized}{kind}>{escape_text(words)}</text>"
 
 
-def rect(
+def draw_rect(
     x: float,
     y: float,
     width: float,
@@ -47,48 +47,50 @@ def rect(
 ) -> str:
     """A rectangle. tint: how opaque its fill is. extra: further attributes."""
     kind = (f" fill-opacity='{tint:g}'" if tint != 1 else "") + (f" stroke='{stroke}'" if stroke else "")
-    place = f"x='{number(x)}' y='{number(y)}' width='{number(width)}' height='{number(height)}'"
+    place = f"x='{to_svg(x)}' y='{to_svg(y)}' width='{to_svg(width)}' height='{to_svg(height)}'"
     return f"<rect {place} fill='{fill}'{kind}{extra and ' ' + extra}/>"
 
 
-def line(x1: float, y1: float, x2: float, y2: float, stroke: str = INK, width: float = 1, extra: str = "") -> str:
-    return path([(x1, y1), (x2, y2)], stroke, width, extra=extra)
+def draw_line(x1: float, y1: float, x2: float, y2: float, stroke: str = INK, width: float = 1, extra: str = "") -> str:
+    return draw_path([(x1, y1), (x2, y2)], stroke, width, extra=extra)
 
 
-def path(
+def draw_path(
     points: Iterable[tuple[float, float]], stroke: str, width: float = 1.8, dash: str = "", extra: str = ""
 ) -> str:
     """A line through these points."""
     dashed = f" stroke-dasharray='{dash}'" if dash else ""
-    d = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in points)
+    d = "M" + "L".join(f"{to_svg(x)} {to_svg(y)}" for x, y in points)
     return f"<path d='{d}' fill='none' stroke='{stroke}' stroke-width='{width:g}'{dashed}{extra and ' ' + extra}/>"
 
 
-def circle(x: float, y: float, r: float, fill: str = "none", tint: float = 1, stroke: str = "", extra: str = "") -> str:
+def draw_circle(
+    x: float, y: float, r: float, fill: str = "none", tint: float = 1, stroke: str = "", extra: str = ""
+) -> str:
     kind = (f" fill-opacity='{tint:g}'" if tint != 1 else "") + (f" stroke='{stroke}'" if stroke else "")
-    return f"<circle cx='{number(x)}' cy='{number(y)}' r='{number(r)}' fill='{fill}'{kind}{extra and ' ' + extra}/>"
+    return f"<circle cx='{to_svg(x)}' cy='{to_svg(y)}' r='{to_svg(r)}' fill='{fill}'{kind}{extra and ' ' + extra}/>"
 
 
-def cell(
+def draw_cell(
     x: float, y: float, width: float, height: float, words: str, fill: str, tint: float = TINT, size: float = 12
 ) -> str:
     """A box with words in its middle."""
-    inside = text(x + width / 2, y + height / 2 + size * 0.36, words, anchor="middle", size=size) if words else ""
-    return rect(x, y, width, height, fill, tint, stroke="#888") + inside
+    inside = draw_text(x + width / 2, y + height / 2 + size * 0.36, words, anchor="middle", size=size) if words else ""
+    return draw_rect(x, y, width, height, fill, tint, stroke="#888") + inside
 
 
-def only(frames: Iterable[int], *parts: str) -> str:
+def show_only(frames: Iterable[int], *parts: str) -> str:
     """Parts that stand in these frames and in no other."""
     listed = list(frames)
     hidden = "" if 0 in listed else " display='none'"
-    return f"<g data-only='{_listed(listed)}'{hidden}>{''.join(parts)}</g>"
+    return f"<g data-only='{_format_frames(listed)}'{hidden}>{''.join(parts)}</g>"
 
 
-def strong(frames: Iterable[int], *parts: str) -> str:
+def emphasize(frames: Iterable[int], *parts: str) -> str:
     """Parts that are pale in all other frames."""
     listed = list(frames)
     pale = "" if 0 in listed else " opacity='.2'"
-    return f"<g data-strong='{_listed(listed)}'{pale}>{''.join(parts)}</g>"
+    return f"<g data-strong='{_format_frames(listed)}'{pale}>{''.join(parts)}</g>"
 
 
 def is_hidden(part: str) -> bool:
@@ -96,7 +98,7 @@ def is_hidden(part: str) -> bool:
     return part.startswith("<g data-only=") and " display='none'" in part.split(">", 1)[0]
 
 
-def _listed(frames: list[int]) -> str:
+def _format_frames(frames: list[int]) -> str:
     """Numbers and ranges, "0 3-7"."""
     runs: list[list[int]] = []
     for frame in sorted(frames):
@@ -107,35 +109,35 @@ def _listed(frames: list[int]) -> str:
     return " ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in runs)
 
 
-def tagged(name: str, value: str, element: str) -> str:
+def tag_element(name: str, value: str, element: str) -> str:
     """The element with a data attribute, by which a script finds it."""
     head, rest = element.split(" ", 1)
     return f"{head} data-{name}='{value}' {rest}"
 
 
-def width_of(words: str, size: float = 12) -> float:
+def measure_width(words: str, size: float = 12) -> float:
     """The width of words in the font of code; in the other font they are narrower."""
     return len(words) * CHARACTER * size
 
 
-def shade(part: float) -> str:
+def choose_shade(part: float) -> str:
     """A colour for a place between 0 and 1: blue over green to yellow, of middle lightness."""
     rgb = colorsys.hls_to_rgb((250 - 200 * part) / 360, 0.47, 0.62)
     return "#" + "".join(f"{round(15 * one):x}" for one in rgb)
 
 
-def escaped(words: str) -> str:
+def escape_text(words: str) -> str:
     return html.escape(words, quote=False)
 
 
-def document(width: float, height: float, title: str, words: str, body: str) -> str:
+def build_document(width: float, height: float, title: str, words: str, body: str) -> str:
     """The whole drawing, with a ground and colours of its own, for where no page gives it any."""
-    size = f"width='{number(width)}' height='{number(height)}' viewBox='0 0 {number(width)} {number(height)}'"
+    size = f"width='{to_svg(width)}' height='{to_svg(height)}' viewBox='0 0 {to_svg(width)} {to_svg(height)}'"
     label = html.escape(title, quote=True)
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' {size} role='img' aria-label='{label}' fill='currentColor' "
-        f"font-family='system-ui,sans-serif' font-size='12'><title>{escaped(title)}</title>"
-        f"<desc>{escaped(words)}</desc><style>{ALONE}</style>{body}</svg>"
+        f"font-family='system-ui,sans-serif' font-size='12'><title>{escape_text(title)}</title>"
+        f"<desc>{escape_text(words)}</desc><style>{ALONE}</style>{body}</svg>"
     )
 
 

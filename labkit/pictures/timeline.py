@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from labkit.pictures.chart import Line, chart, fitting
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, never_fails
+from labkit.pictures.chart import Line, draw_chart, fit_axes
+from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
 
 
-class Timed(Protocol):
+class MemoryRun(Protocol):
     """What `labkit.memory.watch` gives."""
 
     peak: int
@@ -18,8 +18,8 @@ class Timed(Protocol):
     marks: list[tuple[int, str]]
 
 
-@never_fails
-def show_memory(runs: Mapping[str, Timed]) -> Picture:
+@catch_failures
+def show_memory(runs: Mapping[str, MemoryRun]) -> Picture:
     """Draw the live bytes of each run, one step for each storage that was made or freed."""
     if not runs:
         raise ValueError("there is no run")
@@ -28,7 +28,7 @@ def show_memory(runs: Mapping[str, Timed]) -> Picture:
     return Picture("\n".join(words), lambda: draw(runs, words))
 
 
-def draw(runs: Mapping[str, Timed], words: list[str]) -> Drawing:
+def draw(runs: Mapping[str, MemoryRun], words: list[str]) -> Drawing:
     """All runs, or one of them strong and the others pale."""
     choose = len(runs) > 1
     lines = [
@@ -41,8 +41,8 @@ def draw(runs: Mapping[str, Timed], words: list[str]) -> Drawing:
         )
         for number, (name, run) in enumerate(runs.items(), 1)
     ]
-    axes = fitting(lines, "storages made and freed", "live MB", from_zero=True)
-    parts, width, height = chart(lines, axes)
+    axes = fit_axes(lines, "storages made and freed", "live MB", from_zero=True)
+    parts, width, height = draw_chart(lines, axes)
     groups = [Group("run", [ALL, *runs])] if choose else []
     return Drawing(
         "Live bytes over time", width, height, parts, groups, ["\n".join(words), *words][: 1 + choose * len(runs)]

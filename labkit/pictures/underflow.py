@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from labkit.pictures.chart import TOP, Axes, frame_of
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import BLUE, GREEN, GREY, OCHRE, RED, line, only, rect, text
+from labkit.pictures.chart import TOP, Axes, draw_frame
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import BLUE, GREEN, GREY, OCHRE, RED, draw_line, draw_rect, draw_text, show_only
 
 ZERO, TINY, MOST = -25, -14, 16  # exponents of 2: up to the first all becomes 0, below the second digits are lost
 
 
-@never_fails
+@catch_failures
 def show_underflow(gradients: Tensor, scales: Sequence[float]) -> Picture:
     """Draw how large the gradients times each scale are, and which become 0 or inf in float16.
 
@@ -30,14 +30,14 @@ def show_underflow(gradients: Tensor, scales: Sequence[float]) -> Picture:
     for scale in scales:
         scaled = kept * scale
         half = scaled.half()
-        found.append((_bins(scaled), int((half == 0).sum()), int(half.isinf().sum())))
+        found.append((_count_bins(scaled), int((half == 0).sum()), int(half.isinf().sum())))
     words = [
         f"scale {s:g}: {z} of {len(kept)} become 0, {i} become inf" for s, (_, z, i) in zip(scales, found, strict=True)
     ]
     return Picture("\n".join(words), lambda: _draw([bins for bins, _, _ in found], scales, words))
 
 
-def _bins(values: Tensor) -> dict[int, int]:
+def _count_bins(values: Tensor) -> dict[int, int]:
     """How many there are between 2**n and 2**(n + 1), by n."""
     finite = values[values.isfinite() & (values != 0)]
     return dict(Counter(torch.frexp(finite).exponent.sub(1).tolist()))
@@ -50,17 +50,17 @@ def _draw(found: list[dict[int, int]], scales: Sequence[float], words: list[str]
     ticks = [n for n in range(-60, 41, 10) if low <= n <= high]
     axes = Axes("power of 2", "gradients", (low, high), (0, most * 1.08), x_ticks=ticks, height=190)
     parts = [
-        _range(axes, low, ZERO, RED, "0"),
-        _range(axes, ZERO, TINY, OCHRE, "few digits"),
-        _range(axes, TINY, MOST, GREEN, "float16"),
+        _draw_range(axes, low, ZERO, RED, "0"),
+        _draw_range(axes, ZERO, TINY, OCHRE, "few digits"),
+        _draw_range(axes, TINY, MOST, GREEN, "float16"),
     ]
-    parts += [_range(axes, MOST, high, RED, "inf"), *frame_of(axes)]
+    parts += [_draw_range(axes, MOST, high, RED, "inf"), *draw_frame(axes)]
     for frame, bins in enumerate(found):
         bars = []
         for n, count in sorted(bins.items()):
             (x, y), (right, base) = axes.place(n, count), axes.place(n + 1, 0)
-            bars.append(rect(x, y, right - x - 1, base - y, RED if n < ZERO or n >= MOST else BLUE, 0.85))
-        parts.append(only([frame], *bars, text(axes.left, TOP + axes.height + 56, words[frame])))
+            bars.append(draw_rect(x, y, right - x - 1, base - y, RED if n < ZERO or n >= MOST else BLUE, 0.85))
+        parts.append(show_only([frame], *bars, draw_text(axes.left, TOP + axes.height + 56, words[frame])))
     names = [f"scale {scale:g}" for scale in scales]
     return Drawing(
         "Gradients in float16",
@@ -72,8 +72,8 @@ def _draw(found: list[dict[int, int]], scales: Sequence[float], words: list[str]
     )
 
 
-def _range(axes: Axes, start: float, end: float, colour: str, words: str) -> str:
+def _draw_range(axes: Axes, start: float, end: float, colour: str, words: str) -> str:
     (x, _), (right, _) = axes.place(start, 0), axes.place(end, 0)
-    ground = rect(x, TOP, right - x, axes.height, colour, 0.1)
-    edge = line(x, TOP, x, TOP + axes.height, GREY) if math.isfinite(x) else ""
-    return ground + edge + text((x + right) / 2, TOP + 14, words, colour, "middle", 11)
+    ground = draw_rect(x, TOP, right - x, axes.height, colour, 0.1)
+    edge = draw_line(x, TOP, x, TOP + axes.height, GREY) if math.isfinite(x) else ""
+    return ground + edge + draw_text((x + right) / 2, TOP + 14, words, colour, "middle", 11)

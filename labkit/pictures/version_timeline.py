@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from labkit.pictures.picture import Drawing, Group, Picture, never_fails
-from labkit.pictures.svg import BLUE, GREEN, INK, OCHRE, PURPLE, RED, circle, only, text
+from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import BLUE, GREEN, INK, OCHRE, PURPLE, RED, draw_circle, draw_text, show_only
 
 WRITE = "write"  # the line that try_writes replaces
 COLOURS = {"kept": GREEN, "caught": RED, "unseen": PURPLE}
@@ -19,7 +19,7 @@ ROW, CHARACTER = 26, 7.4  # pixels
 
 
 @dataclass
-class Kept:
+class SavedTensor:
     """A tensor that a node holds for backward: who, under which name, and the version and values of that moment."""
 
     node: str
@@ -48,11 +48,11 @@ class VersionStep:
 
     line: str
     versions: dict[str, int]
-    kept: list[Kept] = field(default_factory=list)
+    kept: list[SavedTensor] = field(default_factory=list)
     error: str = ""
 
 
-@never_fails
+@catch_failures
 def show_versions(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> Picture:
     """Run `lines`, one after the other, and draw the version of every tensor that has a name.
 
@@ -60,18 +60,18 @@ def show_versions(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> Pictur
     and `F`, torch.nn.functional. Beside a line stands what its nodes keep for backward. Green: it is as it was. Red: it
     was written to, and counted. Purple: its values changed without being counted. The first RuntimeError ends the run.
     """
-    return _picture({"": follow(lines, tensors)})
+    return _build_picture({"": follow(lines, tensors)})
 
 
-@never_fails
+@catch_failures
 def try_writes(lines: Sequence[str], writes: Sequence[str], tensors: Mapping[str, Tensor]) -> Picture:
     """show_versions with buttons: the line "write" is replaced by the one of `writes` that is chosen there."""
-    return _picture({w: follow([w if line == WRITE else line for line in lines], tensors) for w in writes})
+    return _build_picture({w: follow([w if line == WRITE else line for line in lines], tensors) for w in writes})
 
 
-def _picture(runs: Mapping[str, list[VersionStep]]) -> Picture:
-    words = [_words(steps) for steps in runs.values()]
-    return Picture("\n\n".join(words), functools.partial(_drawn, runs, words))
+def _build_picture(runs: Mapping[str, list[VersionStep]]) -> Picture:
+    words = [_describe_steps(steps) for steps in runs.values()]
+    return Picture("\n\n".join(words), functools.partial(_draw, runs, words))
 
 
 def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[VersionStep]:
@@ -80,29 +80,29 @@ def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[VersionS
     own = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors.items()}
     scope.update(own)
     nodes: list[Any] = []  # held: a node that is gone leaves its identity to another
-    steps = [VersionStep("", _versions(scope))]
+    steps = [VersionStep("", _read_versions(scope))]
     for line in lines:
         error = ""
         try:
             exec(line, scope)
         except RuntimeError as raised:
             error = type(raised).__name__
-        steps.append(VersionStep(line, _versions(scope), _newly_kept(scope, nodes), error))
+        steps.append(VersionStep(line, _read_versions(scope), _find_newly_kept(scope, nodes), error))
         if error:
             break
     return steps
 
 
-def _named(scope: Mapping[str, Any]) -> dict[str, Tensor]:
+def _select_tensors(scope: Mapping[str, Any]) -> dict[str, Tensor]:
     return {name: value for name, value in scope.items() if isinstance(value, Tensor)}
 
 
-def _versions(scope: Mapping[str, Any]) -> dict[str, int]:
-    return {name: t._version for name, t in _named(scope).items()}
+def _read_versions(scope: Mapping[str, Any]) -> dict[str, int]:
+    return {name: t._version for name, t in _select_tensors(scope).items()}
 
 
-def _newly_kept(scope: Mapping[str, Any], nodes: list[Any]) -> list[Kept]:
-    named = _named(scope)
+def _find_newly_kept(scope: Mapping[str, Any], nodes: list[Any]) -> list[SavedTensor]:
+    named = _select_tensors(scope)
     found, waiting = [], [t.grad_fn for t in named.values()]
     while waiting:
         node = waiting.pop()
@@ -111,14 +111,14 @@ def _newly_kept(scope: Mapping[str, Any], nodes: list[Any]) -> list[Kept]:
         nodes.append(node)
         waiting += [following for following, _ in node.next_functions]
         for attribute in sorted(dir(node)):
-            t = _tensor(node, attribute) if attribute.startswith("_saved_") else None
+            t = _get_saved_tensor(node, attribute) if attribute.startswith("_saved_") else None
             if t is not None and t.dim():
                 owner = next((n for n, other in named.items() if other.data_ptr() == t.data_ptr()), "a copy")
-                found.append(Kept(node.name(), owner, t.detach(), t._version, t.detach().clone()))
+                found.append(SavedTensor(node.name(), owner, t.detach(), t._version, t.detach().clone()))
     return found
 
 
-def _tensor(node: Any, attribute: str) -> Tensor | None:
+def _get_saved_tensor(node: Any, attribute: str) -> Tensor | None:
     try:
         value = getattr(node, attribute)
     except RuntimeError:  # freed, or written to within its own line
@@ -126,7 +126,7 @@ def _tensor(node: Any, attribute: str) -> Tensor | None:
     return value if isinstance(value, Tensor) else None
 
 
-def _words(steps: list[VersionStep]) -> str:
+def _describe_steps(steps: list[VersionStep]) -> str:
     names = list(steps[-1].versions)
     width = max(len(step.line) for step in steps) + 2
     rows = [" " * width + "  ".join(names)]
@@ -137,43 +137,43 @@ def _words(steps: list[VersionStep]) -> str:
     return "\n".join(rows)
 
 
-def _drawn(runs: Mapping[str, list[VersionStep]], words: list[str]) -> Drawing:
+def _draw(runs: Mapping[str, list[VersionStep]], words: list[str]) -> Drawing:
     """One run for each frame."""
-    runs_drawn = [_run(steps) for steps in runs.values()]
+    runs_drawn = [_draw_run(steps) for steps in runs.values()]
     drawn = [(["<g font-family='monospace'>", *parts, "</g>"], right, bottom) for parts, right, bottom in runs_drawn]
     choose = len(drawn) > 1
-    parts = [only([n], *one) if choose else "".join(one) for n, (one, _, _) in enumerate(drawn)]
+    parts = [show_only([n], *one) if choose else "".join(one) for n, (one, _, _) in enumerate(drawn)]
     groups = [Group(WRITE, list(runs))] if choose else []
     width, height = max(right for _, right, _ in drawn), max(bottom for _, _, bottom in drawn)
     return Drawing("Version counters, line by line", width, height, parts, groups, words)
 
 
-def _run(steps: list[VersionStep]) -> tuple[list[str], float, float]:
+def _draw_run(steps: list[VersionStep]) -> tuple[list[str], float, float]:
     """One run: its parts, its right edge and its lower edge."""
     names = list(steps[-1].versions)
     left = 20 + CHARACTER * max(len(step.line) for step in steps)
     gaps = [max(34.0, CHARACTER * len(name) + 14) for name in names]
     centres = [left + sum(gaps[:i]) + gaps[i] / 2 for i in range(len(names))]
     right = left + sum(gaps) + 12
-    parts = [_text(c, 18, name, "middle") for c, name in zip(centres, names, strict=True)]
+    parts = [_place_text(c, 18, name, "middle") for c, name in zip(centres, names, strict=True)]
     y, before, longest = 18.0 + ROW, steps[0].versions, 0
     for step in steps[1:]:
-        parts.append(_text(10, y, step.line))
+        parts.append(_place_text(10, y, step.line))
         for centre, name in zip(centres, names, strict=True):
             if name in step.versions:
                 version = step.versions[name]
-                parts.append(_version(centre, y, version, written=version > before.get(name, version)))
+                parts.append(_draw_version(centre, y, version, written=version > before.get(name, version)))
         notes = [(step.error, COLOURS["caught"])] * bool(step.error) + [(k.words, COLOURS[k.fate]) for k in step.kept]
-        parts += [_text(right, y + i * ROW, words, colour=colour) for i, (words, colour) in enumerate(notes)]
+        parts += [_place_text(right, y + i * ROW, words, colour=colour) for i, (words, colour) in enumerate(notes)]
         longest = max([longest, *(len(words) for words, _ in notes)])
         y, before = y + ROW * max(1, len(notes)), step.versions
     return parts, right + CHARACTER * longest + 12, y - ROW / 2
 
 
-def _text(x: float, y: float, words: str, anchor: str = "start", colour: str = INK) -> str:
-    return text(x, y, words, colour, anchor)
+def _place_text(x: float, y: float, words: str, anchor: str = "start", colour: str = INK) -> str:
+    return draw_text(x, y, words, colour, anchor)
 
 
-def _version(x: float, y: float, version: int, written: bool) -> str:
+def _draw_version(x: float, y: float, version: int, written: bool) -> str:
     fill, tint = (OCHRE, 0.6) if written else (BLUE, 0.2)
-    return circle(x, y - 4, 10, fill, tint, "#888") + _text(x, y, str(version), "middle")
+    return draw_circle(x, y - 4, 10, fill, tint, "#888") + _place_text(x, y, str(version), "middle")

@@ -13,7 +13,7 @@ from labkit.probes.functional import functional_call, grad, jacrev, jvp, transfo
 from labkit.probes.hooks import hooked
 from labkit.probes.ranks import ranks
 from labkit.probes.replay import Graph, GraphError, replay
-from labkit.probes.saved import saved, saved_bytes
+from labkit.probes.saved_tensors import saved, saved_bytes
 from labkit.probes.training import fitted, gradients_of, state_of, stepped, trained
 from labkit.probes.two_devices import TwoDevices, on_second_device
 

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 from labkit.probes.dispatch import probe
 
 
-class Live(TorchDispatchMode):
+class StorageCounter(TorchDispatchMode):
     """Counts the storages that operations make, from then until they are freed."""
 
     def __init__(self, known: list[Any]) -> None:
@@ -57,7 +57,7 @@ def live_bytes(f: Callable[..., Any], *args: Any, backward: bool = False, **kwar
     """
     modules = [m for m in (f, *tree_leaves((args, kwargs))) if isinstance(m, nn.Module)]
     known = [t for m in modules for t in (*m.parameters(), *m.buffers())]
-    live = Live([*tree_leaves((args, kwargs)), *known])
+    live = StorageCounter([*tree_leaves((args, kwargs)), *known])
     with live:
         result = f(*args, **kwargs)
         kept = live.now

@@ -39,28 +39,28 @@ def captured(f: Any, *args: Any, how: str = "trace", dynamic: Sequence[Sequence[
     # Attention as operations that a replay knows.
     with sdpa_kernel(SDPBackend.MATH):
         if how == "export" or isinstance(f, torch.export.ExportedProgram):
-            return _of_program(_exported(f, args, dynamic))
+            return _write_program(_export(f, args, dynamic))
         if dynamic:
             raise ProbeError(f"how={how!r} takes no dynamic dimensions")
         if how == "fx":
-            return _of_trace(fx.symbolic_trace(f), args)
+            return _write_trace(fx.symbolic_trace(f), args)
         if how == "dynamo":
-            return _of_trace(_through_dynamo(f, args), args)
+            return _write_trace(_trace_with_dynamo(f, args), args)
         if how == "trace":
-            return _of_trace(f, args)
+            return _write_trace(f, args)
     raise ProbeError(f"how={how!r}: there are trace, fx, export and dynamo")
 
 
-def _of_trace(f: Callable[..., Any], args: tuple[Any, ...]) -> Data:
+def _write_trace(f: Callable[..., Any], args: tuple[Any, ...]) -> Data:
     from torch.fx.experimental.proxy_tensor import make_fx
 
     plain = [a.detach() for a in args]
     with torch.no_grad():
         graph = make_fx(torch.func.functionalize(f))(*plain)
-    return _Writer(graph, lambda node: _attribute(graph, str(node.target))).data([list(a.shape) for a in plain])
+    return _Writer(graph, lambda node: _get_attribute(graph, str(node.target))).data([list(a.shape) for a in plain])
 
 
-def _through_dynamo(f: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
+def _trace_with_dynamo(f: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
     """Dynamo's graph as a function of the arguments: what else goes into it is as it was in this run."""
     import torch._dynamo
 
@@ -83,14 +83,14 @@ def _through_dynamo(f: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
     graph, inputs = seen[0]
     places = [next((n for n, a in enumerate(args) if a is t), None) for t in inputs]
 
-    def again(*new: Any) -> Any:
+    def run_again(*new: Any) -> Any:
         result = graph(*[t if n is None else new[n] for t, n in zip(inputs, places, strict=True)])
         return result[0] if len(result) == 1 else result
 
-    return again
+    return run_again
 
 
-def _exported(f: Any, args: tuple[Any, ...], dynamic: Sequence[Sequence[int]]) -> Any:
+def _export(f: Any, args: tuple[Any, ...], dynamic: Sequence[Sequence[int]]) -> Any:
     if isinstance(f, torch.export.ExportedProgram):
         return f.run_decompositions()
     module = f if isinstance(f, nn.Module) else _AsModule(f)
@@ -109,7 +109,7 @@ class _AsModule(nn.Module):
         return self.f(*args)
 
 
-def _of_program(program: Any) -> Data:
+def _write_program(program: Any) -> Data:
     """Of an exported program: what was lifted out of the module is a constant, its users' arguments are inputs."""
     from torch.export.graph_signature import InputKind, OutputKind
 
@@ -123,7 +123,7 @@ def _of_program(program: Any) -> Data:
     data = _Writer(program.graph_module, lambda node: known[node.target], lifted).data(dims)
     leaves = data["output"][1]
     spec = program.call_spec.out_spec
-    data["output"] = _nested(torch.utils._pytree.tree_unflatten([_Leaf(leaf) for leaf in leaves], spec))
+    data["output"] = _write_nested(torch.utils._pytree.tree_unflatten([_Leaf(leaf) for leaf in leaves], spec))
     return data
 
 
@@ -132,12 +132,12 @@ class _Leaf:
         self.argument = argument
 
 
-def _nested(value: Any) -> Any:
+def _write_nested(value: Any) -> Any:
     if isinstance(value, _Leaf):
         return value.argument
     if isinstance(value, dict):
-        return "dict", [(key, _nested(item)) for key, item in value.items()]
-    return "tuple" if isinstance(value, tuple) else "list", [_nested(item) for item in value]
+        return "dict", [(key, _write_nested(item)) for key, item in value.items()]
+    return "tuple" if isinstance(value, tuple) else "list", [_write_nested(item) for item in value]
 
 
 class _Writer:
@@ -154,9 +154,9 @@ class _Writer:
         nodes: list[Any] = []
         output: Any = ("value", None)
         arrived = 0
-        for node in self._needed():
+        for node in self._find_needed():
             if node.op == "output":
-                output = self._argument(node.args[0])
+                output = self._write_argument(node.args[0])
             elif node.name in self.lifted or node.op == "get_attr":
                 self.places[node] = ["constant", len(self.constants)]
                 value = self.lifted[node.name] if node.name in self.lifted else self.constant(node)
@@ -166,13 +166,13 @@ class _Writer:
                 arrived += 1
             else:
                 self.places[node] = ["node", len(nodes)]
-                keywords = {k: self._argument(v) for k, v in node.kwargs.items() if k not in DROPPED_KEYWORDS}
-                nodes.append((_name(node.target), [self._argument(a) for a in node.args], keywords))
+                keywords = {k: self._write_argument(v) for k, v in node.kwargs.items() if k not in DROPPED_KEYWORDS}
+                nodes.append((_format_name(node.target), [self._write_argument(a) for a in node.args], keywords))
         if len(nodes) > MAX_NODES:
             raise ValueError(f"a graph of {len(nodes)} operations: at most {MAX_NODES} can be written down")
         return {"inputs": inputs, "constants": self.constants, "nodes": nodes, "output": output}
 
-    def _needed(self) -> list[fx.Node]:
+    def _find_needed(self) -> list[fx.Node]:
         """The nodes that the output depends on, and all inputs. What only changes a buffer that nothing reads goes."""
         nodes = list(self.graph.graph.nodes)
         wanted: set[fx.Node] = set()
@@ -183,31 +183,31 @@ class _Writer:
                 wanted.add(node)
                 todo += node.all_input_nodes
         for node in nodes:
-            if _writes(node.target) and (node in wanted or wanted & set(node.all_input_nodes)):
+            if _is_mutating(node.target) and (node in wanted or wanted & set(node.all_input_nodes)):
                 raise ValueError(f"{node.target} changes what the graph reads: such a graph cannot be written down")
         return [node for node in nodes if node in wanted or node.op == "placeholder"]
 
-    def _argument(self, value: Any) -> Any:
+    def _write_argument(self, value: Any) -> Any:
         if isinstance(value, fx.Node):
             return tuple(self.places[value])
         if isinstance(value, list | tuple):
-            return "tuple" if isinstance(value, tuple) else "list", [self._argument(v) for v in value]
+            return "tuple" if isinstance(value, tuple) else "list", [self._write_argument(v) for v in value]
         if isinstance(value, dict):
-            return "dict", [(key, self._argument(v)) for key, v in value.items()]
+            return "dict", [(key, self._write_argument(v)) for key, v in value.items()]
         return "value", value
 
 
-def _writes(target: Any) -> bool:
+def _is_mutating(target: Any) -> bool:
     return isinstance(target, torch._ops.OpOverload) and target._schema.is_mutable
 
 
-def _name(target: Any) -> str:
+def _format_name(target: Any) -> str:
     if isinstance(target, torch._ops.OpOverload):
         return str(target)
     return f"operator.{getattr(target, '__name__', target)}"
 
 
-def _attribute(module: Any, path: str) -> Any:
+def _get_attribute(module: Any, path: str) -> Any:
     for part in path.split("."):
         module = getattr(module, part)
     return module

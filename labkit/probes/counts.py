@@ -73,7 +73,7 @@ def operations(f: Callable[..., Any], *args: Any, backward: bool = False, **kwar
     with Count():
         result = f(*args, **kwargs)
         if backward:
-            _backward(result)
+            _run_backward(result)
     return counts
 
 
@@ -84,23 +84,23 @@ def forwards(model: nn.Module, *args: Any, backward: bool = True, **kwargs: Any)
     counts = {name: 0 for name, _ in model.named_modules()}
 
     def count(name: str) -> Any:
-        def hook(*_: Any) -> None:
+        def count_call(*_: Any) -> None:
             counts[name] += 1
 
-        return hook
+        return count_call
 
     hooks = [module.register_forward_pre_hook(count(name)) for name, module in model.named_modules()]
     try:
         result = model(*args, **kwargs)
         if backward:
-            _backward(result)
+            _run_backward(result)
     finally:
         for hook in hooks:
             hook.remove()
     return counts
 
 
-def _backward(result: Any) -> None:
+def _run_backward(result: Any) -> None:
     if not isinstance(result, Tensor):
         raise TypeError(f"backward from a {type(result).__name__}")
     result.sum().backward()  # type: ignore[no-untyped-call]

@@ -32,18 +32,18 @@ def probe(function: F) -> F:
     """
 
     @functools.wraps(function)
-    def probing(*args: Any, **kwargs: Any) -> Any:
-        stand_in = _put_proxies((args, kwargs), 0)
+    def run_probe(*args: Any, **kwargs: Any) -> Any:
+        stand_in = _find_proxy((args, kwargs), 0)
         if stand_in is None:
             return function(*args, **kwargs)
-        return type(stand_in).__probe__(stand_in, probing, args, kwargs)
+        return type(stand_in).__probe__(stand_in, run_probe, args, kwargs)
 
     if function.__module__.startswith("labkit."):
-        PROBES[function.__name__] = probing
-    return probing  # type: ignore[return-value]
+        PROBES[function.__name__] = run_probe
+    return run_probe  # type: ignore[return-value]
 
 
-def _put_proxies(value: Any, depth: int) -> Any:
+def _find_proxy(value: Any, depth: int) -> Any:
     """The first proxy in a value, or None."""
     kind = type(value)  # not isinstance: a proxy would ask the other process for its class
     if hasattr(kind, "__probe__"):
@@ -55,4 +55,4 @@ def _put_proxies(value: Any, depth: int) -> Any:
         items = (*value.keys(), *value.values())
     elif issubclass(kind, list | tuple | set | frozenset):
         items = value
-    return next((found for item in items if (found := _put_proxies(item, depth + 1)) is not None), None)
+    return next((found for item in items if (found := _find_proxy(item, depth + 1)) is not None), None)

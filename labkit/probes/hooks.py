@@ -23,14 +23,14 @@ def hooked(model: nn.Module, *args: Any, upstream: Tensor | None = None, **kwarg
     gradients: dict[str, list[Tensor]] = {}
 
     def record(name: str) -> Any:
-        def hook(module: nn.Module, inputs: Any, output: Any) -> None:
+        def record_output(module: nn.Module, inputs: Any, output: Any) -> None:
             if not isinstance(output, Tensor):
                 return
             outputs.setdefault(name, []).append(output.detach().clone())
             if upstream is not None and output.requires_grad:
                 output.register_hook(lambda grad: gradients.setdefault(name, []).append(grad.detach().clone()))
 
-        return hook
+        return record_output
 
     hooks = [module.register_forward_hook(record(name)) for name, module in model.named_modules()]
     try:

@@ -61,7 +61,7 @@ TYPE = re.compile(r"(Optional\[)?(List\[)?(Optional\[)?(\w+)\]*")
 
 
 @functools.cache
-def operations() -> dict[str, Any]:
+def collect_operations() -> dict[str, Any]:
     """Name -> operation. Overloads that write to an argument or into a given output are not among them, nor are those
     for numbers alone."""
     found: dict[str, Any] = dict(NUMBERS)
@@ -74,12 +74,14 @@ def operations() -> dict[str, Any]:
             types = [str(a.real_type) for a in schema.arguments]
             if schema.is_mutable or any(a.is_out for a in schema.arguments):
                 continue
-            if all(_last(t) in TYPES for t in types) and (name in creation or any("Tensor" in t for t in types[:2])):
+            if all(_parse_type_name(t) in TYPES for t in types) and (
+                name in creation or any("Tensor" in t for t in types[:2])
+            ):
                 found[f"aten.{name}.{overload}"] = operation  # the second of aten.pow.Scalar(2, x)
     return found
 
 
-def conforms(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+def has_valid_types(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
     """Whether each argument is of the type that the operation declares for it."""
     declared = operation._schema.arguments
     by_name = {a.name: a for a in declared}
@@ -89,12 +91,13 @@ def conforms(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
     # A number passes for one of two tensors, as in aten.add.Tensor(x, 1) and aten.div.Tensor(1, x).
     beside = any(isinstance(value, Tensor) for value in args[:2])
     return all(
-        _is(value, str(a.real_type)) or (beside and str(a.real_type) == "Tensor" and type(value) in TYPES["number"])
+        _is_of_type(value, str(a.real_type))
+        or (beside and str(a.real_type) == "Tensor" and type(value) in TYPES["number"])
         for a, value in pairs
     )
 
 
-def _is(value: Any, declared: str) -> bool:
+def _is_of_type(value: Any, declared: str) -> bool:
     found = TYPE.fullmatch(declared)
     if found is None:
         return False
@@ -107,9 +110,9 @@ def _is(value: Any, declared: str) -> bool:
         return type(value) in TYPES[kind]  # True is no int here
     if not isinstance(value, list | tuple):
         return False
-    return all((v is None and optional_items is not None) or _is(v, kind) for v in value)
+    return all((v is None and optional_items is not None) or _is_of_type(v, kind) for v in value)
 
 
-def _last(declared: str) -> str:
+def _parse_type_name(declared: str) -> str:
     found = TYPE.fullmatch(declared)
     return "" if found is None else found.group(4)

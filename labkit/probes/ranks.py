@@ -84,7 +84,7 @@ def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: f
         os.close(ours)
         sys.stdout = sys.stderr = io.StringIO()
         torch.set_num_threads(1)  # a thread pool does not survive the fork
-        answer = _packed(_run(f, args, rank, world_size, store, seconds))
+        answer = _pack(_run(f, args, rank, world_size, store, seconds))
         with open(theirs, "wb") as pipe:
             pipe.write(answer)
         status = 0
@@ -110,7 +110,7 @@ def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: flo
         return _Answer(error=error, when=time.monotonic())
 
 
-def _packed(answer: _Answer) -> bytes:
+def _pack(answer: _Answer) -> bytes:
     try:
         packed = pickle.dumps(answer)
         pickle.loads(packed)
@@ -124,18 +124,18 @@ def _packed(answer: _Answer) -> bytes:
         return pickle.dumps(_Answer(error=error, when=min(answer.when, time.monotonic()), began=answer.began))
 
 
-class _OwnTime:
+class _RankClock:
     """Seconds from now on, without those that one of these processes stood ready and waited for a processor."""
 
     def __init__(self, pids: list[int]) -> None:
         self._pids, self._waited, self._begun = pids, 0.0, time.monotonic()
 
     def passed(self) -> float:
-        self._waited = max(self._waited, *map(_waited, self._pids))
+        self._waited = max(self._waited, *map(_read_waited, self._pids))
         return time.monotonic() - self._begun - self._waited
 
 
-def _waited(pid: int) -> float:
+def _read_waited(pid: int) -> float:
     """What the kernel counts of a process; 0 where it has ended, or the system doesn't count."""
     try:
         with open(f"/proc/{pid}/schedstat", "rb") as file:
@@ -146,7 +146,7 @@ def _waited(pid: int) -> float:
 
 def _gather(pids: list[int], pipes: list[int], seconds: float) -> list[_Answer]:
     """The answer of each rank. After the first failure the others have a moment left: they may wait for it."""
-    time_of_ranks, end = _OwnTime(pids), seconds
+    time_of_ranks, end = _RankClock(pids), seconds
     chunks: dict[int, bytes] = {pipe: b"" for pipe in pipes}
     answers: dict[int, _Answer] = {}
     while len(answers) < len(pipes):

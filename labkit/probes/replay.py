@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-from labkit.probes.ops import conforms, operations
+from labkit.probes.ops import collect_operations, has_valid_types
 
 MAX_NODES = 2_000
 MAX_CONSTANTS = 1_000
@@ -45,14 +45,16 @@ class Graph:
         if not isinstance(data, dict):
             raise GraphError("not a captured graph")
         try:
-            self._inputs = [[_dimension(d) for d in _bounded(dims, 64)] for dims in _bounded(data["inputs"], 64)]
-            self._constants = [_constant(t) for t in _bounded(data["constants"], MAX_CONSTANTS)]
+            self._inputs = [
+                [_check_dimension(d) for d in _check_length(dims, 64)] for dims in _check_length(data["inputs"], 64)
+            ]
+            self._constants = [_check_constant(t) for t in _check_length(data["constants"], MAX_CONSTANTS)]
             self._nodes: list[tuple[Any, Any, Any]] = []
             self.ops: list[str] = []
             self._items = 0
-            for name, args, kwargs in _bounded(data["nodes"], MAX_NODES):
+            for name, args, kwargs in _check_length(data["nodes"], MAX_NODES):
                 self._add(name, args, kwargs)
-            self._output = self._checked(data["output"], 0)
+            self._output = self._check_argument(data["output"], 0)
         except GraphError:
             raise
         except Exception as error:
@@ -66,38 +68,40 @@ class Graph:
         for number, (operation, args, kwargs) in enumerate(self._nodes):
             env = {"input": inputs, "constant": self._constants, "node": results}
             try:
-                results.append(_run(operation, _value(args, env), _value(kwargs, env), inputs, budget))
+                results.append(_run(operation, _resolve_value(args, env), _resolve_value(kwargs, env), inputs, budget))
             except GraphError:
                 raise
             except Exception as error:
                 raise GraphError(f"{self.ops[number]}: {type(error).__name__}: {str(error)[:300]}") from None
             for done in self._last_use.get(number, ()):
                 results[done] = None
-        return _value(self._output, {"input": inputs, "constant": self._constants, "node": results})
+        return _resolve_value(self._output, {"input": inputs, "constant": self._constants, "node": results})
 
     def _add(self, name: Any, args: Any, kwargs: Any) -> None:
-        operation = operations().get(name) if isinstance(name, str) else None
+        operation = collect_operations().get(name) if isinstance(name, str) else None
         if operation is None:
             raise GraphError(f"the operation {str(name)[:80]!r} cannot be replayed")
         keywords = [
-            (k, self._checked(v, 0)) for k, v in kwargs.items() if isinstance(k, str) and k not in KEYWORDS_OF_PLACE
+            (k, self._check_argument(v, 0))
+            for k, v in kwargs.items()
+            if isinstance(k, str) and k not in KEYWORDS_OF_PLACE
         ]
-        checked = "list", [self._checked(a, 0) for a in args]
+        checked = "list", [self._check_argument(a, 0) for a in args]
         self._nodes.append((operation, checked, ("dict", keywords)))
         self.ops.append(name)
 
-    def _checked(self, argument: Any, depth: int) -> Any:
+    def _check_argument(self, argument: Any, depth: int) -> Any:
         """The argument, if it is one, and refers only to what is there before it."""
         self._items += 1
         if depth > MAX_DEPTH or self._items > MAX_ITEMS:
             raise GraphError("too many arguments")
         kind, value = argument
         if kind in ("list", "tuple") and isinstance(value, list):
-            return kind, [self._checked(v, depth + 1) for v in value]
+            return kind, [self._check_argument(v, depth + 1) for v in value]
         if kind == "dict" and isinstance(value, list):
-            return kind, [(k, self._checked(v, depth + 1)) for k, v in value if isinstance(k, str | int)]
+            return kind, [(k, self._check_argument(v, depth + 1)) for k, v in value if isinstance(k, str | int)]
         if kind == "value" and isinstance(value, VALUES) and len(str(value)) <= 40:
-            return kind, _number(value)
+            return kind, _check_number(value)
         before: dict[Any, Any] = {"input": self._inputs, "constant": self._constants, "node": self._nodes}
         there = before.get(kind)
         if there is None or type(value) is not int or not 0 <= value < len(there):
@@ -116,8 +120,8 @@ class Graph:
         """Node -> the results that nothing uses after it, so that what lives at one time stays small."""
         last = {n: n for n in range(len(self._nodes))}
         for number, (_, args, kwargs) in enumerate(self._nodes):
-            last |= {n: number for argument in (args, kwargs) for n in _references(argument)}
-        kept = set(_references(self._output))
+            last |= {n: number for argument in (args, kwargs) for n in _find_references(argument)}
+        kept = set(_find_references(self._output))
         uses: dict[int, list[int]] = {}
         for n, number in last.items():
             if n not in kept:
@@ -143,27 +147,27 @@ class _Budget:
 
 def _run(operation: Any, args: list[Any], kwargs: dict[str, Any], inputs: Any, budget: _Budget) -> Any:
     if not isinstance(operation, torch._ops.OpOverload):
-        return _arithmetic(operation, args)
+        return _compute_arithmetic(operation, args)
     name = operation._schema.name.removeprefix("aten::")
-    if not conforms(operation, args, kwargs):
+    if not has_valid_types(operation, args, kwargs):
         raise GraphError(f"{name}: arguments of other types than it takes")
     if name in ("sym_size", "sym_numel"):
         return operation(*args)
     _refuse_harmful(name, args, kwargs)
     if name in CREATES:
         device = next((t.device for t in (*inputs, *args) if isinstance(t, Tensor)), torch.device("cpu"))
-        rehearsed = operation(*_on_meta(args), **kwargs, device="meta")
+        rehearsed = operation(*_move_to_meta(args), **kwargs, device="meta")
         kwargs = {**kwargs, "device": device}
     else:
-        rehearsed = operation(*_on_meta(args), **_on_meta(kwargs))
-    sizes = [t.numel() for t in _tensors(rehearsed)]
+        rehearsed = operation(*_move_to_meta(args), **_move_to_meta(kwargs))
+    sizes = [t.numel() for t in _find_tensors(rehearsed)]
     if any(size > MAX_ELEMENTS for size in sizes):
         raise GraphError(f"a result of {max(sizes)} elements: at most {MAX_ELEMENTS} can be replayed")
-    budget.spend(sum(sizes), _work(name, args, sizes))
+    budget.spend(sum(sizes), _estimate_work(name, args, sizes))
     return operation(*args, **kwargs)
 
 
-def _arithmetic(operation: Any, args: list[Any]) -> Any:
+def _compute_arithmetic(operation: Any, args: list[Any]) -> Any:
     """Of numbers, as sizes are, and the parts of an operation's results: nothing else is small for certain."""
     if operation is operator.getitem:
         whole, part = args
@@ -172,15 +176,15 @@ def _arithmetic(operation: Any, args: list[Any]) -> Any:
         return whole[part]
     if any(type(a) not in (bool, int, float) for a in args):
         raise GraphError("arithmetic with what is no number")
-    return _number(operation(*args))
+    return _check_number(operation(*args))
 
 
 def _refuse_harmful(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
     """What would end the process, take it long to find out, or change a constant."""
-    tensors = [t for t in _tensors([args, list(kwargs.values())])]
+    tensors = [t for t in _find_tensors([args, list(kwargs.values())])]
     if any(t.numel() > MAX_ELEMENTS for t in tensors):
         raise GraphError(f"a tensor of more than {MAX_ELEMENTS} elements")
-    if name == "div" and "trunc" in [*args, *kwargs.values()] and not any(_fractional(t) for t in tensors):
+    if name == "div" and "trunc" in [*args, *kwargs.values()] and not any(_is_fractional(t) for t in tensors):
         raise GraphError("integers divided with rounding_mode='trunc'")  # -2**63 / -1 is a fatal signal
     if name in ("split", "chunk", "unbind") and max(tensors[0].shape, default=0) > MAX_PARTS:
         raise GraphError(f"a tensor split into more than {MAX_PARTS} parts")
@@ -192,10 +196,10 @@ def _refuse_harmful(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
         kwargs |= {key: t.clone() for key, t in kwargs.items() if isinstance(t, Tensor)}
 
 
-def _work(name: str, args: list[Any], sizes: list[int]) -> float:
+def _estimate_work(name: str, args: list[Any], sizes: list[int]) -> float:
     """Multiplications, to within a factor of a few, of the operations that do more than look at each element once."""
     out = sizes[0] if sizes else 0
-    tensors = list(_tensors(args))
+    tensors = list(_find_tensors(args))
     if name in ("mm", "bmm", "matmul", "mv", "dot", "linear"):
         return float(out) * (tensors[0].shape[-1] if tensors[0].dim() else 1)
     if name in ("addmm", "baddbmm"):
@@ -208,65 +212,65 @@ def _work(name: str, args: list[Any], sizes: list[int]) -> float:
     return 0.0
 
 
-def _on_meta(value: Any) -> Any:
+def _move_to_meta(value: Any) -> Any:
     """The same with tensors that have no memory."""
     if isinstance(value, Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if isinstance(value, list | tuple):
-        return type(value)(_on_meta(v) for v in value)
-    return {k: _on_meta(v) for k, v in value.items()} if isinstance(value, dict) else value
+        return type(value)(_move_to_meta(v) for v in value)
+    return {k: _move_to_meta(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
-def _value(argument: Any, env: dict[str, Any]) -> Any:
+def _resolve_value(argument: Any, env: dict[str, Any]) -> Any:
     kind, value = argument
     match kind:
         case "value":
             return value
         case "list":
-            return [_value(v, env) for v in value]
+            return [_resolve_value(v, env) for v in value]
         case "tuple":
-            return tuple(_value(v, env) for v in value)
+            return tuple(_resolve_value(v, env) for v in value)
         case "dict":
-            return {k: _value(v, env) for k, v in value}
+            return {k: _resolve_value(v, env) for k, v in value}
     return env[kind][value]
 
 
-def _references(argument: Any) -> list[int]:
+def _find_references(argument: Any) -> list[int]:
     kind, value = argument
     if kind == "node":
         return [value]
     if kind in ("list", "tuple"):
-        return [n for v in value for n in _references(v)]
-    return [n for _, v in value for n in _references(v)] if kind == "dict" else []
+        return [n for v in value for n in _find_references(v)]
+    return [n for _, v in value for n in _find_references(v)] if kind == "dict" else []
 
 
-def _tensors(value: Any) -> list[Tensor]:
+def _find_tensors(value: Any) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
-    return [t for v in value for t in _tensors(v)] if isinstance(value, list | tuple) else []
+    return [t for v in value for t in _find_tensors(v)] if isinstance(value, list | tuple) else []
 
 
-def _fractional(t: Tensor) -> bool:
+def _is_fractional(t: Tensor) -> bool:
     return t.is_floating_point() or t.is_complex()
 
 
-def _number(value: Any) -> Any:
+def _check_number(value: Any) -> Any:
     if type(value) is int and abs(value) > MAX_NUMBER:
         _refuse("a number out of range")
     return value
 
 
-def _dimension(value: Any) -> int | None:
+def _check_dimension(value: Any) -> int | None:
     return value if value is None or (type(value) is int and value >= 0) else _refuse("a dimension that is no number")
 
 
-def _constant(value: Any) -> Tensor:
+def _check_constant(value: Any) -> Tensor:
     if not isinstance(value, Tensor) or value.layout != torch.strided:
         _refuse("a constant that is no tensor")
     return value.detach()
 
 
-def _bounded(items: Any, most: int) -> Any:
+def _check_length(items: Any, most: int) -> Any:
     return items if isinstance(items, list) and len(items) <= most else _refuse(f"more than {most} parts, or no list")
 
 

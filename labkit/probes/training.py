@@ -41,10 +41,10 @@ def trained(
     A check that takes the same steps with a model of its own says where both start: "before" is the student's word, and
     from weights that are not finite every model learns the same.
     """
-    model = _model(model)
+    model = _build_model(model)
     if start is not None:
         _begin(model, start)
-    steps = _optimizer(optimizer, model, options)
+    steps = _build_optimizer(optimizer, model, options)
     before, losses = state_of(model), []
     for *inputs, target in batches:
         steps.zero_grad()
@@ -70,11 +70,11 @@ def stepped(
     Returns {"before", "state": by name, "returned": what each step returned, "grads": by name, as the last step left
     them, "optimizer": its state by parameter name, "training": bool}.
     """
-    model = _model(make_model)
-    steps = _optimizer(optimizer, model, options)
+    model = _build_model(make_model)
+    steps = _build_optimizer(optimizer, model, options)
     before = state_of(model)
-    returned = [_kept(step(model, steps, *batch)) for batch in batches]
-    return {"before": before, "returned": returned, **_after(model, steps)}
+    returned = [_copy_value(step(model, steps, *batch)) for batch in batches]
+    return {"before": before, "returned": returned, **_collect_state(model, steps)}
 
 
 @probe
@@ -87,11 +87,11 @@ def fitted(
     **options: Any,
 ) -> Record:
     """Call the student's whole loop once: train(model, batches, optimizer, *args). Returns as stepped does."""
-    model = _model(make_model)
-    steps = _optimizer(optimizer, model, options)
+    model = _build_model(make_model)
+    steps = _build_optimizer(optimizer, model, options)
     before = state_of(model)
-    returned = [_kept(train(model, batches, steps, *args))]
-    return {"before": before, "returned": returned, **_after(model, steps)}
+    returned = [_copy_value(train(model, batches, steps, *args))]
+    return {"before": before, "returned": returned, **_collect_state(model, steps)}
 
 
 def _begin(model: nn.Module, start: Mapping[str, Tensor] | Sequence[Tensor]) -> None:
@@ -106,16 +106,16 @@ def _begin(model: nn.Module, start: Mapping[str, Tensor] | Sequence[Tensor]) -> 
             p.copy_(t)
 
 
-def _after(model: nn.Module, optimizer: torch.optim.Optimizer) -> Record:
+def _collect_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> Record:
     state = {
-        name: {key: _kept(value) for key, value in optimizer.state[p].items()}
+        name: {key: _copy_value(value) for key, value in optimizer.state[p].items()}
         for name, p in model.named_parameters()
         if p in optimizer.state
     }
     return {"state": state_of(model), "grads": gradients_of(model), "optimizer": state, "training": model.training}
 
 
-def _model(model: Any) -> nn.Module:
+def _build_model(model: Any) -> nn.Module:
     if not isinstance(model, nn.Module):
         model = model()
     if not isinstance(model, nn.Module):
@@ -123,7 +123,7 @@ def _model(model: Any) -> nn.Module:
     return model
 
 
-def _optimizer(make: Callable[..., Any], model: nn.Module, options: dict[str, Any]) -> torch.optim.Optimizer:
+def _build_optimizer(make: Callable[..., Any], model: nn.Module, options: dict[str, Any]) -> torch.optim.Optimizer:
     parameters = list(model.parameters())
     if not parameters:
         raise ValueError("the model has no parameters")
@@ -136,6 +136,6 @@ def _optimizer(make: Callable[..., Any], model: nn.Module, options: dict[str, An
     return made
 
 
-def _kept(value: Any) -> Any:
+def _copy_value(value: Any) -> Any:
     """A copy that later steps do not change, without its graph. Other values as they are."""
     return value.detach().clone() if isinstance(value, Tensor) else value

@@ -26,14 +26,14 @@ MAKING = {torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor}
 INDEXING = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, aten._unsafe_index}
 
 
-class Placed(Tensor):
+class PlacedTensor(Tensor):
     """A tensor on the second device. `held` has its values."""
 
     held: Tensor
 
     @staticmethod
-    def __new__(cls, held: Tensor) -> Placed:
-        made: Placed = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+    def __new__(cls, held: Tensor) -> PlacedTensor:
+        made: PlacedTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
             cls,
             held.size(),
             strides=held.stride(),
@@ -70,7 +70,7 @@ class TwoDevices(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.mixed: list[str] = []
-        self._making = _Making()
+        self._making = _TensorMaker()
 
     def __enter__(self) -> torch.device:  # type: ignore[override]
         self._making.__enter__()
@@ -85,7 +85,7 @@ class TwoDevices(TorchDispatchMode):
         return _run(func, args, kwargs or {}, self.mixed)
 
 
-class _Making(TorchFunctionMode):
+class _TensorMaker(TorchFunctionMode):
     """torch.tensor and its like make an empty tensor on `meta` without asking any dispatch mode: let them make it here,
     and then move it."""
 
@@ -121,7 +121,7 @@ def on_second_device(
     with mode as second:
         chosen = range(len(args)) if move is None else move
         # A function that changes its containers changes copies: what lies there is of no use outside the block.
-        args = tuple(tree_map(lambda v: _moved(v, second) if i in chosen else v, a) for i, a in enumerate(args))
+        args = tuple(tree_map(lambda v: _move(v, second) if i in chosen else v, a) for i, a in enumerate(args))
         modules = [v for v in (f, *args) if isinstance(v, nn.Module)]
         try:
             if isinstance(f, nn.Module):
@@ -131,7 +131,7 @@ def on_second_device(
             for module in modules:
                 module.to("cpu")
     return {
-        "result": tree_map(_held, result),
+        "result": tree_map(_copy_held, result),
         "devices": tree_map(lambda v: v.device.type if isinstance(v, Tensor) else v, result),
         "mixed": mode.mixed,
     }
@@ -141,58 +141,60 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any], mixed: list[str]) -> Any:
     """The operation on the values, and its results on the device where an accelerator's would be."""
     flat, _ = tree_flatten((args, kwargs))
     tensors = [v for v in flat if isinstance(v, Tensor)]
-    if _mixes(func.overloadpacket, args, tensors):
+    if _is_mixing_devices(func.overloadpacket, args, tensors):
         mixed.append(str(func.overloadpacket))
         raise RuntimeError(
             f"Expected all tensors to be on the same device, but found at least two devices, {SECOND} and cpu! "
             f"(in {func.overloadpacket})"
         )
-    outer = {id(v.held): v for v in tensors if isinstance(v, Placed)}
+    outer = {id(v.held): v for v in tensors if isinstance(v, PlacedTensor)}
     device = kwargs.get("device")
     if device is not None:
         there = torch.device(device).type == SECOND.type
         kwargs = {**kwargs, "device": torch.device("cpu") if there else device}
     else:
-        there = bool(outer) and not (func.overloadpacket is aten.copy and not isinstance(args[0], Placed))
-    args, kwargs = tree_map(_inner, (args, kwargs))
+        there = bool(outer) and not (func.overloadpacket is aten.copy and not isinstance(args[0], PlacedTensor))
+    args, kwargs = tree_map(_get_held, (args, kwargs))
     result = func(*args, **kwargs)
 
     def place(value: Any) -> Any:
-        if not isinstance(value, Tensor) or isinstance(value, Placed):
+        if not isinstance(value, Tensor) or isinstance(value, PlacedTensor):
             return value
         if id(value) in outer:  # an operation in place gives back its argument
             return outer[id(value)]
         if any(value is v for v in tensors):
             return value
-        return Placed(value) if there else value
+        return PlacedTensor(value) if there else value
 
     return tree_map(place, result)
 
 
-def _mixes(operation: Any, args: Any, tensors: list[Tensor]) -> bool:
+def _is_mixing_devices(operation: Any, args: Any, tensors: list[Tensor]) -> bool:
     if operation in CROSSING:
         return False
     if operation in INDEXING:
         indices = [v for v in args[1] if isinstance(v, Tensor)]
         others = [args[0], *[v for v in args[2:] if isinstance(v, Tensor)]]
-        if isinstance(args[0], Placed):
-            return _differ(others)
-        return _differ(others) or any(isinstance(v, Placed) for v in indices)
-    return _differ(tensors)
+        if isinstance(args[0], PlacedTensor):
+            return _has_both_devices(others)
+        return _has_both_devices(others) or any(isinstance(v, PlacedTensor) for v in indices)
+    return _has_both_devices(tensors)
 
 
-def _differ(tensors: Sequence[Tensor]) -> bool:
+def _has_both_devices(tensors: Sequence[Tensor]) -> bool:
     """Whether some are there and others here. A 0-dim tensor on the CPU may stand beside any."""
-    return any(isinstance(t, Placed) for t in tensors) and any(not isinstance(t, Placed) and t.dim() for t in tensors)
+    return any(isinstance(t, PlacedTensor) for t in tensors) and any(
+        not isinstance(t, PlacedTensor) and t.dim() for t in tensors
+    )
 
 
-def _moved(value: Any, device: torch.device) -> Any:
+def _move(value: Any, device: torch.device) -> Any:
     return value.to(device) if isinstance(value, Tensor | nn.Module) else value
 
 
-def _inner(value: Any) -> Any:
-    return value.held if isinstance(value, Placed) else value
+def _get_held(value: Any) -> Any:
+    return value.held if isinstance(value, PlacedTensor) else value
 
 
-def _held(value: Any) -> Any:
-    return value.held.detach().clone() if isinstance(value, Placed) else value
+def _copy_held(value: Any) -> Any:
+    return value.held.detach().clone() if isinstance(value, PlacedTensor) else value

@@ -3,7 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook, to_text
+from autograder.authoring.notebooks import (
+    build_release_notebook,
+    build_solution_notebook,
+    build_source_notebook,
+    to_text,
+)
 from autograder.errors import SourceError
 from tests.lab_files import lab_of_text
 
@@ -86,11 +91,11 @@ def builds_without_leaking_or_is_refused(text: str) -> bool:
         assert error.fix
         assert error.line >= 1
         return False
-    release = to_text(release_notebook(lab))
+    release = to_text(build_release_notebook(lab))
     assert SOLUTION not in release
     assert HIDDEN not in release
-    assert HIDDEN not in to_text(solution_notebook(lab))
-    assert to_text(source_notebook(lab)) == to_text(source_notebook(lab))
+    assert HIDDEN not in to_text(build_solution_notebook(lab))
+    assert to_text(build_source_notebook(lab)) == to_text(build_source_notebook(lab))
     return True
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from autograder.authoring.course_folder import build, generated_files, read_course, read_labs, stale
-from autograder.authoring.new import new_lab
-from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook
+from autograder.authoring.course_folder import build, find_stale_files, read_course, read_labs, render_files
+from autograder.authoring.new_lab import create_lab
+from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.authoring.regions import HIDDEN, SOLUTION, find_regions
 from autograder.course import Kind, Lab
 from autograder.errors import GradlabError, SourceError
-from autograder.metadata import kind_of
+from autograder.metadata import read_kind
 from tests.conftest import ROOT
 
 COMMON = {"else:", "try:", "pass", "return x", ")", "]", "}", "):", "],", "),", "},", '"""'}
@@ -27,7 +27,7 @@ def text_of(notebook: object) -> str:
 
 
 def is_check(cell: NotebookNode) -> bool:
-    return kind_of(cell) is Kind.CHECK
+    return read_kind(cell) is Kind.CHECK
 
 
 def secret_lines(lab: Lab, what: str) -> set[str]:
@@ -47,7 +47,7 @@ def secret_lines(lab: Lab, what: str) -> set[str]:
 
 def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None:
     for lab in labs:
-        released = {line.strip() for line in text_of(release_notebook(lab)).split("\n")}
+        released = {line.strip() for line in text_of(build_release_notebook(lab)).split("\n")}
         for what in (SOLUTION, HIDDEN):
             secrets = secret_lines(lab, what)
             assert len(secrets) > 20, f"{lab.name}: hardly any line of {what} to look for"
@@ -56,7 +56,7 @@ def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None
 
 def test_the_worked_solution_has_every_solution_and_visible_check_but_no_hidden_test(labs: list[Lab]) -> None:
     for lab in labs:
-        worked = {line.strip() for line in text_of(solution_notebook(lab)).split("\n")}
+        worked = {line.strip() for line in text_of(build_solution_notebook(lab)).split("\n")}
         assert secret_lines(lab, SOLUTION) <= worked
         assert not (secret_lines(lab, HIDDEN) - secret_lines(lab, SOLUTION)) & worked  # a reference may repeat a line
         visible = [c.label for e in lab.exercises for c in e.checks if not c.hidden]
@@ -65,13 +65,13 @@ def test_the_worked_solution_has_every_solution_and_visible_check_but_no_hidden_
 
 def test_committed_notebooks_are_what_the_sources_give(labs: list[Lab]) -> None:
     for lab in labs:
-        for path, text in generated_files(lab, ROOT).items():
+        for path, text in render_files(lab, ROOT).items():
             assert path.read_text() == text, f"{path} is stale: run gradlab build"
 
 
 def test_a_check_cell_names_the_hidden_checks_by_their_labels(labs: list[Lab]) -> None:
     for lab in labs:
-        cells = {cell.metadata.gradlab.exercise: cell for cell in release_notebook(lab).cells if is_check(cell)}
+        cells = {cell.metadata.gradlab.exercise: cell for cell in build_release_notebook(lab).cells if is_check(cell)}
         for exercise in lab.exercises:
             last = cells[exercise.name].source.rpartition("check.score(")[2]
             assert last.startswith(f'"{exercise.name}", points={exercise.points:g}')
@@ -80,7 +80,7 @@ def test_a_check_cell_names_the_hidden_checks_by_their_labels(labs: list[Lab]) -
 
 def test_checks_helpers_and_imports_are_folded(labs: list[Lab]) -> None:
     for lab in labs:
-        for cell, node in zip(lab.cells, release_notebook(lab).cells, strict=True):
+        for cell, node in zip(lab.cells, build_release_notebook(lab).cells, strict=True):
             folded = node.metadata.get("jupyter", {}).get("source_hidden", False)
             assert folded is cell.folded
             assert folded or not is_check(node)
@@ -88,7 +88,7 @@ def test_checks_helpers_and_imports_are_folded(labs: list[Lab]) -> None:
 
 def test_given_and_check_cells_are_locked_and_exercises_are_not(labs: list[Lab]) -> None:
     for lab in labs:
-        cells = {c.id: c for c in release_notebook(lab).cells}
+        cells = {c.id: c for c in build_release_notebook(lab).cells}
         for cell in lab.cells:
             locked = cell.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
             assert cells[cell.id].metadata.get("editable", True) is not locked
@@ -96,7 +96,7 @@ def test_given_and_check_cells_are_locked_and_exercises_are_not(labs: list[Lab])
 
 def test_hints_are_folded_text_and_no_code(labs: list[Lab]) -> None:
     for lab in labs:
-        cells = release_notebook(lab).cells
+        cells = build_release_notebook(lab).cells
         assert not any(c.cell_type == "code" and c.source.lstrip().startswith("hint(") for c in cells)
         assert sum("<details><summary>Hint 1</summary>" in c.source for c in cells) >= 7
 
@@ -128,7 +128,7 @@ def test_stock_generate_assignment_gives_the_same_release(small_course: Path) ->
 
 def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     course = read_course(small_course)
-    assert stale(course) == []
+    assert find_stale_files(course) == []
     edited = small_course / "source" / "01_squares" / "01_squares.ipynb"
     edited.write_text(edited.read_text().replace("Squares", "Circles"))
     missing = small_course / "release" / "01_squares" / "01_squares.ipynb"
@@ -139,9 +139,9 @@ def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     brought = small_course / "source" / "my_own" / "my_own.ipynb"  # made for stock nbgrader: nobody's to remove
     brought.parent.mkdir()
     brought.write_text('{"metadata": {}}')
-    assert stale(course) == sorted([edited, missing, stray])
+    assert find_stale_files(course) == sorted([edited, missing, stray])
     assert sorted(build(course)) == sorted([edited, missing, stray])
-    assert stale(course) == []
+    assert find_stale_files(course) == []
     assert not stray.parent.exists()
 
 
@@ -149,10 +149,10 @@ def test_every_notebook_is_valid_and_its_json_sorted_as_nbgrader_writes_it(labs:
     import nbformat
 
     for lab in labs:
-        for text in generated_files(lab, ROOT).values():
+        for text in render_files(lab, ROOT).values():
             nbformat.validate(nbformat.reads(text, as_version=4))
             assert text == json.dumps(json.loads(text), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-        assert len({c.id for c in source_notebook(lab).cells}) == len(lab.cells)
+        assert len({c.id for c in build_source_notebook(lab).cells}) == len(lab.cells)
 
 
 def test_twelve_labs_build_in_one_process_in_seconds(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_twelve_labs_build_in_one_process_in_seconds(tmp_path: Path) -> None:
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "course.toml").write_text('title = "Twelve"\n')
     for number in range(12):
-        new_lab(tmp_path, f"{number:02}_lab")
+        create_lab(tmp_path, f"{number:02}_lab")
     course = read_course(tmp_path)
     start = time.process_time()
     assert len(build(course)) == 38  # three of each, the start page and the glossary

@@ -2,10 +2,10 @@
 
 import pytest
 
-from autograder.authoring.notebooks import release_notebook, solution_notebook, source_notebook
+from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.course import Kind
 from autograder.errors import SourceError
-from autograder.metadata import facts_of
+from autograder.metadata import read_facts
 from autograder.proving.proof import prove_lab
 from tests.lab_files import lab_of_text
 
@@ -58,7 +58,7 @@ PREDICT = """
 
 
 def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
-    cells = release_notebook(lab_of_text(LAB)).cells
+    cells = build_release_notebook(lab_of_text(LAB)).cells
     prose = cells[2].source
     assert "## Questions\n\nFind all true statements.\n\n**q1. Leaves**, of any graph\n- a. A leaf has" in prose
     assert "`grad_fn`,\n  wherever it is.\n- b. A leaf requires grad.\n- c." in prose
@@ -69,7 +69,7 @@ def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
 
 
 def test_the_worked_solution_says_why() -> None:
-    solution = solution_notebook(lab_of_text(LAB)).cells[4].source
+    solution = build_solution_notebook(lab_of_text(LAB)).cells[4].source
     assert "    # q1 b, false: One that does not is a leaf too, by convention.\n" in solution
     assert '{"q1": "ac", "q2": "b", "q3": "a"}' in solution
 
@@ -110,16 +110,16 @@ def test_a_quiz_of_one_question_is_refused() -> None:
 def test_a_prediction_stands_in_the_release_with_no_choice_marked() -> None:
     lab = lab_of_text(LAB + PREDICT)
     assert lab.cells[-1].kind is Kind.PREDICT and lab.points == 3
-    shown, kept = release_notebook(lab).cells[-1], source_notebook(lab).cells[-1]
+    shown, kept = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
     assert shown.source == "What is the sum?\n- [ ] three\n- [ ] four"
-    facts = facts_of(kept)
+    facts = read_facts(kept)
     assert facts is not None and facts.answer == ("four",)
     assert "nbgrader" not in shown.metadata
 
 
 def test_a_line_of_one_word_and_a_question_mark_is_text_and_no_magic() -> None:
     asked = PREDICT.replace("# What is the sum?", "# What is\n# `sum`?")
-    assert release_notebook(lab_of_text(LAB + asked)).cells[-1].source.startswith("What is\n`sum`?")
+    assert build_release_notebook(lab_of_text(LAB + asked)).cells[-1].source.startswith("What is\n`sum`?")
 
 
 @pytest.mark.parametrize(

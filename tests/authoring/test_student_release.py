@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.course_folder import build, read_course
-from autograder.authoring.new import new_lab
+from autograder.authoring.new_lab import create_lab
 from autograder.authoring.student_release import write_student_release
 from autograder.errors import GradlabError
 
@@ -26,7 +26,7 @@ def test_it_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, 
 
 
 def test_it_may_hold_some_labs_alone_and_then_its_start_page_leads_to_them(small_course: Path, tmp_path: Path) -> None:
-    new_lab(small_course, "02_cubes")
+    create_lab(small_course, "02_cubes")
     course = read_course(small_course)
     build(course)
     write_student_release(course, tmp_path / "home", ("02_cubes",))

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from autograder.authoring.taint import uses_before_comparison
+from autograder.authoring.taint import find_early_uses
 from autograder.authoring.trust import MEASURES
 from labkit.probes import PROBES
 
@@ -53,7 +53,7 @@ COMPARES = {
 def looks(body: str) -> list[tuple[int, str]]:
     check = ast.parse("with check('x'):\n" + "\n".join(f"    {line}" for line in body.splitlines())).body[0]
     assert isinstance(check, ast.With)
-    return list(uses_before_comparison(check, ASKED))
+    return list(find_early_uses(check, ASKED))
 
 
 @pytest.mark.parametrize("name", BELIEVES)
@@ -67,5 +67,5 @@ def test_a_comparison_of_the_whole_is_left_alone(name: str) -> None:
 
 
 def test_every_probe_that_says_what_nobody_can_compute_again_is_known_to_rest_on_a_word() -> None:
-    measuring = {f"labkit.probes.{name}" for name in ("bytes_alive", "counts", "saved", "two_devices")}
+    measuring = {f"labkit.probes.{name}" for name in ("bytes_alive", "counts", "saved_tensors", "two_devices")}
     assert {name for name, probe in PROBES.items() if probe.__module__ in measuring} == MEASURES

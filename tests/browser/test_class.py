@@ -21,7 +21,7 @@ LAB = "01_squares"
 def test_what_is_handed_in_comes_back_with_its_attempt_and_one_too_many_with_why(
     small_course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
 ) -> None:
-    """Nightly: starts JupyterLab, a watch, and nbgrader twice. By day tests/labext/test_handing_in.py hands in."""
+    """Nightly: starts JupyterLab, a watch, and nbgrader twice. By day tests/labext/test_class_submission.py hands in."""
     own, exchange = tmp_path_factory.mktemp("student"), tmp_path_factory.mktemp("exchange")
     for folder in ("inbound", f"outbound/{LAB}"):
         (exchange / "gradlab" / folder).mkdir(parents=True)

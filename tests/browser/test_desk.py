@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from nbgrader.api import Gradebook
 from playwright.sync_api import Page, Route, expect
 
-from autograder.desk.rubric import Item, Rubric, new_id, write_rubric
+from autograder.desk.rubric import Item, Rubric, make_id, write_rubric
 from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, add_question, hand_in, hand_in_plain
 from tests.lab_server import LabServer, lab_server
 
@@ -282,7 +282,7 @@ def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_show
 
 def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: Page, desk: LabServer) -> None:
     """Slow: the same server."""
-    items = tuple(Item(id=new_id(), text=text, points=points) for text, points in (("right", 3.0), ("no reason", 1.0)))
+    items = tuple(Item(id=make_id(), text=text, points=points) for text, points in (("right", 3.0), ("no reason", 1.0)))
     write_rubric(desk.folder, LAB, QUESTION, Rubric(items=items))
     opened(page, desk)
     keys, reads, on_the_way = page.keyboard, page.locator("#whose"), list[Route]()

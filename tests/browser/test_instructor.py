@@ -10,7 +10,7 @@ from nbgrader.api import Gradebook
 from playwright.sync_api import Page, expect
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.demo.students import filled
+from autograder.demo.students import fill_notebook
 from tests.lab_server import LabServer, lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -27,7 +27,7 @@ def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     for student in ("ada", "grace"):
         folder = small_course / "submitted" / student / LAB
         folder.mkdir(parents=True)
-        notebook = filled(lab, {"sum_of_squares": SPOILS_ITS_ARGUMENT})
+        notebook = fill_notebook(lab, {"sum_of_squares": SPOILS_ITS_ARGUMENT})
         (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     with lab_server(small_course, tmp_path_factory.mktemp("home")) as server:
         yield server

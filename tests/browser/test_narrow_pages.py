@@ -10,18 +10,18 @@ from markupsafe import Markup
 from playwright.sync_api import Page
 
 from autograder.desk import html_pages, reading
-from autograder.desk.html_pages import overview_page, question_page
+from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.marks import DeskMark
 from autograder.desk.place import GradedPlace
 from autograder.desk.reading import Question, ReadAnswer
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.reports.feedback import feedback_page
-from autograder.reports.report import report_page
-from autograder.reports.similar import similar_page
+from autograder.reports.feedback import render_feedback_page
+from autograder.reports.report import render_report
 from autograder.reports.similar_pairs import AlikeExercise, Search, SimilarPair
-from autograder.reports.term_page import write_term
+from autograder.reports.similarity_page import render_similar_page
+from autograder.reports.term_page import write_term_page
 from autograder.term import Term
 from labkit.outcome import Outcome
 
@@ -63,26 +63,26 @@ def test_the_feedback_page_breaks_no_word(page: Page, tmp_path: Path) -> None:
         for name in NAMES
     )
     result = SubmissionResult(student=STUDENTS[1], lab=LAB, points=0, worth=9, exercises=exercises)
-    opened(page, tmp_path, feedback_page(result, nbformat.v4.new_notebook()))
+    opened(page, tmp_path, render_feedback_page(result, nbformat.v4.new_notebook()))
     assert fits(page)
     assert broken_words(page, "h1, h2, p, th, td") == []
 
 
 def test_the_report_breaks_no_word(page: Page, tmp_path: Path) -> None:
-    opened(page, tmp_path, report_page(class_()))
+    opened(page, tmp_path, render_report(class_()))
     assert fits(page)
     assert broken_words(page, "h1, h2, p, th, td, dt, dd, li, summary") == []
 
 
 def test_the_page_of_similar_submissions_breaks_no_word(page: Page, tmp_path: Path) -> None:
     pair = SimilarPair(*STUDENTS, 9.0, tuple(AlikeExercise(name, 1.0, 0, True) for name in NAMES))
-    opened(page, tmp_path, similar_page(class_(), Search((pair,), 5.0, 40)))
+    opened(page, tmp_path, render_similar_page(class_(), Search((pair,), 5.0, 40)))
     assert fits(page)
     assert broken_words(page, "h1, h2, p, th, td, summary, span") == []
 
 
 def test_the_page_of_the_term_breaks_no_word(page: Page, tmp_path: Path) -> None:
-    write_term([class_()], Term(), tmp_path / "term.html")
+    write_term_page([class_()], Term(), tmp_path / "term.html")
     opened(page, tmp_path, (tmp_path / "term.html").read_text())
     assert fits(page)
     assert broken_words(page, "h1, h2, p, th, td") == []
@@ -93,18 +93,18 @@ def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> N
     """As files, beside what the server gives beside them: what is measured is their style."""
     (tmp_path / "static").symlink_to(Path(html_pages.__file__).parent / "static")
     place = GradedPlace(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
-    opened(page, tmp_path, overview_page(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))
+    opened(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))
     assert fits(page)
     assert lab != LAB or broken_words(page, "h1, h2, th, td") == []
     answer = ReadAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(None, 0.0, "", True), "", "")
     text = Markup("Why is it so?")
     asked = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
-    opened(page, tmp_path, question_page(tmp_path.as_uri(), asked, ""))
+    opened(page, tmp_path, render_question(tmp_path.as_uri(), asked, ""))
     assert fits(page)
     assert lab != LAB or broken_words(page, "h1, h2, li") == []
 
 
 def test_a_word_that_is_wider_than_the_window_is_broken(page: Page, tmp_path: Path) -> None:
     result = SubmissionResult(student="W" * 80, lab="W" * 90, points=0, worth=9)
-    opened(page, tmp_path, feedback_page(result, nbformat.v4.new_notebook()))
+    opened(page, tmp_path, render_feedback_page(result, nbformat.v4.new_notebook()))
     assert fits(page) and broken_words(page, "h1")

@@ -10,9 +10,9 @@ from playwright.sync_api import Locator, Page, expect
 
 import labkit
 from labkit import show_broadcasting
-from labkit.pictures.formats import stored
+from labkit.pictures.formats import store_number
 from labkit.pictures.picture import Picture
-from labkit.pictures.playground import RATE, START, forward_and_backward
+from labkit.pictures.playground import RATE, START, compute_pass
 from tests.lab_server import LabServer, lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -117,7 +117,7 @@ def test_what_the_browser_computes_is_what_python_computes(
         formats.get_by_role("textbox").fill(number)
         formats.get_by_role("textbox").press("Enter")
         for name in ("float32", "float16", "bfloat16"):
-            s = stored(float(number), name)
+            s = store_number(float(number), name)
             told = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
             expect(formats.locator(f"[data-value={name}]")).to_have_text(told)
             assert "".join(formats.locator(f"[data-format={name}] text").all_text_contents()) == "".join(s.bits)
@@ -137,9 +137,9 @@ def test_what_the_browser_computes_is_what_python_computes(
     weights = dict(START)
     for _ in range(5):
         network.get_by_role("button", name="step", exact=True).click()
-        gradients = forward_and_backward((1.0, -0.5), 1.0, weights).gradients
+        gradients = compute_pass((1.0, -0.5), 1.0, weights).gradients
         weights = {name: weights[name] - RATE * gradients[name] for name in START}
-    p = forward_and_backward((1.0, -0.5), 1.0, weights)
+    p = compute_pass((1.0, -0.5), 1.0, weights)
     expect(network.locator("[data-loss]")).to_have_text(f"target 1.00, loss {p.loss:.4f}, after 5 steps")
     expect(network.locator("[data-label=v2]")).to_have_text(f"v2 {weights['v2']:.2f}")
     expect(network.locator("[data-grad=x1]")).to_have_text(f"({p.gradients['x1']:.2f})")

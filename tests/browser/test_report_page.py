@@ -10,7 +10,7 @@ from layout import broken_words
 from playwright.sync_api import Page, expect
 
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.reports.report import report_page
+from autograder.reports.report import render_report
 from labkit.outcome import Outcome
 
 pytestmark = pytest.mark.browser
@@ -37,7 +37,7 @@ def report(tmp_path: Path) -> Path:
     )
     group = LabClass("x", tuple(Column(f"exercise_{e}", 3) for e in range(14)), members, datetime(2027, 1, 30, 10))
     path = tmp_path / "x.html"
-    path.write_text(report_page(group), encoding="utf-8")
+    path.write_text(render_report(group), encoding="utf-8")
     return path
 
 
@@ -93,7 +93,7 @@ def test_heads_of_marks_are_whole_and_leave_no_gap_above_them(page: Page, tmp_pa
     marks = dict.fromkeys(names, Mark(1.0))
     members = tuple(Member(f"student_{n}", handed_in=True, graded=True, marks=marks) for n in range(3))
     path = tmp_path / "x.html"
-    path.write_text(report_page(LabClass("x", tuple(Column(name, 3) for name in names), members)), encoding="utf-8")
+    path.write_text(render_report(LabClass("x", tuple(Column(name, 3) for name in names), members)), encoding="utf-8")
     page.set_viewport_size({"width": width, "height": 900})
     page.goto(path.as_uri())
     row = page.locator("#marks-table thead tr")

@@ -6,7 +6,7 @@ Its last table has a row for each section of the sources, with places that exist
 import re
 from pathlib import Path
 
-from autograder.authoring.notebooks import release_notebook
+from autograder.authoring.notebooks import build_release_notebook
 from autograder.course import Cell, Kind, Lab
 
 HERE = Path(__file__).parent
@@ -46,7 +46,7 @@ def places(where: str) -> list[tuple[str, str, list[str]]]:
 
 def student_sees(lab: Lab) -> list[tuple[Cell, str]]:
     """Each cell with what the release has of it: no solution, no hidden test."""
-    return [(c, shown.source) for c, shown in zip(lab.cells, release_notebook(lab).cells, strict=True)]
+    return [(c, shown.source) for c, shown in zip(lab.cells, build_release_notebook(lab).cells, strict=True)]
 
 
 def exercise(cells: list[tuple[Cell, str]], name: str) -> list[str]:

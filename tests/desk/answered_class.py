@@ -9,19 +9,19 @@ import nbformat
 
 from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.course import Kind
-from autograder.demo.students import filled
-from autograder.gradebook.autograded import autograded_path
+from autograder.demo.students import fill_notebook
+from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import Marks, record
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.preparation import prepare
-from autograder.metadata import kind_of
+from autograder.metadata import read_kind
 from autograder.result import GradedCell, Result
 from autograder.versions import Versions
 from labkit.outcome import Outcome
-from tests.plain.plain_course import answered, write
-from tests.plain.small_course import RIGHT
-from tests.plain.small_course import SOURCE as PLAIN_SOURCE
+from tests.stock.plain_course import answered, write
+from tests.stock.small_course import RIGHT
+from tests.stock.small_course import SOURCE as PLAIN_SOURCE
 
 LAB = "01_squares"
 PLAIN = ("ps1", "p1")  # an assignment made for stock nbgrader, and its notebook
@@ -63,10 +63,10 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
             gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00 UTC")
         marks = []
         for student, answer in class_.items():
-            notebook = filled(lab, {"sum_of_squares": WRONG})
-            cell = next(cell for cell in notebook.cells if kind_of(cell) is Kind.QUESTION)
+            notebook = fill_notebook(lab, {"sum_of_squares": WRONG})
+            cell = next(cell for cell in notebook.cells if read_kind(cell) is Kind.QUESTION)
             cell.source = cell.source if answer is None else answer
-            path = autograded_path(course, LAB, student)
+            path = get_autograded_path(course, LAB, student)
             path.parent.mkdir(parents=True)
             nbformat.write(nbformat.from_dict(json.loads(json.dumps(notebook))), path)
             cells = (GradedCell(id=CHECK, points=0.5, worth=2.0, checks=(FAILED,)),)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.desk.marks import Changed, DeskMark, change_items, marks_of, rubric_of, save
-from autograder.desk.place import Desk, GradedPlace, Unknown, desk_of, place_of
+from autograder.desk.marks import ConflictError, DeskMark, change_items, read_marks, read_rubric, save
+from autograder.desk.place import Desk, GradedPlace, UnknownNameError, find_place, open_desk
 from autograder.desk.rubric import Item
 from autograder.gradebook.writer import Marks, record
 from tests.desk.answered_class import CHECK, LAB, QUESTION
@@ -28,7 +28,7 @@ class Reading:
     place: GradedPlace
 
     def mark(self, student: str) -> DeskMark:
-        return marks_of(self.gradebook, self.place, rubric_of(self.desk, self.place))[student]
+        return read_marks(self.gradebook, self.place, read_rubric(self.desk, self.place))[student]
 
     def save(self, student: str, seen: DeskMark | None = None, **wanted: Any) -> DeskMark:
         seen = seen or self.mark(student)
@@ -37,7 +37,7 @@ class Reading:
     def items(self, *items: Item, sure: bool = True) -> list[int]:
         """With how many marks it asked."""
         asked: list[int] = []
-        seen = rubric_of(self.desk, self.place).version
+        seen = read_rubric(self.desk, self.place).version
         change_items(self.desk, self.gradebook, self.place, items, seen, lambda n: bool(asked.append(n)) or sure)
         return asked
 
@@ -52,9 +52,9 @@ class Reading:
 
 @pytest.fixture
 def reading(course: Path) -> Iterator[Reading]:
-    desk = desk_of(course)
+    desk = open_desk(course)
     with Gradebook(desk.db_url) as gradebook:
-        yield Reading(desk, gradebook, place_of(desk, gradebook, LAB, LAB, QUESTION))
+        yield Reading(desk, gradebook, find_place(desk, gradebook, LAB, LAB, QUESTION))
 
 
 def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reading: Reading) -> None:
@@ -76,7 +76,7 @@ def test_items_give_points_and_a_typed_number_stands_without_items(reading: Read
     assert reading.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, None, "", False, (FULL.id, VAGUE.id))
     assert reading.row("ada")[:2] == (2, False)
     assert reading.save("ada", points=0.25) == DeskMark(0.25, None, "", False)
-    assert rubric_of(reading.desk, reading.place).chosen == {}
+    assert read_rubric(reading.desk, reading.place).chosen == {}
 
 
 def test_an_item_that_becomes_another_changes_the_marks_of_who_has_it_after_it_was_agreed_to(reading: Reading) -> None:
@@ -105,12 +105,12 @@ def test_an_item_that_becomes_another_changes_the_marks_of_who_has_it_after_it_w
 def test_who_did_not_see_what_was_written_meanwhile_is_told_and_may_then_write_over_it(reading: Reading) -> None:
     seen = reading.mark("ada")
     reading.save("ada", points=1.0)
-    with pytest.raises(Changed, match="meanwhile"):
+    with pytest.raises(ConflictError, match="meanwhile"):
         reading.save("ada", seen, points=3.0)
     reading.gradebook.db.rollback()
     assert reading.row("ada")[0] == 1
     assert reading.save("ada", points=3.0).points == 3
-    with pytest.raises(Changed, match="gone"):
+    with pytest.raises(ConflictError, match="gone"):
         reading.save("ada", chosen=("deadbeef",))
 
 
@@ -123,7 +123,7 @@ def test_an_answer_that_is_another_waits_again_with_its_old_mark(reading: Readin
 
 
 def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reading: Reading) -> None:
-    reading.place = place_of(reading.desk, reading.gradebook, LAB, LAB, CHECK)
+    reading.place = find_place(reading.desk, reading.gradebook, LAB, LAB, CHECK)
     assert reading.mark("ada") == DeskMark(None, 0.5, "", False)
     reading.save("ada", points=2.0, comment="A slip.")
     assert reading.row("ada") == (2, False, "A slip.", 2)
@@ -141,7 +141,7 @@ def test_what_lateness_costs_follows_the_mark(reading: Reading) -> None:
 
 def test_names_that_the_gradebook_does_not_know_are_refused(reading: Reading) -> None:
     for names in (("x", LAB, QUESTION), (LAB, "../x", QUESTION), (LAB, LAB, "../../etc/passwd")):
-        with pytest.raises(Unknown):
-            place_of(reading.desk, reading.gradebook, *names)
-    with pytest.raises(Unknown):
+        with pytest.raises(UnknownNameError):
+            find_place(reading.desk, reading.gradebook, *names)
+    with pytest.raises(UnknownNameError):
         save(reading.desk, reading.gradebook, reading.place, "../ada", WAITS, "")

@@ -6,31 +6,31 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.desk.html_pages import overview_page, question_page
-from autograder.desk.place import Desk, desk_of, place_of
-from autograder.desk.reading import Page, page_of, questions
-from autograder.gradebook.autograded import autograded_path
+from autograder.desk.html_pages import render_overview, render_question
+from autograder.desk.place import Desk, find_place, open_desk
+from autograder.desk.reading import Page, build_page, list_questions
+from autograder.gradebook.autograded_folder import get_autograded_path
 from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_plain
-from tests.plain.plain_course import OURS, write
+from tests.stock.plain_course import OURS, write
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
 def read(course: Path, lab: str, notebook: str, cell: str) -> Page:
-    desk = desk_of(course)
+    desk = open_desk(course)
     with Gradebook(desk.db_url) as gradebook:
-        return page_of(desk, gradebook, place_of(desk, gradebook, lab, notebook, cell))
+        return build_page(desk, gradebook, find_place(desk, gradebook, lab, notebook, cell))
 
 
 def numbers(desk: Desk) -> dict[str, tuple[int, int, int]]:
     with Gradebook(desk.db_url) as gradebook:
-        found = questions(desk, gradebook)
-        overview_page("/gradlab/desk", found)
+        found = list_questions(desk, gradebook)
+        render_overview("/gradlab/desk", found)
     return {q.name: (q.answers, q.waiting, q.read) for asked in found.values() for q in asked}
 
 
 def test_the_overview_counts_who_waits_and_who_was_read(course: Path) -> None:
-    desk = desk_of(course)
+    desk = open_desk(course)
     assert numbers(desk) == {"sum_of_squares": (5, 0, 0), "why": (5, 4, 0)}
     with Gradebook(desk.db_url) as gradebook:
         for student, waits in (("ada", False), ("ben", True)):
@@ -47,43 +47,43 @@ def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course
     assert [answer.student for answer in page.answers] == ["ada", "ben", "cleo", "dan", "eve"]
     same = {answer.student: answer.same for answer in page.answers}
     assert same["cleo"] == same["dan"] and len(set(same.values())) == 4
-    html = question_page("/user/x/gradlab/desk", page, "token")
+    html = render_question("/user/x/gradlab/desk", page, "token")
     assert "<script>alert" not in html and "&lt;script&gt;alert(1)&lt;/script&gt;" in html and "<img src=x" not in html
     assert html.count("not written, 0 of 3") == 2, "once in the page, once for the script"
     assert 'src="/user/x/gradlab/desk/static/desk.js"' in html
 
 
 def test_code_in_an_answer_can_be_scrolled_by_keyboard(course: Path) -> None:
-    path = autograded_path(course, LAB, "ada")
+    path = get_autograded_path(course, LAB, "ada")
     path.write_text(path.read_text().replace("Because a square", "```\\nx < y\\n```\\nBecause a square"))
-    html = question_page("/d", read(course, LAB, LAB, QUESTION), "x")
+    html = render_question("/d", read(course, LAB, LAB, QUESTION), "x")
     assert '<pre tabindex="0"><code>x &lt; y' in html and "&lt;pre" not in html
 
 
 def test_a_comment_that_was_given_comes_back_for_the_others(course: Path) -> None:
-    with Gradebook(desk_of(course).db_url) as gradebook:
+    with Gradebook(open_desk(course).db_url) as gradebook:
         for student, text in (("ada", "Why?"), ("ben", "</script>Say why."), ("cleo", "Why?")):
             gradebook.find_comment(QUESTION, LAB, LAB, student).manual_comment = text
         gradebook.db.commit()
     page = read(course, LAB, LAB, QUESTION)
     assert page.comments == ["Why?", "</script>Say why."]
-    assert "</script>Say" not in question_page("/d", page, "x")
+    assert "</script>Say" not in render_question("/d", page, "x")
 
 
 def test_pictures_of_an_answer_are_its_attachments(course: Path) -> None:
-    path = autograded_path(course, LAB, "ada")
+    path = get_autograded_path(course, LAB, "ada")
     text = path.read_text().replace("Because a square", "![drawn](attachment:a.png) Because a square")
     path.write_text(
         text.replace(
             '"id": "question-why"', f'"attachments": {{"a.png": {{"image/png": "{PICTURE}"}}}}, "id": "question-why"'
         )
     )
-    assert f"data:image/png;base64,{PICTURE}" in question_page("/d", read(course, LAB, LAB, QUESTION), "x")
+    assert f"data:image/png;base64,{PICTURE}" in render_question("/d", read(course, LAB, LAB, QUESTION), "x")
 
 
 def test_answers_are_the_same_only_if_all_that_is_shown_of_them_is(course: Path) -> None:
     """One mark is saved for all of them, so a picture or a cell beside the text counts."""
-    path = autograded_path(course, LAB, "dan")
+    path = get_autograded_path(course, LAB, "dan")
     path.write_text(
         path.read_text().replace(
             '"id": "question-why"', f'"attachments": {{"a.png": {{"image/png": "{PICTURE}"}}}}, "id": "question-why"'
@@ -96,7 +96,7 @@ def test_answers_are_the_same_only_if_all_that_is_shown_of_them_is(course: Path)
 @pytest.mark.parametrize("printed", ["accuracy 0.99", "accuracy 0.01"])
 def test_what_a_cell_of_an_answer_printed_counts_too(course: Path, printed: str) -> None:
     for student, text in (("cleo", "accuracy 0.99"), ("dan", printed)):
-        path = autograded_path(course, LAB, student)
+        path = get_autograded_path(course, LAB, student)
         notebook = nbformat.read(path, as_version=4)
         (place,) = [n for n, cell in enumerate(notebook.cells) if cell.get("id") == "question-why"]
         own = nbformat.v4.new_code_cell(
@@ -112,26 +112,26 @@ def test_an_exercise_shows_its_code_and_the_checks_that_failed(course: Path) -> 
     page = read(course, LAB, LAB, CHECK)
     assert "return x.sum()" in page.answers[0].cells[0].source
     assert "(x * x)" in page.model and "SOLUTION" not in page.model
-    html = question_page("/d", page, "x")
+    html = render_question("/d", page, "x")
     assert "3 and 4 give 25" in html and "<code>not</code> 25" in html and "0.5 of 2 from checks" in html
 
 
 def test_an_answer_of_any_length_is_cut_off(course: Path) -> None:
-    path = autograded_path(course, LAB, "ada")
+    path = get_autograded_path(course, LAB, "ada")
     path.write_text(path.read_text().replace("return x.sum()", "return x.sum()" + "#" * 1_000_000))
-    path = autograded_path(course, LAB, "ben")
+    path = get_autograded_path(course, LAB, "ben")
     path.write_text(path.read_text().replace("It is | so.", "It is so. " * 100_000))
     for cell in (CHECK, QUESTION):
-        assert len(question_page("/d", read(course, LAB, LAB, cell), "x")) < 100_000
+        assert len(render_question("/d", read(course, LAB, LAB, cell), "x")) < 100_000
 
 
 def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(course: Path) -> None:
-    autograded_path(course, LAB, "ada").unlink()
+    get_autograded_path(course, LAB, "ada").unlink()
     (course / "source" / LAB / f"{LAB}.ipynb").unlink()
     page = read(course, LAB, LAB, QUESTION)
     assert (page.asked, page.model, page.answers[0].cells) == ("", "", [])
     assert page.place.worth == 3 and page.place.by_hand
-    question_page("/d", page, "x")
+    render_question("/d", page, "x")
 
 
 @pytest.fixture(scope="module")
@@ -160,4 +160,4 @@ def test_a_plain_assignment_is_read_by_its_own_names(
     assert answer in "\n".join(shown.source for shown in ada.cells)
     assert "MARK SCHEME" not in page.asked + page.model
     assert (page.place.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment beside tests"
-    question_page("/d", page, "x")
+    render_question("/d", page, "x")

@@ -10,12 +10,12 @@ from pydantic import ValidationError
 from autograder.desk.rubric import (
     Item,
     Rubric,
-    alone_with,
-    new_id,
+    get_rubrics_path,
+    lock_rubrics,
+    make_id,
     read_rubrics,
-    rubrics_path,
-    with_choice,
-    with_items,
+    replace_choice,
+    replace_items,
     write_rubric,
 )
 from autograder.errors import GradlabError
@@ -29,7 +29,7 @@ ITEMS = st.lists(POINTS, max_size=12).map(
 @given(ITEMS, st.data(), st.floats(0, 100))
 def test_points_lie_between_nothing_and_all_whatever_is_chosen_in_whatever_order(items, data, worth) -> None:
     chosen = data.draw(st.permutations(items).map(lambda order: order[: len(order) // 2]))
-    rubric = with_choice(Rubric(items=items), "ada", tuple(item.id for item in chosen))
+    rubric = replace_choice(Rubric(items=items), "ada", tuple(item.id for item in chosen))
     points = rubric.points("ada", worth)
     assert rubric.points("ben", worth) is None
     if not chosen:
@@ -39,33 +39,36 @@ def test_points_lie_between_nothing_and_all_whatever_is_chosen_in_whatever_order
     total = sum(item.points for item in chosen)
     if 0 <= total <= worth:
         assert points == pytest.approx(total, abs=1e-3)
-    assert points == with_choice(rubric, "ada", rubric.chosen["ada"][::-1]).points("ada", worth)
+    assert points == replace_choice(rubric, "ada", rubric.chosen["ada"][::-1]).points("ada", worth)
 
 
 def test_an_item_that_is_gone_is_chosen_by_nobody_and_the_version_tells_of_any_change() -> None:
-    some, none = (Item(id=new_id(), text=text, points=points) for text, points in (("some", 1), ("none", 0)))
-    rubric = with_choice(Rubric(items=(some, none)), "ada", (none.id, some.id))
+    some, none = (Item(id=make_id(), text=text, points=points) for text, points in (("some", 1), ("none", 0)))
+    rubric = replace_choice(Rubric(items=(some, none)), "ada", (none.id, some.id))
     assert rubric.chosen == {"ada": (some.id, none.id)}, "in the rubric's order"
-    assert with_items(rubric, (none,)).chosen == {"ada": (none.id,)}
-    assert with_items(rubric, ()).chosen == {}
+    assert replace_items(rubric, (none,)).chosen == {"ada": (none.id,)}
+    assert replace_items(rubric, ()).chosen == {}
     dearer = some.model_copy(update={"points": 2.0})
-    assert len({rubric.version, with_items(rubric, (none,)).version, with_items(rubric, (dearer, none)).version}) == 3
+    assert (
+        len({rubric.version, replace_items(rubric, (none,)).version, replace_items(rubric, (dearer, none)).version})
+        == 3
+    )
     with pytest.raises(GradlabError, match="an id of its own"):
-        with_items(rubric, (some, dearer))
+        replace_items(rubric, (some, dearer))
 
 
 @pytest.mark.parametrize("wrong", [{"text": ""}, {"text": "x" * 2001}, {"points": float("nan")}, {"id": "../../etc"}])
 def test_an_item_has_a_short_text_and_a_number(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        Item.model_validate({"id": new_id(), "text": "x", "points": 1, **wrong})
+        Item.model_validate({"id": make_id(), "text": "x", "points": 1, **wrong})
 
 
 def test_rubrics_of_a_lab_are_one_file_that_says_where_it_is_damaged(tmp_path: Path) -> None:
-    rubric = Rubric(items=(Item(id=new_id(), text="ä `x` $x^2$", points=0.5),))
+    rubric = Rubric(items=(Item(id=make_id(), text="ä `x` $x^2$", points=0.5),))
     for question in ("question-why", "p1/free"):
-        with alone_with(tmp_path, "x"):
+        with lock_rubrics(tmp_path, "x"):
             write_rubric(tmp_path, "x", question, rubric)
     assert read_rubrics(tmp_path, "x").questions == {"question-why": rubric, "p1/free": rubric}
-    rubrics_path(tmp_path, "x").write_text('{"questions": {"why": 1}}')
+    get_rubrics_path(tmp_path, "x").write_text('{"questions": {"why": 1}}')
     with pytest.raises(GradlabError, match=r"rubrics/x\.json cannot be read"):
         read_rubrics(tmp_path, "x")

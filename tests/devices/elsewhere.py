@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from labkit import Seen
-from labkit.probes.two_devices import SECOND, Placed
+from labkit.probes.two_devices import SECOND, PlacedTensor
 
 
 def elsewhere(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]) -> Callable[..., Any]:
@@ -50,7 +50,7 @@ class _Move:
         self._undo: list[Callable[[], None]] = []
 
     def there(self, value: Any) -> Any:
-        if isinstance(value, Placed):
+        if isinstance(value, PlacedTensor):
             return value
         if isinstance(value, Tensor):
             if id(value) not in self.pairs:
@@ -79,7 +79,7 @@ class _Move:
         return value
 
     def back(self, value: Any) -> Any:
-        if not isinstance(value, Placed):
+        if not isinstance(value, PlacedTensor):
             return value
         for mine, other in self.pairs.values():
             if other is value and (other.is_leaf or not other._version):  # a copy that was written to is no longer mine
@@ -97,10 +97,10 @@ class _Move:
     def _tensor(self, value: Tensor) -> Tensor:
         if value.requires_grad and not (self.leaves and value.is_leaf):
             return value.to(SECOND)
-        placed = Placed(value.detach())
+        placed = PlacedTensor(value.detach())
         if value.is_leaf and value.requires_grad:
             placed.requires_grad_()
-            placed.grad = None if value.grad is None else Placed(value.grad)
+            placed.grad = None if value.grad is None else PlacedTensor(value.grad)
         return placed
 
     def _contents(self, held: list[Any] | dict[Any, Any]) -> None:
@@ -152,4 +152,4 @@ def _plain(value: Any) -> bool:
 
 
 def _on_cpu(value: Any) -> bool:
-    return isinstance(value, Tensor) and not isinstance(value, Placed)
+    return isinstance(value, Tensor) and not isinstance(value, PlacedTensor)

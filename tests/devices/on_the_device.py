@@ -15,11 +15,11 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 import labkit
-from autograder.authoring.regions import without_markers
+from autograder.authoring.regions import strip_markers
 from autograder.course import Kind, Lab
-from autograder.examiner.execution import new_namespace, run_cell
-from labkit.check import recording
-from labkit.probes.two_devices import SECOND, Placed, TwoDevices
+from autograder.examiner.execution import create_namespace, run_cell
+from labkit.check import record_outcomes
+from labkit.probes.two_devices import SECOND, PlacedTensor, TwoDevices
 
 
 @contextlib.contextmanager
@@ -56,7 +56,7 @@ def default_device_set() -> Iterator[None]:
 
 def run(lab: Lab, where: contextlib.AbstractContextManager[None]) -> tuple[dict[str, set[str]], set[str], set[str]]:
     """exercise -> ids of the checks that fail; exercises that got a tensor on the CPU; ids of cells that raised."""
-    names = new_namespace()
+    names = create_namespace()
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
     failed: dict[str, set[str]] = {}
     on_cpu, raised = set[str](), set[str]()
@@ -64,9 +64,9 @@ def run(lab: Lab, where: contextlib.AbstractContextManager[None]) -> tuple[dict[
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
                 continue
-            with recording() as outcomes:
+            with record_outcomes() as outcomes:
                 try:
-                    run_cell(without_markers(cell.source), names, f"<{cell.id}>")
+                    run_cell(strip_markers(cell.source), names, f"<{cell.id}>")
                 except Exception:
                     raised.add(cell.id)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
@@ -80,7 +80,7 @@ def looking(f: Callable[..., Any], found: Callable[[], None]) -> Callable[..., A
 
     @functools.wraps(f)
     def looked(*args: Any, **kwargs: Any) -> Any:
-        if any(isinstance(v, Tensor) and not isinstance(v, Placed) for v in tree_leaves((args, kwargs))):
+        if any(isinstance(v, Tensor) and not isinstance(v, PlacedTensor) for v in tree_leaves((args, kwargs))):
             found()
         return f(*args, **kwargs)
 

@@ -15,9 +15,9 @@ import pytest
 from torch import Tensor
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.authoring.regions import without_markers
+from autograder.authoring.regions import strip_markers
 from autograder.course import Kind, Lab
-from labkit.check import recording
+from labkit.check import record_outcomes
 from labkit.probes.two_devices import TwoDevices
 from tests.devices import on_the_device
 from tests.devices.elsewhere import elsewhere
@@ -138,8 +138,8 @@ def failing(lab: Lab, leaves: bool, left: dict[str, list[Tensor]]) -> dict[str, 
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
                 continue
-            with recording() as outcomes:
-                exec(compile(without_markers(cell.source), f"<{cell.id}>", "exec"), names)
+            with record_outcomes() as outcomes:
+                exec(compile(strip_markers(cell.source), f"<{cell.id}>", "exec"), names)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
                 names[cell.name] = elsewhere(names[cell.name], leaves, left.setdefault(cell.name, []))
             found.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from labkit.probes.ops import operations
+from labkit.probes.ops import collect_operations
 from labkit.probes.replay import Graph, GraphError
 
 NUMBERS = [0, 1, -1, 2, 3, -7, 5, 2**31, -(2**31), 2**62, -(2**62), 0.0, -1.5, float("nan"), float("inf"), 1e300, True]
@@ -74,7 +74,7 @@ def graph(source: random.Random, names: list[str]) -> dict[str, Any]:
     nodes: list[Any] = []
     for _ in range(source.randrange(1, 6)):
         name = source.choice(names)
-        operation = operations()[name]
+        operation = collect_operations()[name]
         declared = operation._schema.arguments if hasattr(operation, "_schema") else []
         needed = [a for a in declared if not a.kwarg_only]
         args = [argument(source, a, len(nodes)) for a in needed] or [value(source), value(source)]
@@ -88,7 +88,7 @@ def main(seed: int, seconds: float) -> None:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # torch warns there, thousands of times
-    names = sorted(operations())
+    names = sorted(collect_operations())
     counts = {"failed": 0, "ran": 0, "slowest": 0.0}
     end = time.process_time() + seconds
     while time.process_time() < end:

@@ -24,7 +24,7 @@ import numpy as np
 import torch
 
 from autograder.examiner.connection import Connection
-from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import ConnectionClosed, receive, send
 from autograder.student.calls import Calls
 from tests.examiner.observe import observe
@@ -45,7 +45,7 @@ class Program:
             connection = Connection(channel)
             connection.channel.settimeout(600)
             world = RemoteNamespace(connection, self.given)
-            return self._run({name: world.proxy(name) for name in self.student})
+            return self._run({name: world.get_proxy(name) for name in self.student})
 
     def _run(self, objects: dict[str, Any]) -> Any:
         wanted = inspect.signature(self.check).parameters

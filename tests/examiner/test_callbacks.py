@@ -12,7 +12,7 @@ import torch
 from autograder.examiner import callbacks
 from autograder.examiner.connection import Stopped
 from labkit.probes import ProbeError
-from labkit.seen import Seen
+from labkit.recorded_calls import Seen
 from tests.examiner.test_trust import world_of
 
 
@@ -37,12 +37,12 @@ def test_what_a_check_keeps_to_itself_is_out_of_reach(name: str) -> None:
         world_of(f=lambda o: o._callbacks.use(o._number, "getattr", (name,), {})) as world,
         pytest.raises(AttributeError),
     ):
-        world.proxy("f")(Course())
+        world.get_proxy("f")(Course())
 
 
 def test_what_a_class_offers_can_be_read() -> None:
     with world_of(f=lambda o: (o.shown, o.method())) as world:
-        assert world.proxy("f")(Course()) == (3, 7)
+        assert world.get_proxy("f")(Course()) == (3, 7)
 
 
 class Recorder:
@@ -89,11 +89,11 @@ def recorders(seen: list[int]) -> list[Any]:
 def test_no_call_replaces_a_record_that_a_check_has_bound(way: int) -> None:
     seen: list[int] = []
     with world_of(f=lambda g: g(5), liar=lambda g: g(5, seen=[]), other=lambda g: g(5, [])) as world:
-        assert world.proxy("f")(recorders(seen)[way]) == 5
+        assert world.get_proxy("f")(recorders(seen)[way]) == 5
         before = len(seen)
         for liar in ("liar", "other"):
             try:
-                world.proxy(liar)(recorders(seen)[way])
+                world.get_proxy(liar)(recorders(seen)[way])
             except TypeError:
                 continue
             assert len(seen) > before, "it was called, and so it was recorded"
@@ -105,7 +105,7 @@ def test_a_parameter_with_none_as_its_default_can_be_given() -> None:
         return x, closure
 
     with world_of(f=lambda g: (g(1), g(1, 2), g(1, closure=3))) as world:
-        assert world.proxy("f")(step) == ((1, None), (1, 2), (1, 3))
+        assert world.get_proxy("f")(step) == ((1, None), (1, 2), (1, 3))
 
 
 def test_what_an_earlier_check_passed_is_of_no_use_in_a_later_one() -> None:
@@ -118,10 +118,10 @@ def test_what_an_earlier_check_passed_is_of_no_use_in_a_later_one() -> None:
 
     with world_of(f=work) as world:
         world.connection.checks = 1
-        assert world.proxy("f")(lambda x: x + 1) == 3
+        assert world.get_proxy("f")(lambda x: x + 1) == 3
         world.connection.checks = 2
         with pytest.raises(RuntimeError, match="an earlier check"):
-            world.proxy("f")(lambda x: x + 2)
+            world.get_proxy("f")(lambda x: x + 2)
 
 
 @pytest.mark.parametrize("name", ["f", "calls", "_f", "__globals__", "__closure__", "func"])
@@ -129,7 +129,7 @@ def test_functions_have_no_attributes(name: str) -> None:
     with world_of(f=lambda g: g._callbacks.use(g._number, "getattr", (name,), {})) as world:
         for function in (Seen(len), lambda: None, Course().method):
             with pytest.raises(AttributeError):
-                world.proxy("f")(function)
+                world.get_proxy("f")(function)
 
 
 @pytest.mark.parametrize("number", [1, -1, 10**9, "0", None])
@@ -138,7 +138,7 @@ def test_there_are_no_others_than_those_that_were_passed(number: object) -> None
         world_of(f=lambda g: g._callbacks.use(number, "call", (), {})) as world,
         pytest.raises(Stopped, match="no answer"),
     ):
-        world.proxy("f")(lambda: 1)
+        world.get_proxy("f")(lambda: 1)
 
 
 @pytest.mark.parametrize("operation", ["setattr", "delattr", "bases", "__call__", "isinstance"])
@@ -147,23 +147,23 @@ def test_the_operations_are_a_closed_set(operation: str) -> None:
         world_of(f=lambda o: o._callbacks.use(o._number, operation, ("shown", 1), {})) as world,
         pytest.raises(Stopped, match="no answer"),
     ):
-        world.proxy("f")(Course())
+        world.get_proxy("f")(Course())
 
 
 def test_objects_of_the_students_do_not_pass() -> None:
     with world_of(f=lambda g: g(lambda: 1)) as world, pytest.raises(TypeError, match="cannot be passed"):
-        world.proxy("f")(lambda x: x)
+        world.get_proxy("f")(lambda x: x)
 
 
 def test_a_use_cannot_come_back_to_the_student() -> None:
     with world_of(f=lambda g: g(), h=lambda: 1) as world, pytest.raises(ProbeError):
-        world.proxy("f")(lambda: world.proxy("h")())
+        world.get_proxy("f")(lambda: world.get_proxy("h")())
 
 
 def test_the_number_of_uses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callbacks, "MAX_USES", 20)
     with world_of(f=lambda g: [g() for _ in range(30)]) as world, pytest.raises(Stopped, match="more than 20 times"):
-        world.proxy("f")(lambda: 1)
+        world.get_proxy("f")(lambda: 1)
 
 
 def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,9 +172,9 @@ def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch
         f=lambda g, x: [g(x) for _ in range(30)], one=lambda g, x: [g(x) and None for _ in range(30)]
     ) as world:
         x = torch.ones((), requires_grad=True)
-        world.proxy("one")(lambda t: t * 2, x)
+        world.get_proxy("one")(lambda t: t * 2, x)
         with pytest.raises(Stopped, match="kept for backward"):
-            world.proxy("f")(lambda t: t * 2, x)
+            world.get_proxy("f")(lambda t: t * 2, x)
 
 
 def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,9 +184,9 @@ def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pyt
         return [g(torch.ones(1).expand(2**14).requires_grad_()).sum() for _ in range(times)]
 
     with world_of(f=expands) as world:
-        world.proxy("f")(lambda t: t * t, 4)
+        world.get_proxy("f")(lambda t: t * t, 4)
         with pytest.raises(Stopped, match="kept for backward"):
-            world.proxy("f")(lambda t: t * t, 40)
+            world.get_proxy("f")(lambda t: t * t, 40)
 
 
 def test_the_time_of_a_check_counts_its_uses() -> None:
@@ -195,7 +195,7 @@ def test_the_time_of_a_check_counts_its_uses() -> None:
             g()
 
     with world_of(seconds=1.0, f=use_for_ever) as world, pytest.raises(Stopped, match="time limit"):
-        world.proxy("f")(lambda: time.sleep(0.02))
+        world.get_proxy("f")(lambda: time.sleep(0.02))
 
 
 def test_the_state_of_the_check_stays_as_it_is() -> None:
@@ -209,7 +209,7 @@ def test_the_state_of_the_check_stays_as_it_is() -> None:
 
     with world_of(f=careless) as world:
         seen = Seen(lambda x: x @ x)
-        world.proxy("f")(seen, torch.ones(2, 2))
+        world.get_proxy("f")(seen, torch.ones(2, 2))
         assert [(c.grad, c.autocast) for c in seen.calls] == [(False, True)]
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
@@ -228,7 +228,7 @@ def _by_threads(g, xs):
 
 def test_threads_take_turns() -> None:
     with world_of(f=_by_threads) as world:
-        assert world.proxy("f")(lambda x: x * 2, list(range(20))) == [2 * n for n in range(20)]
+        assert world.get_proxy("f")(lambda x: x * 2, list(range(20))) == [2 * n for n in range(20)]
 
 
 def _by_forks(g, xs):
@@ -247,7 +247,7 @@ def _by_forks(g, xs):
 def test_forks_take_turns() -> None:
     with world_of(f=_by_forks) as world:
         calls = []
-        assert world.proxy("f")(lambda x: calls.append(x) or x * 2, list(range(6))) == [0, 2, 4, 6, 8, 10]
+        assert world.get_proxy("f")(lambda x: calls.append(x) or x * 2, list(range(6))) == [0, 2, 4, 6, 8, 10]
         assert sorted(calls) == [0, 1, 2, 3, 4, 5]
 
 
@@ -265,7 +265,7 @@ def _in_a_fork_too(g):
 
 def test_each_process_draws_from_its_own_random_numbers() -> None:
     with world_of(f=_in_a_fork_too) as world:
-        got = world.proxy("f")(lambda: torch.rand(()).item())
+        got = world.get_proxy("f")(lambda: torch.rand(()).item())
     there, here = torch.Generator().manual_seed(5), torch.Generator().manual_seed(1)
     assert got == [torch.rand((), generator=g).item() for g in (here, there, here)]
 
@@ -274,12 +274,12 @@ def test_each_process_draws_from_its_own_random_numbers() -> None:
 def test_the_random_state_goes_along_where_it_is_new(draws: bool, most: int) -> None:
     with world_of(f=lambda g: [(draws and torch.rand(1), g()) for _ in range(20)] and None) as world:
         before = world.connection.most
-        world.proxy("f")(lambda: 1)
+        world.get_proxy("f")(lambda: 1)
         assert most / 3 < before - world.connection.most < most
 
 
 def test_what_was_recorded_for_nothing_is_forgotten() -> None:
     with world_of(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
         seen = Seen(lambda x: x * 2)
-        world.proxy("f")(seen, torch.ones(2, requires_grad=True))
+        world.get_proxy("f")(seen, torch.ones(2, requires_grad=True))
         assert len(seen.calls) == 5 and seen.kept == 0 and not world.callbacks._nodes

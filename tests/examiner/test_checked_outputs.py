@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.examiner.checked_outputs import CUT, MAX_DATA, MAX_ITEMS, MAX_TEXT, read_outputs, within
+from autograder.examiner.checked_outputs import CUT, MAX_DATA, MAX_ITEMS, MAX_TEXT, limit_outputs, read_outputs
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9)
 ANYTHING = st.recursive(
@@ -130,4 +130,4 @@ def test_outputs_are_bounded() -> None:
 def test_empty_lists_count_as_output_too() -> None:
     listed = [{"output_type": "display_data", "metadata": {}, "data": {"application/json": [[], {}] * 1_000}}]
     (output,) = read_outputs(json.dumps(listed))
-    assert within([output], 10_000)[0][0]["text"] == CUT
+    assert limit_outputs([output], 10_000)[0][0]["text"] == CUT

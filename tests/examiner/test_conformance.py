@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from autograder.examiner.connection import Connection
-from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.remote_namespace import RemoteNamespace
 from tests.examiner import programs
 from tests.examiner.observe import differences
 from tests.examiner.program import Program, programs_of, student_process
@@ -33,4 +33,4 @@ def test_a_given_function_travels_under_its_own_name_when_a_check_has_another_on
     there = {"f": lambda g, x: g(x), "_double": _double, "turn": torch.neg}
     with student_process(there, ["_double", "turn"]) as channel:
         here = RemoteNamespace(Connection(channel), {"turn": _double, "_double": _double})
-        assert here.proxy("f")(_double, torch.ones(1)) == 2
+        assert here.get_proxy("f")(_double, torch.ones(1)) == 2

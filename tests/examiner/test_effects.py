@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from autograder.examiner import submission_code
-from autograder.examiner.cell_source import MAX_SOURCE, CellSource, look_at
+from autograder.examiner.cell_source import MAX_SOURCE, CellSource, inspect_source
 from autograder.examiner.effects import Effects
 from autograder.examiner.examine import Step, examine
 from autograder.examiner.process import StudentProcess
@@ -88,14 +88,14 @@ LASTING = [
 
 @pytest.mark.parametrize("source", PLAIN)
 def test_a_cell_that_keeps_and_reaches_nothing_is_plain(source: str) -> None:
-    assert look_at(source).plain
+    assert inspect_source(source).plain
 
 
 @pytest.mark.parametrize("source", LASTING)
 def test_a_cell_that_may_keep_or_reach_something_is_not(source: str) -> None:
     effects = Effects([])
-    effects.leaves_alone(GIVEN, given=True)
-    assert not effects.leaves_alone(source, given=False)
+    effects.has_no_effect(GIVEN, given=True)
+    assert not effects.has_no_effect(source, given=False)
 
 
 DEEP = [
@@ -116,8 +116,8 @@ DEEP = [
 
 @pytest.mark.parametrize("source", DEEP)
 def test_a_source_too_deep_to_follow_may_do_anything(source: str) -> None:
-    assert look_at(source) == CellSource()
-    assert not Effects(["f"]).leaves_alone(source, given=False)
+    assert inspect_source(source) == CellSource()
+    assert not Effects(["f"]).has_no_effect(source, given=False)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_looking_at_a_source_takes_as_long_as_the_source_is(form: Callable[[int]
 
 def calls(source: str) -> int:
     profile = cProfile.Profile()
-    profile.runcall(look_at.__wrapped__, source)
+    profile.runcall(inspect_source.__wrapped__, source)
     return sum(entry.callcount for entry in profile.getstats())
 
 
@@ -149,17 +149,17 @@ def test_a_notebook_that_is_too_much_to_follow_may_do_anything() -> None:
     """Its functions read one another in every way, and each cell asks anew what an exercise may come to."""
     effects = Effects(["f"])
     names = "+".join(f"n{number}" for number in range(900))
-    effects.leaves_alone(f"def f():\n    return {names}", given=False)
+    effects.has_no_effect(f"def f():\n    return {names}", given=False)
     for number in range(900):
-        effects.leaves_alone(f"def n{number}():\n    return n0 + n1", given=False)
-    assert not effects.leaves_alone("def g():\n    return 1", given=False)
+        effects.has_no_effect(f"def n{number}():\n    return n0 + n1", given=False)
+    assert not effects.has_no_effect("def g():\n    return 1", given=False)
 
 
 def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
     effects = Effects(["f"])
     for _ in range(11):
-        effects.leaves_alone("#" * 19_000, given=False)
-    assert not effects.leaves_alone("def g():\n    return 1", given=False)
+        effects.has_no_effect("#" * 19_000, given=False)
+    assert not effects.has_no_effect("def g():\n    return 1", given=False)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,9 @@ def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
 )
 def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str, given: bool, alone: bool) -> None:
     effects = Effects(["f"])
-    effects.leaves_alone(GIVEN, given=True)
-    effects.leaves_alone(exercise, given=False)
-    assert effects.leaves_alone(later, given) is alone
+    effects.has_no_effect(GIVEN, given=True)
+    effects.has_no_effect(exercise, given=False)
+    assert effects.has_no_effect(later, given) is alone
 
 
 @pytest.mark.parametrize(
@@ -210,10 +210,10 @@ def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str
 )
 def test_what_an_exercise_may_come_to_decides(cells: list[str], alone: bool) -> None:
     effects = Effects(["f"])
-    effects.leaves_alone(GIVEN, given=True)
+    effects.has_no_effect(GIVEN, given=True)
     for source in cells[:-1]:
-        effects.leaves_alone(source, given=False)
-    assert effects.leaves_alone(cells[-1], given=True) is alone
+        effects.has_no_effect(source, given=False)
+    assert effects.has_no_effect(cells[-1], given=True) is alone
 
 
 class Counted(ForkServer):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from autograder.examiner import effort
-from autograder.examiner.effort import Effort, Used
+from autograder.examiner.effort import CpuTime, Effort
 from autograder.rpc.frames import ProtocolTimeout
 
 
@@ -35,8 +35,8 @@ class Machine:
         self.now += 0.1
         return self.now
 
-    def meter(self) -> list[Used]:
-        return [Used(1, self.ran * self.now, self.waited * self.now)]
+    def meter(self) -> list[CpuTime]:
+        return [CpuTime(1, self.ran * self.now, self.waited * self.now)]
 
 
 def wait_until_over(silent: socket.socket, ran: float, waited: float) -> tuple[float, Effort]:

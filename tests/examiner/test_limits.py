@@ -10,9 +10,9 @@ from autograder.examiner.connection import STARVED
 from autograder.examiner.effort import Effort
 from autograder.examiner.examine import Step, StepResult, examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.forkserver.starting import start
-from autograder.sandbox import Limits, available, strongest_level
-from labkit.outcome import earned
+from autograder.forkserver.server_process import start_server
+from autograder.sandbox import Limits, find_layers, find_strongest_level
+from labkit.outcome import compute_earned
 
 MIB = 1 << 20
 LIMITS = Limits(
@@ -51,7 +51,7 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(Purpose(strongest_level(available()), LIMITS), started=start(1, ()))
+    process = ForkServer(Purpose(find_strongest_level(find_layers()), LIMITS), started=start_server(1, ()))
     yield process
     process.close()
 
@@ -91,8 +91,8 @@ def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(fork_serve
     seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=source)
     assert reason in seen["added-0"].stopped
     assert reason in str(seen["added-0"].outputs)
-    assert earned(seen["check-double"].outcomes, 2) == 2
-    assert earned(seen["check-add"].outcomes, 1) == 1
+    assert compute_earned(seen["check-double"].outcomes, 2) == 2
+    assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
 
 ENDS = (EXIT, "import os\nos.execv('/bin/true', ['true'])", KILLED.replace("TERM", "KILL"), "raise SystemExit(1)")
@@ -104,8 +104,8 @@ def test_an_added_cell_that_ends_the_process_leaves_the_answer_before_it_its_poi
 ) -> None:
     for cells in ({"before": source}, {"after": source}):
         seen = examined(fork_server, "def double(x):\n    return 2 * x\n", **cells)
-        assert earned(seen["check-double"].outcomes, 2) == 2
-        assert earned(seen["check-add"].outcomes, 1) == 1
+        assert compute_earned(seen["check-double"].outcomes, 2) == 2
+        assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
 
 IN_A_CHECK = {
@@ -134,14 +134,14 @@ def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
     assert reason in first.seen
     assert first.blame == "process"
     assert second.passed, second.seen
-    assert earned(seen["check-add"].outcomes, 1) == 1
+    assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
 
 def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_points(fork_server: ForkServer) -> None:
     for source in (EAT, FAMILY, FORKS):
         seen = examined(fork_server, f"def double(x):\n{indented(source)}    return 2 * x\n")
-        assert earned(seen["check-double"].outcomes, 2) == 0
-        assert earned(seen["check-add"].outcomes, 1) == 1
+        assert compute_earned(seen["check-double"].outcomes, 2) == 0
+        assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
 
 def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut(fork_server: ForkServer) -> None:
@@ -160,7 +160,7 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
         outputs = str(seen["added-0"].outputs)
         assert len(outputs) < 3_000_000, name
         assert "the limit on output was reached" in outputs, name
-        assert earned(seen["check-double"].outcomes, 2) == 2
+        assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
 
 def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(fork_server: ForkServer) -> None:
@@ -177,15 +177,15 @@ def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points
     seen = examine(steps, fork_server.student, Timeouts(cell=36000, check=9, submission=12))
     assert seen["added-0"].stopped == "the time limit of 8 s for all cells was reached"
     assert seen["added-1"].stopped
-    assert earned(seen["check-add"].outcomes, 1) == 1
+    assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
 
 def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(fork_server: ForkServer) -> None:
     answer = "def double(x):\n    return 2 * x\nimport os\nos.register_at_fork(before=lambda: os._exit(1))\n"
     seen = examined(fork_server, answer)
     assert "exit status 1" in seen["exercise-double"].stopped
-    assert earned(seen["check-double"].outcomes, 2) == 0
-    assert earned(seen["check-add"].outcomes, 1) == 1
+    assert compute_earned(seen["check-double"].outcomes, 2) == 0
+    assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
 
 def test_a_limit_that_was_hit_before_is_not_told_as_the_reason_of_what_comes_later(fork_server: ForkServer) -> None:
@@ -206,7 +206,7 @@ def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkS
     ]
     seen = examine(steps, fork_server.student, PATIENCE)
     for check in ("check-double", "check-again"):
-        assert earned(seen[check].outcomes, 2) == 2
+        assert compute_earned(seen[check].outcomes, 2) == 2
 
 
 def test_a_signal_without_a_name_is_told_by_its_number(fork_server: ForkServer) -> None:
@@ -220,7 +220,7 @@ def test_outputs_that_cannot_be_written_down_are_told_and_end_nothing(fork_serve
     cell = "x = []\nx.append(x)\ndisplay({'application/json': x, 'text/plain': 'round'}, raw=True)\n"
     seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=cell)
     assert "cannot be shown" in str(seen["added-0"].outputs)
-    assert earned(seen["check-double"].outcomes, 2) == 2
+    assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
 
 def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(fork_server: ForkServer) -> None:
@@ -250,7 +250,7 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(fork_server: F
 
 def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pass(fork_server: ForkServer) -> None:
     seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')")
-    assert earned(seen["check-double"].outcomes, 2) == 2
+    assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
 
 def test_half_a_character_in_a_result_is_told_and_ends_nothing(fork_server: ForkServer) -> None:
@@ -263,7 +263,7 @@ def test_half_a_character_in_a_result_is_told_and_ends_nothing(fork_server: Fork
 def test_exit_in_a_cell_is_told_and_ends_nothing(fork_server: ForkServer) -> None:
     seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="exit()")
     assert "a notebook goes on after exit()" in str(seen["added-0"].outputs)
-    assert earned(seen["check-double"].outcomes, 2) == 2
+    assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
 
 def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(
@@ -339,4 +339,4 @@ def test_checks_run_again_in_a_process_that_remembers_nothing(
     first, second = came["check-double"].outcomes
     assert first.passed and not second.passed
     assert second.seen == STARVED and "ValueError" not in second.error
-    assert earned(came["check-add"].outcomes, 1) == 1
+    assert compute_earned(came["check-add"].outcomes, 1) == 1

@@ -11,9 +11,9 @@ from torch import nn
 
 from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.execution import run_check_cell
-from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.remote_namespace import RemoteNamespace
 from labkit import probes
-from labkit.outcome import Outcome, share
+from labkit.outcome import Outcome, compute_share
 from labkit.probes import Graph, GraphError
 from tests.conftest import NIGHTLY, ROOT
 from tests.examiner.program import student_process
@@ -87,8 +87,8 @@ def outcomes_of(source: str, student: Any, answer: Any) -> list[Outcome]:
         namespace: dict[str, Any] = {"__name__": "__main__"}
         exec(SETUP, namespace)
         world.namespace = namespace
-        namespace["student"] = world.proxy("student")
-        world.proxy("lie")()
+        namespace["student"] = world.get_proxy("student")
+        world.get_proxy("lie")()
         return run_check_cell(source, namespace, "<check-x>")
 
 
@@ -111,8 +111,8 @@ def test_an_answer_that_does_not_end_is_stopped(source: str) -> None:
     with world_of(1.5, student=lambda: 0, slow=slow) as world:
         namespace: dict[str, Any] = {"__name__": "__main__"}
         exec(SETUP, namespace)
-        world.namespace, namespace["student"] = namespace, world.proxy("student")
-        world.proxy("slow")()
+        world.namespace, namespace["student"] = namespace, world.get_proxy("student")
+        world.get_proxy("slow")()
         (outcome,) = run_check_cell(source, namespace, "<check-x>")
     assert (outcome.passed, outcome.blame) == (False, "process")
 
@@ -120,16 +120,16 @@ def test_an_answer_that_does_not_end_is_stopped(source: str) -> None:
 def test_a_lied_count_alone_pays_nothing() -> None:
     wrong = outcomes_of(COUNTED, lambda x: x * 3, 0)
     assert [o.passed for o in wrong] == [False, True]
-    assert share(wrong) == 0
+    assert compute_share(wrong) == 0
     right = outcomes_of(COUNTED, lambda x: x * 2, 0)
-    assert share(right) == 1
+    assert compute_share(right) == 1
 
 
 def test_a_list_that_is_too_long_is_no_answer() -> None:
     with world_of(f=lambda: 0, lie=lambda: lie([0] * 2**18)) as world:
-        world.proxy("lie")()
+        world.get_proxy("lie")()
         with pytest.raises((TypeError, Stopped)):
-            probes.saved(world.proxy("f"))
+            probes.saved(world.get_proxy("f"))
 
 
 def test_a_probe_answers_with_no_more_than_a_call_may() -> None:
@@ -142,8 +142,8 @@ def test_a_probe_answers_with_no_more_than_a_call_may() -> None:
         __hash__ = None  # type: ignore[assignment]
 
     with world_of(f=lambda: 0, lie=lambda: lie(Yes())) as world:
-        world.proxy("lie")()
-        assert probes.saved_bytes(world.proxy("f")) != 12
+        world.get_proxy("lie")()
+        assert probes.saved_bytes(world.get_proxy("f")) != 12
 
 
 def test_no_probe_can_be_named_that_is_none() -> None:
@@ -159,7 +159,7 @@ def test_a_function_that_is_no_given_one_cannot_be_a_probe() -> None:
         return f
 
     with world_of(f=lambda: 0) as world, pytest.raises(TypeError, match="neither in labkit nor in a given cell"):
-        local(world.proxy("f"))
+        local(world.get_proxy("f"))
 
 
 def test_no_exception_of_the_students_is_told_as_trouble_of_the_process() -> None:
@@ -169,7 +169,7 @@ def test_no_exception_of_the_students_is_told_as_trouble_of_the_process() -> Non
         raise UnicodeDecodeError("utf8", b"", 0, 1, str(x))
 
     with world_of(f=leak) as world:
-        (outcome,) = run_check_cell(SETUP + "with check('it'):\n    f(42)\n", {"f": world.proxy("f")}, "<c>")
+        (outcome,) = run_check_cell(SETUP + "with check('it'):\n    f(42)\n", {"f": world.get_proxy("f")}, "<c>")
     assert (outcome.error, outcome.blame) == ("UnicodeDecodeError", "student")
 
 
@@ -179,9 +179,9 @@ def test_a_given_function_that_was_passed_comes_back_as_itself() -> None:
 
     with student_process({"same": lambda g: g, "given": given, "f": lambda: given}, []) as channel:
         world = RemoteNamespace(Connection(channel), {"given": given})
-        assert type(world.proxy("f")()) is not type(given)
-        assert world.proxy("same")(given) is given
-        assert world.proxy("f")() is given
+        assert type(world.get_proxy("f")()) is not type(given)
+        assert world.get_proxy("same")(given) is given
+        assert world.get_proxy("f")() is given
 
 
 def graph(*nodes: Any, output: Any = None, constants: Any = None) -> dict[str, Any]:

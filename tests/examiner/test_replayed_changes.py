@@ -9,7 +9,7 @@ from autograder.rpc.frames import ProtocolError
 
 def hooked(hook: object) -> torch.Tensor:
     t = torch.ones(3, requires_grad=True)
-    Changes([t], [{"hooks": [hook]}], [t._version]).after_connecting()
+    Changes([t], [{"hooks": [hook]}], [t._version]).apply_after_connecting()
     return t
 
 

@@ -14,7 +14,7 @@ import torch
 
 from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
-from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import from_bytes, to_bytes
 from autograder.student.calls import Calls
 from tests.examiner.program import student_process
@@ -47,7 +47,7 @@ class Yes:
 
 def test_an_object_that_says_yes_is_equal_to_nothing():
     with world_of(f=Yes) as world:
-        got = world.proxy("f")()
+        got = world.get_proxy("f")()
         assert got != 3 and got != [1, 2, 3]
         with pytest.raises(TypeError):
             torch.equal(got, torch.ones(3))
@@ -63,7 +63,7 @@ def test_no_object_passes_for_a_value(name):
     module, _, last = name.rpartition(".")
     liar = type(last, (Yes,), {"__module__": module, "__qualname__": last})
     with world_of(f=liar) as world:
-        got = world.proxy("f")()
+        got = world.get_proxy("f")()
         assert not isinstance(got, torch.Tensor | list | int | np.ndarray)
 
 
@@ -73,16 +73,16 @@ def test_a_tensor_subclass_arrives_as_a_tensor():
             return torch.tensor(True)
 
     with world_of(f=lambda: torch.zeros(2).as_subclass(Equal)) as world:
-        got = world.proxy("f")()
+        got = world.get_proxy("f")()
         assert type(got) is torch.Tensor
         assert not (got == torch.ones(2)).any()
 
 
 def test_a_process_that_ends_is_told_from_one_that_hangs():
     with world_of(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
-        world.proxy("f")()
+        world.get_proxy("f")()
     with world_of(0.3, f=lambda: time.sleep(3600)) as world:
-        f = world.proxy("f")
+        f = world.get_proxy("f")
         with pytest.raises(Stopped, match="time limit"):
             f()
         world.connection.channel.close()  # nothing is asked any more: the late answer would be taken for that
@@ -97,9 +97,9 @@ def test_exit_and_interrupt_are_exceptions_of_the_students():
     with world_of(leave=sys.exit, interrupt=interrupt, f=lambda: 1) as world:
         for name in ("leave", "interrupt"):
             with pytest.raises(RuntimeError) as caught:
-                world.proxy(name)()
+                world.get_proxy(name)()
             assert caught.value.from_student
-        assert world.proxy("f")() == 1
+        assert world.get_proxy("f")() == 1
 
 
 def test_a_result_that_cannot_be_looked_at_is_the_students_error():
@@ -113,21 +113,21 @@ def test_a_result_that_cannot_be_looked_at_is_the_students_error():
     with world_of(f=lambda n: results[n]) as world:
         for n in range(len(results)):
             with pytest.raises((TypeError, Stopped)):
-                world.proxy("f")(n)
+                world.get_proxy("f")(n)
 
 
 def test_an_unknown_name_is_a_name_error():
     with world_of(f=lambda g: g) as world:
         with pytest.raises(NameError):
-            world.proxy("missing")()
+            world.get_proxy("missing")()
         with pytest.raises(NameError):
-            world.proxy("f")(world.proxy("missing"))
-        assert world.proxy("f")(1) == 1
+            world.get_proxy("f")(world.get_proxy("missing"))
+        assert world.get_proxy("f")(1) == 1
 
 
 def test_a_check_that_passes_a_module_is_told():
     with world_of(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
-        world.proxy("f")(torch.nn.Identity())
+        world.get_proxy("f")(torch.nn.Identity())
 
 
 def test_what_is_printed_goes_nowhere(capfd):
@@ -138,7 +138,7 @@ def test_what_is_printed_goes_nowhere(capfd):
         return 1
 
     with world_of(f=loud) as world:
-        assert world.proxy("f")() == 1
+        assert world.get_proxy("f")() == 1
     assert capfd.readouterr() == ("", "")
 
 
@@ -156,7 +156,7 @@ def test_what_nothing_refers_to_any_more_is_forgotten():
             return from_bytes(to_bytes(calls.answer([request, GlobalState().read()])))[0]
 
     world = RemoteNamespace(Direct(), {})
-    f, make, x = world.proxy("f"), world.proxy("make"), torch.ones(2, requires_grad=True)
+    f, make, x = world.get_proxy("f"), world.get_proxy("make"), torch.ones(2, requires_grad=True)
     for _ in range(50):
         f(x).sum().backward()
         (g,) = torch.autograd.grad((f(x) ** 2).sum(), x, create_graph=True)
@@ -181,10 +181,10 @@ def test_a_random_state_is_sent_only_when_it_is_new():
 
 def test_a_handle_of_one_process_means_nothing_in_another():
     with world_of(make=Yes) as world:
-        stale = world.proxy("make")()
+        stale = world.get_proxy("make")()
         with student_process({"make": Yes}, []) as channel:
             world.connection = Connection(channel)
-            world.proxy("make")()
+            world.get_proxy("make")()
             with pytest.raises(Stopped):
                 stale.anything()
 
@@ -194,7 +194,7 @@ def test_a_call_imports_nothing():
     code = """
 import importlib, sys, torch
 from autograder.forkserver.imports import ALWAYS, FIRST_USED
-from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.student.calls import Calls
 from autograder.rpc.frames import from_bytes, to_bytes
 from autograder.rpc.global_state import GlobalState
@@ -209,10 +209,10 @@ for names in (ALWAYS, *FIRST_USED.values()):
         importlib.import_module(name)
 before = set(sys.modules)
 world, x = RemoteNamespace(Line(), {}), torch.ones(2, requires_grad=True)
-f = world.proxy("f")
+f = world.get_proxy("f")
 (g,) = torch.autograd.grad(f(x), x, torch.ones(2), create_graph=True)
 g.sum().backward()
-list(world.proxy("g")())
+list(world.get_proxy("g")())
 print(sorted(set(sys.modules) - before))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -17,12 +17,12 @@ from autograder.examiner.examine import Step, examine
 from autograder.examiner.submission_code import Student
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
-from autograder.forkserver.imports import COMPILER, EVERYTHING, groups_of
-from autograder.forkserver.starting import start
+from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
+from autograder.forkserver.server_process import start_server
 from autograder.plugin import converters
-from autograder.sandbox import Limits, available, strongest_level
+from autograder.sandbox import Limits, find_layers, find_strongest_level
 
-LEVEL = strongest_level(available())
+LEVEL = find_strongest_level(find_layers())
 HONEST = {
     "a data loader with workers": (
         "import torch\nfrom torch.utils.data import DataLoader, TensorDataset\n"
@@ -72,7 +72,7 @@ FIGURES = {
 
 def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, source in FIGURES.items()]
-    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start(1, ()))) as light:
+    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start_server(1, ()))) as light:
         first, second = (examine(steps, server.student) for server in (fork_server, light))
     for name in FIGURES:
         assert "image/" in str(first[name].outputs)
@@ -80,7 +80,7 @@ def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_th
 
 
 def test_without_what_few_labs_name_they_work_too() -> None:
-    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start(1, ()))) as light:
+    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start_server(1, ()))) as light:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
         )
@@ -109,10 +109,10 @@ def test_a_lab_is_asked_what_it_names_of_what_is_long_to_import(
 ) -> None:
     folder = tmp_path / "source" / "ps1"
     folder.mkdir(parents=True)
-    assert groups_of(tmp_path, ["ps1"]) == EVERYTHING, "there is no notebook yet"
+    assert find_course_groups(tmp_path, ["ps1"]) == EVERYTHING, "there is no notebook yet"
     for name, text in (("p1", "1 + 1"), ("p2", source)):
         nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text)]), folder / f"{name}.ipynb")
-    assert groups_of(tmp_path, ["ps1"]) == groups_of(tmp_path) == expected
+    assert find_course_groups(tmp_path, ["ps1"]) == find_course_groups(tmp_path) == expected
 
 
 def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: ForkServer) -> None:
@@ -149,7 +149,7 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
-    fork_server = ForkServer(Purpose(LEVEL), started=start(1, ()))
+    fork_server = ForkServer(Purpose(LEVEL), started=start_server(1, ()))
     student = Student(fork_server.student, Clock(Timeouts()))
     student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.started.process.pid}/task")) == 1
@@ -164,15 +164,15 @@ def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
 def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
     limits = Limits()
     groups = frozenset({COMPILER})
-    first = converters._fork_server(LEVEL, limits, tmp_path, groups)
-    assert converters._fork_server(LEVEL, limits, tmp_path, groups) is first
+    first = converters._get_fork_server(LEVEL, limits, tmp_path, groups)
+    assert converters._get_fork_server(LEVEL, limits, tmp_path, groups) is first
     first.started.process.kill()
     with pytest.raises(GradlabError, match="the fork server is lost"):
         first.student()
-    second = converters._fork_server(LEVEL, limits, tmp_path, groups)
+    second = converters._get_fork_server(LEVEL, limits, tmp_path, groups)
     assert second is not first
     second.student().kill()
-    converters.close_warm()
+    converters.close_fork_servers()
     assert second.started.process.poll() is not None
 
 
@@ -183,7 +183,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
     def break_off(*_: object) -> None:
         raise Stopped("working with this result took too long")
 
-    server = ForkServer(Purpose(strongest_level(available()), Limits()), started=start(1, ()))
+    server = ForkServer(Purpose(find_strongest_level(find_layers()), Limits()), started=start_server(1, ()))
     try:
         with monkeypatch.context() as broken:
             broken.setattr(client, "receive", break_off)

@@ -9,18 +9,26 @@ from collections.abc import Iterator
 
 import pytest
 
-from autograder.forkserver.supervisor import Runs
-from autograder.sandbox import Limits, available, memory_watch, network_for, require, runtime_paths, strongest_level
-from autograder.sandbox.processes import alive, stat_fields
+from autograder.forkserver.supervisor import Supervisor
+from autograder.sandbox import (
+    Limits,
+    choose_network,
+    find_layers,
+    find_runtime_paths,
+    find_strongest_level,
+    memory_watch,
+    require,
+)
+from autograder.sandbox.processes import is_alive, read_stat_fields
 
 CHILDREN = 5
 MEMORY = 400 << 20
 
 
 @pytest.fixture
-def runs() -> Iterator[Runs]:
-    layers = require(strongest_level(available()))
-    running = Runs(layers, Limits(), runtime_paths(), network_for(layers), "cpu", _fork_and_wait)
+def runs() -> Iterator[Supervisor]:
+    layers = require(find_strongest_level(find_layers()))
+    running = Supervisor(layers, Limits(), find_runtime_paths(), choose_network(layers), "cpu", _fork_and_wait)
     yield running
     running.stop_all()
 
@@ -37,7 +45,7 @@ def _fork_and_wait(control: int) -> None:
 
 @pytest.mark.parametrize("told", [True, False], ids=["told", "looked for"])
 def test_a_group_is_gone_when_it_was_killed_and_the_run_goes_on(
-    told: bool, runs: Runs, monkeypatch: pytest.MonkeyPatch
+    told: bool, runs: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not told:
         monkeypatch.setattr(os, "pidfd_open", _unknown_to_the_kernel)
@@ -55,7 +63,7 @@ def test_a_group_is_gone_when_it_was_killed_and_the_run_goes_on(
         forks = runs.running[pid].groups["check"]
         assert len(forks) == CHILDREN
         runs.kill_group(pid, "check")
-        assert not [fork for fork in forks if (fields := stat_fields(fork)) and alive(fields)]
+        assert not [fork for fork in forks if (fields := read_stat_fields(fork)) and is_alive(fields)]
         assert runs.status(pid) == ["", None]
 
 
@@ -76,18 +84,20 @@ def _fork_when_told(memory: int, control: int) -> None:
 
 
 @pytest.fixture
-def small() -> Iterator[Runs]:
-    layers = require(strongest_level(available()))
-    own = memory_watch._statm(os.getpid())[1]  # shared with its forks, and so counted by parts, however much that is
+def small() -> Iterator[Supervisor]:
+    layers = require(find_strongest_level(find_layers()))
+    own = memory_watch._read_statm(os.getpid())[
+        1
+    ]  # shared with its forks, and so counted by parts, however much that is
     limits = Limits(memory=own + MEMORY // 2)
     take = functools.partial(_fork_when_told, own + MEMORY)
-    running = Runs(layers, limits, runtime_paths(), network_for(layers), "cpu", take)
+    running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", take)
     yield running
     running.stop_all()
 
 
 @pytest.fixture
-def run(small: Runs) -> Iterator[tuple[int, socket.socket]]:
+def run(small: Supervisor) -> Iterator[tuple[int, socket.socket]]:
     ours, theirs = socket.socketpair()
     with ours:
         pid, trouble = small.start(theirs.detach())
@@ -103,7 +113,7 @@ def _told(ours: socket.socket, word: bytes) -> None:
 
 
 def test_the_limit_that_ended_a_fork_is_told_once_and_not_of_what_comes_later(
-    small: Runs, run: tuple[int, socket.socket]
+    small: Supervisor, run: tuple[int, socket.socket]
 ) -> None:
     pid, ours = run
     _told(ours, b"memory")
@@ -118,7 +128,7 @@ def test_the_limit_that_ended_a_fork_is_told_once_and_not_of_what_comes_later(
 
 
 def test_a_program_that_holds_too_much_is_no_reason_for_the_end_of_its_run(
-    small: Runs, run: tuple[int, socket.socket]
+    small: Supervisor, run: tuple[int, socket.socket]
 ) -> None:
     pid, ours = run
     _told(ours, b"memory")
@@ -130,7 +140,7 @@ def test_a_program_that_holds_too_much_is_no_reason_for_the_end_of_its_run(
     assert os.waitstatus_to_exitcode(status) == 3
 
 
-def test_the_limit_that_ended_a_run_stays_its_reason(small: Runs, run: tuple[int, socket.socket]) -> None:
+def test_the_limit_that_ended_a_run_stays_its_reason(small: Supervisor, run: tuple[int, socket.socket]) -> None:
     pid, ours = run
     _told(ours, b"memory")
     small.adopt(pid, "")

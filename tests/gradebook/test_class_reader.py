@@ -7,14 +7,14 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.errors import GradlabError
-from autograder.gradebook.class_files import submitted_times
+from autograder.gradebook.class_files import read_submitted_times
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.reader import read_results
-from autograder.gradebook.store import lab_digest, load_result, write_result
+from autograder.gradebook.store import digest_lab, load_result, write_result
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
-from autograder.reports.status import status_of
+from autograder.reports.status import compute_status
 from autograder.term import Excuse, Extension, add_excuse, add_extension
 from labkit.outcome import Outcome
 from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, document, put, write_class
@@ -115,10 +115,10 @@ def test_a_mark_of_an_earlier_build_of_the_lab_is_told(whole: bool, small_course
     written = write_class(small_course, CLASS)
     ada, ben = (load_result(small_course, LAB, student) for student in ("ada", "ben"))
     source = small_course / "source" / LAB / f"{LAB}.ipynb"
-    write_result(small_course, ada.model_copy(update={"made_of": {"the lab": lab_digest(source.read_bytes())}}))
-    write_result(small_course, ben.model_copy(update={"made_of": {"the lab": lab_digest(b"an earlier one")}}))
+    write_result(small_course, ada.model_copy(update={"made_of": {"the lab": digest_lab(source.read_bytes())}}))
+    write_result(small_course, ben.model_copy(update={"made_of": {"the lab": digest_lab(b"an earlier one")}}))
     assert [member.older for member in written.read(whole=whole).members] == [False, True, False]
-    (step,) = (step for step in status_of(written.read(whole=whole)).next_steps() if "regrade" in step)
+    (step,) = (step for step in compute_status(written.read(whole=whole)).list_next_steps() if "regrade" in step)
     assert step == f"gradlab regrade {LAB}: 1 marked by an earlier build; it shows what would change"
 
 
@@ -173,7 +173,7 @@ def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "ada" / "x"
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text("yesterday, or so")
-    assert submitted_times(tmp_path, "x") == {"ada": None}
+    assert read_submitted_times(tmp_path, "x") == {"ada": None}
 
 
 def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_time_that_a_student_made_up_opens_no_file_and_is_none(time: str, tmp_
     folder = tmp_path / "submitted" / "ada" / LAB
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text(time)
-    assert submitted_times(tmp_path, LAB) == {"ada": None}
+    assert read_submitted_times(tmp_path, LAB) == {"ada": None}
     (folder / "timestamp.txt").unlink()
     (folder / "timestamp.txt").symlink_to("/dev/zero")
-    assert submitted_times(tmp_path, LAB) == {"ada": None}
+    assert read_submitted_times(tmp_path, LAB) == {"ada": None}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
-from autograder.gradebook.extensions import take_back
-from autograder.grading.decisions import extend_until
+from autograder.gradebook.extensions import revoke_extensions
+from autograder.grading.decisions import grant_extension
 from autograder.term import FILE, read_term
 from tests.reports.written_class import LAB, Handed, write_class
 
@@ -19,13 +19,13 @@ def test_deleted_lines_take_the_extension_back(small_course: Path) -> None:
 
     def late() -> dict[str, float]:
         with Gradebook(written.url) as gradebook:
-            take_back(small_course, LAB, gradebook, read_term(small_course).extended(LAB))
+            revoke_extensions(small_course, LAB, gradebook, read_term(small_course).extended(LAB))
         return {member.student: member.late / 3600 for member in written.read().members}
 
     with Gradebook(written.url) as gradebook:
         gradebook.grant_extension(LAB, "ada", days=2)
         for student in ("ben", "dan"):
-            extend_until(small_course, gradebook, LAB, student, "2027-02-02 12:00 UTC", "")
+            grant_extension(small_course, gradebook, LAB, student, "2027-02-02 12:00 UTC", "")
     assert late() == late() == {"ada": 0, "ben": 6, "cleo": 24, "dan": 0}
     (small_course / FILE).write_text("")
     assert late() == {"ada": 0, "ben": 24, "cleo": 24, "dan": 0}

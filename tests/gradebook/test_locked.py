@@ -10,7 +10,7 @@ from nbgrader.api import Gradebook
 
 from autograder.errors import GradlabError
 from autograder.gradebook import writer
-from autograder.gradebook.writer import Marks, opened, record
+from autograder.gradebook.writer import Marks, open_gradebook, record
 
 
 @pytest.fixture
@@ -71,6 +71,6 @@ def test_one_that_is_held_when_it_is_opened_is_named_too(gradebook: Gradebook, t
     with (
         held(tmp_path / "gradebook.db"),
         pytest.raises(GradlabError, match="another program holds the gradebook"),
-        opened(f"sqlite:///{tmp_path}/gradebook.db?timeout=0.2"),
+        open_gradebook(f"sqlite:///{tmp_path}/gradebook.db?timeout=0.2"),
     ):
         pass

@@ -10,21 +10,21 @@ from nbgrader import api
 from sqlalchemy import text
 
 from autograder.gradebook import new_gradebook
-from autograder.gradebook.new_gradebook import ask_alembic, newest_version
-from autograder.gradebook.writer import opened
+from autograder.gradebook.new_gradebook import ask_alembic, find_newest_version
+from autograder.gradebook.writer import open_gradebook
 
 
 def test_the_version_is_what_alembic_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    from autograder.grading.nbgrader_api import _alembic_on_path
+    from autograder.grading.nbgrader_api import _add_alembic_path
 
-    _alembic_on_path()
-    assert newest_version() == ask_alembic()
+    _add_alembic_path()
+    assert find_newest_version() == ask_alembic()
 
 
 def test_a_new_gradebook_has_it_and_starts_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api.sp, "check_output", lambda *_: pytest.fail("a program was started"))
-    with opened(f"sqlite:///{tmp_path}/gradebook.db") as gradebook:
-        assert gradebook.db.execute(text("SELECT * FROM alembic_version")).scalar() == newest_version()
+    with open_gradebook(f"sqlite:///{tmp_path}/gradebook.db") as gradebook:
+        assert gradebook.db.execute(text("SELECT * FROM alembic_version")).scalar() == find_newest_version()
 
 
 def test_where_it_is_not_clear_alembic_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,4 +33,4 @@ def test_where_it_is_not_clear_alembic_is_asked(tmp_path: Path, monkeypatch: pyt
         (tmp_path / f"versions/{name}.py").write_text(f"revision = '{name}'\ndown_revision = None\n")
     monkeypatch.setattr(nbgrader.alembic, "__path__", [str(tmp_path)])
     monkeypatch.setattr(new_gradebook, "ask_alembic", lambda: "asked")
-    assert newest_version() == "asked"
+    assert find_newest_version() == "asked"

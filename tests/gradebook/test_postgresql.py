@@ -17,18 +17,18 @@ import pytest
 from nbgrader.api import Base
 from sqlalchemy import create_engine, select, text
 
-from autograder.desk.marks import Changed, change_items, marks_of, rubric_of, save
-from autograder.desk.place import desk_of, place_of
-from autograder.desk.reading import questions
+from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save
+from autograder.desk.place import find_place, open_desk
+from autograder.desk.reading import list_questions
 from autograder.desk.rubric import Item, Rubric
 from autograder.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
-from autograder.gradebook.writer import opened as open_gradebook
-from autograder.grading.where import ThisMachine
+from autograder.gradebook.writer import open_gradebook as open_gradebook
+from autograder.grading.backends import LocalBackend
 from autograder.grading.whole_lab import grade_lab
-from autograder.lms.grades import grades
-from autograder.lms.people import people_in
+from autograder.lms.grades import build_grade_table
+from autograder.lms.people import list_people
 from autograder.lms.systems import System
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
@@ -92,7 +92,7 @@ def on_postgresql(course: Path, db_url: str) -> Any:
     return api
 
 
-def graded(api: Any, where: ThisMachine) -> dict[str, bool]:
+def graded(api: Any, where: LocalBackend) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(api, LAB, where))
     assert not any(d.failure for d in done)
@@ -127,16 +127,16 @@ def pages(api: Any, course: Path) -> dict[str, bytes]:
     paths = write_feedback(results, course, LAB)
     write_report(read_class(api.coursedir.db_url, course, LAB), course / "results" / "report.html")
     with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
-        people = people_in(gradebook)
+        people = list_people(gradebook)
     group = read_class(api.coursedir.db_url, course, LAB)
-    write_table(course / "results" / "marks.csv", *grades(System.CSV, people, [group]))
+    write_table(course / "results" / "marks.csv", *build_grade_table(System.CSV, people, [group]))
     paths += [course / "results" / "report.html", course / "results" / "marks.csv"]
     return {str(path.relative_to(course)): path.read_bytes() for path in paths}
 
 
 @pytest.mark.slow
 def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
-    small_course: Path, tmp_path: Path, db_url: str, two_graders: ThisMachine
+    small_course: Path, tmp_path: Path, db_url: str, two_graders: LocalBackend
 ) -> None:
     """Slow: a class is graded, with a late penalty, and a server is started."""
     make_class(small_course)
@@ -161,24 +161,24 @@ def test_marks_given_at_the_desk_are_there_and_who_did_not_see_them_is_told(smal
     answered_class.add_question(small_course)
     on_postgresql(small_course, db_url)
     answered_class.hand_in(small_course)
-    desk, question = desk_of(small_course), (answered_class.LAB, answered_class.LAB, answered_class.QUESTION)
+    desk, question = open_desk(small_course), (answered_class.LAB, answered_class.LAB, answered_class.QUESTION)
     assert desk.db_url == db_url
     with open_gradebook(db_url, desk.course_id) as one, open_gradebook(db_url, desk.course_id) as other:
-        asked = questions(desk, one)[answered_class.LAB]
+        asked = list_questions(desk, one)[answered_class.LAB]
         assert {q.name: q.waiting for q in asked} == {"why": 4, "sum_of_squares": 0}
-        place = place_of(desk, one, *question)
+        place = find_place(desk, one, *question)
         half, full = (Item(id=f"{n:08x}", text="x", points=n) for n in (1, 3))
         assert change_items(desk, one, place, (half, full), Rubric().version, lambda _: False)
-        waits = marks_of(one, place, Rubric())["ada"]
+        waits = read_marks(one, place, Rubric())["ada"]
         assert (
             save(desk, other, place, "ada", replace(waits, points=2.5, comment="Why $x$?"), waits.version).points == 2.5
         )
         save(desk, one, place, "ben", replace(waits, chosen=(half.id,)), waits.version)
-        with pytest.raises(Changed):
+        with pytest.raises(ConflictError):
             save(desk, one, place, "ada", replace(waits, points=0.0), waits.version)
         one.db.rollback()
         dearer = half.model_copy(update={"points": 1.5})
-        assert change_items(desk, one, place, (dearer, full), rubric_of(desk, place).version, lambda n: n == 1)
+        assert change_items(desk, one, place, (dearer, full), read_rubric(desk, place).version, lambda n: n == 1)
     given = "SELECT manual_score FROM grade WHERE manual_score IS NOT NULL AND NOT needs_manual_grade ORDER BY 1"
     with psycopg.connect(db_url.replace("+psycopg", "")) as connection:
         assert connection.execute(given).fetchall() == [(1.5,), (2.5,)]

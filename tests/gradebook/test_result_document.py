@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.errors import GradlabError
-from autograder.gradebook.store import load_result, result_path, write_result
+from autograder.gradebook.store import get_result_path, load_result, write_result
 from autograder.result import GradedCell, Result
 from autograder.versions import Versions
 from labkit import assert_close, check
-from labkit.check import recording
+from labkit.check import record_outcomes
 from labkit.outcome import Outcome
 from tests.conftest import ROOT
 
@@ -49,14 +49,14 @@ def test_a_document_is_replaced_whole_and_is_that_students(tmp_path: Path) -> No
 
 def test_a_damaged_document_is_an_error_that_names_it(tmp_path: Path) -> None:
     write_result(tmp_path, document())
-    path = result_path(tmp_path, "x", "ada")
+    path = get_result_path(tmp_path, "x", "ada")
     path.write_text(path.read_text()[:100])
     with pytest.raises(GradlabError, match=r"ada\.json is no result document"):
         load_result(tmp_path, "x", "ada")
 
 
 def test_a_difference_reads_back_and_a_document_without_one_still_does() -> None:
-    with recording() as outcomes, check("same", "the same", hint=("first", "second")):
+    with record_outcomes() as outcomes, check("same", "the same", hint=("first", "second")):
         assert_close(torch.zeros(3, 4), torch.ones(3, 4))
     cell = GradedCell(id="check-f", points=0, worth=2, checks=tuple(outcomes))
     result = document().model_copy(update={"cells": (cell,)})

@@ -9,7 +9,7 @@ import nbformat
 from nbgrader.api import Gradebook
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 
 LAB = "01_squares"
 SLOWLY = "import time\ntime.sleep(0.3)\n"
@@ -21,7 +21,7 @@ def hand_in(course: Path, answers: Mapping[str, str | None], before: str = "") -
     """student -> the answer's source, None for the worked solution. before: a cell of the student's own, at the top."""
     (lab,) = read_labs(read_course(course))
     for student, source in answers.items():
-        notebook = filled(lab, reference(lab) if source is None else {"sum_of_squares": source})
+        notebook = fill_notebook(lab, collect_reference(lab) if source is None else {"sum_of_squares": source})
         if before:
             notebook.cells.insert(0, nbformat.v4.new_code_cell(f"{before}# {student}", id="before"))
         folder = course / "submitted" / student / LAB

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from autograder.gradebook.past_marks import PastMark
-from autograder.grading.attempts import decide, settings_for, standing, what_counts
+from autograder.grading.attempts import decide, describe_attempts, describe_counting_mark, resolve_lab_term
 from autograder.term import Extension, LabTerm, Term
 from autograder.versions import Versions
 
@@ -51,40 +51,42 @@ def test_an_extension_moves_the_end_for_its_student() -> None:
     until = datetime(2026, 2, 1, 10, 0, tzinfo=UTC)
     more = Extension(lab="x", student="ben", until=until + timedelta(hours=5))
     term = Term(labs={"x": LabTerm(until=until)}, extension=(more,))
-    assert decide(NOW, [], settings_for(term, "x", "ada"), NOW).never
-    assert decide(NOW, [], settings_for(term, "x", "ben"), NOW).now
+    assert decide(NOW, [], resolve_lab_term(term, "x", "ada"), NOW).never
+    assert decide(NOW, [], resolve_lab_term(term, "x", "ben"), NOW).now
 
 
 def test_the_newest_is_marked_whatever_the_limits_are() -> None:
     limits = LabTerm(attempts=1, wait_minutes=60, until=datetime(2026, 2, 1, tzinfo=UTC), tell="points")
-    settings = settings_for(Term(labs={"x": limits}), "x", "ada", newest=True)
+    settings = resolve_lab_term(Term(labs={"x": limits}), "x", "ada", newest=True)
     assert decide(NOW, [mark(5)], settings, NOW).now and settings.tell == "points"
-    assert standing(NOW, [mark(5)], settings, NOW) == ""
+    assert describe_attempts(NOW, [mark(5)], settings, NOW) == ""
 
 
 def test_a_page_says_how_many_are_left_when_the_next_is_marked_and_until_when() -> None:
     settings = LabTerm(attempts=3, wait_minutes=20, until=datetime(2026, 2, 3, 18, 0, tzinfo=UTC))
     first, second, third = mark(90), mark(50), mark(5)
-    assert standing(second.submitted or NOW, [first, second], settings, NOW - timedelta(minutes=49)) == (
+    assert describe_attempts(second.submitted or NOW, [first, second], settings, NOW - timedelta(minutes=49)) == (
         "Attempt 2 of 3. The next one is marked from 2026-02-01 11:30 UTC on. The lab is open until 2026-02-03 18:00 UTC."
     )
     late = settings.model_copy(update={"wait_minutes": 60 * 60})
-    assert standing(first.submitted or NOW, [first], late, NOW) == (
+    assert describe_attempts(first.submitted or NOW, [first], late, NOW) == (
         "Attempt 1 of 3. The next one, handed in until 2026-02-03 18:00 UTC, is marked from 2026-02-03 22:30 UTC on."
     )
-    last = standing(third.submitted or NOW, [first, second, third], settings, NOW, ZoneInfo("Europe/Berlin"))
+    last = describe_attempts(third.submitted or NOW, [first, second, third], settings, NOW, ZoneInfo("Europe/Berlin"))
     assert last == (
         "Attempt 3 of 3. No further one is marked until your instructor grades the lab. "
         "The lab is open until 2026-02-03 19:00 CET."
     )
-    later = standing(first.submitted or NOW, [first], settings, NOW + timedelta(days=5))
+    later = describe_attempts(first.submitted or NOW, [first], settings, NOW + timedelta(days=5))
     assert later == "Attempt 1 of 3. The lab was open until 2026-02-03 18:00 UTC."
-    assert standing(NOW, [mark(5)], LabTerm(), NOW) == "", "where nothing is set nothing is said"
+    assert describe_attempts(NOW, [mark(5)], LabTerm(), NOW) == "", "where nothing is set nothing is said"
 
 
 def test_what_counts_in_place_of_an_unmarked_one_is_the_last_mark() -> None:
-    assert what_counts([mark(9), mark(5)]).startswith("The mark of what was handed in at 2026-02-01 11:54 UTC counts")
-    assert what_counts([]).startswith("There is no mark of yours")
+    assert describe_counting_mark([mark(9), mark(5)]).startswith(
+        "The mark of what was handed in at 2026-02-01 11:54 UTC counts"
+    )
+    assert describe_counting_mark([]).startswith("There is no mark of yours")
 
 
 def test_what_has_its_mark_may_still_get_its_page() -> None:

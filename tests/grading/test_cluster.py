@@ -22,13 +22,13 @@ import pytest
 from autograder.errors import GradlabError
 from autograder.gradebook.store import load_result
 from autograder.grading import cluster, cluster_process
-from autograder.grading.cluster import layers_on_cluster
+from autograder.grading.backends import ClusterBackend, LocalBackend
+from autograder.grading.cluster import find_cluster_layers
 from autograder.grading.nbgrader_api import open_course
-from autograder.grading.outcomes import Done
+from autograder.grading.outcomes import GradingOutcome
 from autograder.grading.task import Settings, Task
-from autograder.grading.where import Cluster, ThisMachine
 from autograder.grading.whole_lab import grade_lab
-from autograder.grading.worker import TRIES, Failure, next_try
+from autograder.grading.worker import TRIES, Failure, plan_next_try
 from tests.conftest import ROOT
 from tests.grading.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
 from tests.grading.processes import children
@@ -108,8 +108,8 @@ def descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_m
     return [pid for pid, command in children(process.pid, recursive=True) if name in command]
 
 
-def graded(course: Path, cluster: str, wait: float = 1000) -> Iterator[Done]:
-    return grade_lab(open_course(course), LAB, Cluster(cluster, wait))
+def graded(course: Path, cluster: str, wait: float = 1000) -> Iterator[GradingOutcome]:
+    return grade_lab(open_course(course), LAB, ClusterBackend(cluster, wait))
 
 
 def documents(course: Path) -> dict[str, bytes]:
@@ -122,7 +122,7 @@ def points(course: Path) -> dict[str, float]:
 
 
 def test_a_cluster_grades_as_this_machine_does(
-    small_course: Path, tmp_path: Path, standing: str, two_graders: ThisMachine
+    small_course: Path, tmp_path: Path, standing: str, two_graders: LocalBackend
 ) -> None:
     """Marks, result documents and notebooks are the same, one submission tries to reach the scheduler, one is damaged."""
     hand_in(small_course, STUDENTS)
@@ -168,7 +168,7 @@ def test_a_moment_without_a_worker_loses_no_submission(
 ) -> None:
     """Nothing is on the cluster any more, and more is to be sent: here after each submission, since no look finds one."""
     hand_in(small_course, STUDENTS)
-    look, found = cluster._places, []
+    look, found = cluster._count_places, []
 
     def found_when_the_run_starts(*of: Any) -> dict[str, int]:
         places = look(*of) if len(found) < 2 else {}  # once for the layers, once for the class
@@ -176,7 +176,7 @@ def test_a_moment_without_a_worker_loses_no_submission(
         return places
 
     monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(cluster, "_places", found_when_the_run_starts)
+    monkeypatch.setattr(cluster, "_count_places", found_when_the_run_starts)
     with worker(scheduler, tmp_path):
         assert not any(done.failure for done in graded(small_course, scheduler))
     assert len(documents(small_course)) == len(STUDENTS)
@@ -191,10 +191,10 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
         worker(scheduler, tmp_path),
-        cluster._connected(scheduler, 1000) as client,
+        cluster._connect_client(scheduler, 1000) as client,
     ):
         places = cluster._wait_for_places(client, scheduler, settings, 1000, Event())
-        assert all(cluster._places(client, scheduler, settings) == places for _ in range(200))
+        assert all(cluster._count_places(client, scheduler, settings) == places for _ in range(200))
 
 
 def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
@@ -203,7 +203,7 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
     hand_in(small_course, STUDENTS, SLOWLY)
     with contextlib.ExitStack() as doomed:
         address = doomed.enter_context(scheduling(tmp_path))
-        with worker(address, tmp_path), cluster._connected(address, 1000) as client:
+        with worker(address, tmp_path), cluster._connect_client(address, 1000) as client:
             client.wait_for_workers(1)
             running = graded(small_course, address, wait=20)  # a lost scheduler is looked for as long
             before = next(running)
@@ -244,7 +244,7 @@ def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: 
 def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, tmp_path: Path, scheduler: str) -> None:
     def refused(address: str, device: str) -> str:
         with pytest.raises(GradlabError) as refusal:
-            layers_on_cluster(Settings(device=device), address, [small_course], wait=1)
+            find_cluster_layers(Settings(device=device), address, [small_course], wait=1)
         return str(refusal.value)
 
     hand_in(small_course, {"student": None})
@@ -254,10 +254,10 @@ def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, t
     assert f"has not had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in alone.stderr
     assert "Traceback" not in alone.stderr
     with worker(scheduler, tmp_path):
-        assert "network namespace" in layers_on_cluster(Settings(), scheduler, [small_course], wait=1000)
+        assert "network namespace" in find_cluster_layers(Settings(), scheduler, [small_course], wait=1000)
         assert f"fix: start one with dask worker {scheduler} --resources CUDA=1" in refused(scheduler, "cuda")
         with worker(scheduler, tmp_path, "--resources", "CUDA=1"):
-            assert layers_on_cluster(Settings(device="cuda"), scheduler, [small_course], wait=1000)
+            assert find_cluster_layers(Settings(device="cuda"), scheduler, [small_course], wait=1000)
     assert "needs certificates" in refused("tls://127.0.0.1:9", "cpu")
     assert "no scheduler answers at tcp://127.0.0.1:9" in refused("tcp://127.0.0.1:9", "cpu")
 
@@ -279,12 +279,12 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
 def test_a_worker_that_joins_later_is_looked_at_too() -> None:
     expected = {"torch": "0.1"}
     with pytest.raises(GradlabError, match=r"torch is .* and must be 0.1"):
-        cluster_process.grade_here(b"", "full", (), expected, 1.0)
+        cluster_process.grade_on_worker(b"", "full", (), expected, 1.0)
 
 
 def test_a_submission_that_ends_its_graders_is_given_up() -> None:
     task = Task(LAB, "student", b"{}", "", (), "", b"", Settings())
-    again, empty, last = (next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
+    again, empty, last = (plan_next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
     assert again == replace(task, isolates_tests=True)
     assert not isinstance(empty, Failure) and empty.notebook is None and "failed twice" in empty.refusal
     assert isinstance(last, Failure) and "exit status -9" in last.reason

@@ -16,18 +16,18 @@ import pytest
 import torch
 
 from autograder.authoring.course_folder import read_labs
-from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.notebooks import build_source_notebook
 from autograder.course import Course
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 from autograder.examiner.clock import Limit
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.forkserver.supervisor import Runs
+from autograder.forkserver.supervisor import Supervisor
 from autograder.grading.one_submission import grade_task
-from autograder.grading.task import Task, settings_of
-from autograder.sandbox import Limits, available, network_for, require, runtime_paths, strongest_level
-from autograder.sandbox.gpu import gpus, memory_on_gpus
+from autograder.grading.task import Task, make_settings
+from autograder.sandbox import Limits, choose_network, find_layers, find_runtime_paths, find_strongest_level, require
+from autograder.sandbox.gpu import list_gpus, measure_gpu_memory
 
-LEVEL = strongest_level(available())
+LEVEL = find_strongest_level(find_layers())
 
 
 @pytest.fixture
@@ -41,19 +41,21 @@ def program(tmp_path: Path) -> list[str]:
 
 
 def test_what_the_driver_says_is_read(program: list[str]) -> None:
-    assert gpus(program) == ["NVIDIA H200 driver 580.65"]
-    assert memory_on_gpus(program) == {11: 514 << 20, 12: 3 << 20}
+    assert list_gpus(program) == ["NVIDIA H200 driver 580.65"]
+    assert measure_gpu_memory(program) == {11: 514 << 20, 12: 3 << 20}
 
 
 def test_without_a_driver_there_is_nothing() -> None:
-    assert gpus(["no-such-program"]) == [] and memory_on_gpus([sys.executable, "-c", "raise SystemExit(9)"]) == {}
+    assert (
+        list_gpus(["no-such-program"]) == [] and measure_gpu_memory([sys.executable, "-c", "raise SystemExit(9)"]) == {}
+    )
 
 
 @pytest.fixture
-def runs() -> Iterator[Runs]:
+def runs() -> Iterator[Supervisor]:
     layers = require(LEVEL)
     limits = Limits(gpu_memory=1 << 30)
-    running = Runs(layers, limits, runtime_paths(), network_for(layers), "cpu", _enter_and_wait)
+    running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", _enter_and_wait)
     yield running
     running.stop_all()
 
@@ -63,7 +65,7 @@ def _enter_and_wait(control: int) -> None:
     time.sleep(3600)
 
 
-def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(runs: Runs) -> None:
+def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(runs: Supervisor) -> None:
     pids = []
     for _ in range(2):
         ours, theirs = socket.socketpair()
@@ -78,7 +80,7 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(ru
     assert runs.status(pids[1]) == ["", None]
 
 
-def test_the_limit_is_told_whenever_it_is_asked_for(runs: Runs) -> None:
+def test_the_limit_is_told_whenever_it_is_asked_for(runs: Supervisor) -> None:
     ours, theirs = socket.socketpair()
     pid, trouble = runs.start(theirs.detach())
     assert pid, trouble
@@ -94,7 +96,7 @@ cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    settings = settings_of(LEVEL, device="cuda", gpu_memory_gib=2)
+    settings = make_settings(LEVEL, device="cuda", gpu_memory_gib=2)
     process = ForkServer(Purpose(LEVEL, settings.limits, "cuda"))
     yield process
     process.close()
@@ -104,9 +106,9 @@ def fork_server() -> Iterator[ForkServer]:
 @cuda
 def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course: Course) -> None:
     for lab in read_labs(course):
-        settings = settings_of(LEVEL, device="cuda")
-        handed_in = json.dumps(filled(lab, reference(lab))).encode()
-        source = nbformat.writes(source_notebook(lab)).encode()
+        settings = make_settings(LEVEL, device="cuda")
+        handed_in = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
+        source = nbformat.writes(build_source_notebook(lab)).encode()
         result = grade_task(Task(lab.name, "ada", handed_in, "", (), "", source, settings), fork_server).result
         assert result.device == "cuda" and torch.cuda.get_device_name() in result.versions.gpu
         assert [cell.id for cell in result.cells if cell.points < cell.worth] == []

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from autograder.gradebook.store import load_result
+from autograder.grading.backends import LocalBackend
 from autograder.grading.nbgrader_api import open_course
-from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from tests.grading.graded_class import LAB, WRONG, gradebook_rows, hand_in, written
 
@@ -48,7 +48,7 @@ def opened(course: Path) -> Any:
 
 @pytest.mark.slow
 def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
-    small_course: Path, tmp_path: Path, two_graders: ThisMachine
+    small_course: Path, tmp_path: Path, two_graders: LocalBackend
 ) -> None:
     """Slow: a class is graded twice, once by nbgrader."""
     make_class(small_course)
@@ -72,7 +72,7 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
 
 
 @pytest.mark.slow
-def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_graders: ThisMachine) -> None:
+def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is graded twice."""
     hand_in(small_course, {"right": None, "wrong": WRONG})
     api = open_course(small_course)

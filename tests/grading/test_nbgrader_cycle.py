@@ -20,7 +20,7 @@ from traitlets.config import Application
 from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.authoring.regions import HIDDEN
 from autograder.course import Lab
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.reader import read_results
 from autograder.reports.feedback import write_feedback
 from tests.authoring.test_notebooks import secret_lines
@@ -102,7 +102,7 @@ def student(name: str, instructor: Place, tmp_path_factory: pytest.TempPathFacto
 
 
 def write_answer(place: Place, lab: Lab, source: str) -> None:
-    notebook = filled(lab, {"sum_of_squares": source})
+    notebook = fill_notebook(lab, {"sum_of_squares": source})
     next(c for c in notebook.cells if c.id == "question-why").source = "Because a square is never negative."
     (place.folder / LAB / f"{LAB}.ipynb").write_text(json.dumps(notebook))
 
@@ -115,7 +115,7 @@ def test_from_generate_to_fetched_feedback(instructor: Place, tmp_path_factory: 
     instructor.nbgrader("generate_assignment", LAB)
     instructor.nbgrader("release_assignment", LAB)
 
-    answers = {"ada": reference(lab)["sum_of_squares"], "ben": HALF, "cleo": WRONG, "dan": NOISY, "eve": ""}
+    answers = {"ada": collect_reference(lab)["sum_of_squares"], "ben": HALF, "cleo": WRONG, "dan": NOISY, "eve": ""}
     places = {name: student(name, instructor, tmp_path_factory) for name in answers}
     for name, place in places.items():
         place.nbgrader("fetch_assignment", LAB)

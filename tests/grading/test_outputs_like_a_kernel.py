@@ -16,8 +16,8 @@ from nbclient.exceptions import CellTimeoutError
 
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer
-from autograder.forkserver.starting import ONE_THREAD
-from autograder.grading.one_submission import steps_of
+from autograder.forkserver.server_process import ONE_THREAD
+from autograder.grading.one_submission import list_steps
 from autograder.student.outputs import CUT, MAX_ITEMS, MAX_LINES, MAX_TEXT
 from tests.conftest import ROOT
 
@@ -327,7 +327,7 @@ def test_a_worked_solution_puts_out_what_it_does_in_a_stock_kernel(
 ) -> None:
     """Slow: a kernel starts for each lab, and imports torch. By day CELLS hold what a lab may put out."""
     notebook = nbformat.read(ROOT / "source" / lab / f"{lab}.ipynb", as_version=4)
-    steps = [step for step in steps_of(notebook) if step.kind != "check"]
+    steps = [step for step in list_steps(notebook) if step.kind != "check"]
     sources = [SEEDS, *(step.source for step in steps)]
     ours, theirs = here(fork_server, sources)[1:], stock(sources, tmp_path)[1:]
     differing = [n for n, (own, its) in enumerate(zip(ours, theirs, strict=True)) if same(own) != same(its)]

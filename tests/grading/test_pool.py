@@ -13,33 +13,33 @@ import pytest
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer
-from autograder.forkserver.starting import start
+from autograder.forkserver.server_process import start_server
 from autograder.gradebook.writer import Marks
 from autograder.grading import pool, worker
-from autograder.grading.one_submission import Graded
+from autograder.grading.one_submission import GradedSubmission
 from autograder.grading.pool import grade_all
 from autograder.grading.task import Settings, Task
 from autograder.grading.worker import UNGRADABLE, Failure
 from autograder.result import Result
-from autograder.sandbox import available, strongest_level
+from autograder.sandbox import find_layers, find_strongest_level
 from autograder.versions import Versions
 from tests.grading.processes import children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
-SETTINGS = Settings(strongest_level(available()), timeouts=Timeouts(submission=900))
+SETTINGS = Settings(find_strongest_level(find_layers()), timeouts=Timeouts(submission=900))
 
 
 @pytest.fixture(autouse=True)
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is run in a fork server here, and those with no group of imports start in half the time."""
-    monkeypatch.setattr(client, "start", partial(start, groups=()))
+    monkeypatch.setattr(client, "start_server", partial(start_server, groups=()))
 
 
 def task(student: str) -> Task:
     return Task("lab", student, b"{}", "", (), "", COURSE, SETTINGS)
 
 
-def grade_task(asked: Task, fork_server: ForkServer) -> Graded:
+def grade_task(asked: Task, fork_server: ForkServer) -> GradedSubmission:
     """In place of the real one: does to its process what the student's name says, and tells its pid as a note."""
     if asked.student == "dies always" or (asked.student == "dies" and asked.notebook is not None):
         os.kill(os.getpid(), signal.SIGKILL)
@@ -53,10 +53,10 @@ def grade_task(asked: Task, fork_server: ForkServer) -> Graded:
     versions = Versions(gradlab="0", python="3", torch="2")
     notes = (asked.refusal, str(os.getpid()))
     result = Result(lab="lab", student=asked.student, versions=versions, isolation=(), notes=notes, cells=())
-    return Graded(result, Marks(asked.student, {}), "")
+    return GradedSubmission(result, Marks(asked.student, {}), "")
 
 
-def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, Graded | Failure]:
+def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
     """By two workers, which are forks of this process and so run what stands in place of the real grading here."""
     monkeypatch.setattr(worker, "grade_task", grade_task)
     monkeypatch.setattr(pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebook)
@@ -68,7 +68,7 @@ def test_what_ends_its_grader_twice_is_graded_as_an_empty_notebook(monkeypatch: 
     found = graded(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
     assert found.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
     for student, outcome in found.items():
-        assert isinstance(outcome, Graded)
+        assert isinstance(outcome, GradedSubmission)
         assert outcome.result.notes[0] == (UNGRADABLE if student in ("dies", "hangs") else "")
 
 
@@ -85,7 +85,7 @@ def test_what_ends_its_grader_even_then_is_told_and_the_others_are_graded(monkey
     found = graded(monkeypatch, "dies always", "raises", "ada", "ben")
     assert isinstance(found["dies always"], Failure) and "ended 3 times" in found["dies always"].reason
     assert isinstance(found["raises"], Failure) and "an error of the course" in found["raises"].reason
-    assert isinstance(found["ada"], Graded) and isinstance(found["ben"], Graded)
+    assert isinstance(found["ada"], GradedSubmission) and isinstance(found["ben"], GradedSubmission)
 
 
 def test_what_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
@@ -93,7 +93,7 @@ def test_what_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_err
 ) -> None:
     found = graded(monkeypatch, "raises for what it wrote", "ada")
     hostile, ada = found["raises for what it wrote"], found["ada"]
-    assert isinstance(hostile, Graded) and isinstance(ada, Graded)
+    assert isinstance(hostile, GradedSubmission) and isinstance(ada, GradedSubmission)
     assert hostile.result.notes[0] == UNGRADABLE
     assert "RecursionError: too deep" in hostile.trouble and not ada.trouble
 
@@ -112,7 +112,7 @@ def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.Monke
     pids = set()
     for _, outcome in grade_all(tasks(), SETTINGS, 2, (), Event()):
         done += 1
-        assert isinstance(outcome, Graded)
+        assert isinstance(outcome, GradedSubmission)
         pids.add(outcome.result.notes[1])
     assert done == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
 

@@ -15,14 +15,14 @@ import pytest
 from autograder.authoring.course_folder import build, read_course
 from autograder.cli import main
 from autograder.errors import GradlabError
-from autograder.gradebook.store import result_path
+from autograder.gradebook.store import get_result_path
 from autograder.grading import class_writer as grade
 from autograder.grading import one_submission, task
+from autograder.grading.backends import LocalBackend
 from autograder.grading.nbgrader_api import open_course
-from autograder.grading.summary import anew_words
-from autograder.grading.task import versions
-from autograder.grading.where import ThisMachine
-from autograder.grading.whole_lab import alone, grade_lab, on_this_machine
+from autograder.grading.summary import describe_regraded
+from autograder.grading.task import get_versions
+from autograder.grading.whole_lab import choose_device, grade_lab, lock_lab
 from tests.conftest import NIGHTLY
 from tests.grading.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
 from tests.grading.processes import children
@@ -31,7 +31,7 @@ STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
 KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, test_fork_server.py fork servers
 
 
-def graded(course: Path, where: ThisMachine) -> dict[str, bool]:
+def graded(course: Path, where: LocalBackend) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(open_course(course), LAB, where))
     assert not any(each.failure for each in done)
@@ -66,7 +66,7 @@ def handed_in(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def undisturbed(handed_in: Path, two_graders: ThisMachine) -> Path:
+def undisturbed(handed_in: Path, two_graders: LocalBackend) -> Path:
     """The same course graded in one go, once for all tests that compare with it or go on from it."""
     course = Path(shutil.copytree(handed_in, handed_in.parent / "undisturbed"))
     assert not any(graded(course, two_graders).values())
@@ -76,7 +76,7 @@ def undisturbed(handed_in: Path, two_graders: ThisMachine) -> Path:
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
-    handed_in: Path, undisturbed: Path, two_graders: ThisMachine
+    handed_in: Path, undisturbed: Path, two_graders: LocalBackend
 ) -> None:
     """Slow: a class is graded again for each kill."""
     killed = 0
@@ -132,23 +132,23 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
 
 
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
-    with alone(small_course, LAB), pytest.raises(GradlabError, match="another gradlab grades"):
-        code = f"from autograder.grading.whole_lab import alone; from pathlib import Path\nwith alone(Path('.'), {LAB!r}): pass"
+    with lock_lab(small_course, LAB), pytest.raises(GradlabError, match="another gradlab grades"):
+        code = f"from autograder.grading.whole_lab import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
         done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
         raise GradlabError(done.stderr)
-    with alone(small_course, LAB):
+    with lock_lab(small_course, LAB):
         pass
 
 
 @pytest.mark.slow
 def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
-    undisturbed: Path, two_graders: ThisMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Path, two_graders: LocalBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a class is graded twice more."""
     course = Path(shutil.copytree(undisturbed, tmp_path / "course"))
     assert set(graded(course, two_graders).values()) == {True}
 
-    document = result_path(course, LAB, "student_03")
+    document = get_result_path(course, LAB, "student_03")
     document.write_text(
         re.sub(r'"made_of": \{.*?\}', '"made_of": {}', document.read_text(), flags=re.S).replace(
             '"key": "', '"key": "0', 1
@@ -167,18 +167,18 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
     build(read_course(course))
-    monkeypatch.setattr(task, "versions", lambda: versions().model_copy(update={"torch": "1.0"}))
+    monkeypatch.setattr(task, "get_versions", lambda: get_versions().model_copy(update={"torch": "1.0"}))
     everybody = list(grade_lab(open_course(course), LAB, two_graders))
     assert {each.anew for each in everybody} == {("torch changed", "the lab changed"), ()}  # (): the lost one
-    assert anew_words(everybody) == "8 graded anew: torch changed (8), the lab changed (8)"
+    assert describe_regraded(everybody) == "8 graded anew: torch changed (8), the lab changed (8)"
     assert gradebook_rows(course)["student_02"][1] == 3
 
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
 def test_a_device_that_is_not_here_is_refused() -> None:
-    assert on_this_machine("auto") == on_this_machine("cpu") == "cpu"
+    assert choose_device("auto") == choose_device("cpu") == "cpu"
     with pytest.raises(GradlabError, match="no GPU"):
-        on_this_machine("cuda")
+        choose_device("cuda")
 
 
 def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import GradlabError
-from autograder.grading.teams import handed_in_by
+from autograder.grading.teams import find_submitters
 from autograder.term import FILE, Team, Term, read_term
 
 
@@ -16,7 +16,7 @@ def test_the_newest_of_a_team_counts_for_all_of_it(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         os.utime(folder, (seconds, seconds))
     term = Term(team=(Team(name="blue", members=("ada", "ben", "cy")),))
-    assert handed_in_by(tmp_path, "x", term) == dict.fromkeys(("ada", "ben", "cy"), "cy")
+    assert find_submitters(tmp_path, "x", term) == dict.fromkeys(("ada", "ben", "cy"), "cy")
 
 
 BLUE = '[[team]]\nname = "blue"\nmembers = ["ada", "ben"]\nlabs = ["x"]\n'

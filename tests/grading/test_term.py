@@ -12,16 +12,16 @@ from nbgrader.api import Gradebook
 from autograder.authoring.course_folder import build, read_course
 from autograder.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
-from autograder.gradebook.past_marks import history_path, read_history
+from autograder.gradebook.past_marks import get_history_path, read_history
 from autograder.gradebook.reader import read_result
-from autograder.gradebook.writer import opened
-from autograder.grading.decisions import excuse, extend_until
+from autograder.gradebook.writer import open_gradebook
+from autograder.grading.backends import LocalBackend
+from autograder.grading.decisions import excuse, grant_extension
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.preparation import prepare
-from autograder.grading.regrade import Regraded, regrade
-from autograder.grading.where import ThisMachine
+from autograder.grading.regrade import RegradeResult, regrade
 from autograder.grading.whole_lab import grade_lab
-from autograder.reports.student_view import EXCUSED, student_view
+from autograder.reports.student_view import EXCUSED, build_student_view
 from autograder.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term
 from tests.grading.graded_class import LAB, WRONG, hand_in
 
@@ -35,7 +35,7 @@ class OnePoint(BasePlugin):
 """
 
 
-def graded(course: Path, where: ThisMachine) -> dict[str, bool]:
+def graded(course: Path, where: LocalBackend) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(open_course(course), LAB, where))
     assert not any(each.failure for each in done)
@@ -44,7 +44,7 @@ def graded(course: Path, where: ThisMachine) -> dict[str, bool]:
 
 @contextmanager
 def gradebook(course: Path) -> Iterator[Gradebook]:
-    with opened(open_course(course).coursedir.db_url) as found:
+    with open_gradebook(open_course(course).coursedir.db_url) as found:
         yield found
 
 
@@ -53,7 +53,7 @@ def points(course: Path, student: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def graded_course(built_course: Path, two_graders: ThisMachine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graded_course(built_course: Path, two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ada is right, ben fails one check, cy fails all; everybody graded once."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("term") / "course"))
     hand_in(course, {"ada": None, "ben": ONLY_FLOAT, "cy": WRONG})
@@ -67,7 +67,7 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: ThisMachine) -> None:
+def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is looked at by a whole grader."""
     assert (points(course, "ada"), points(course, "cy")) == (2, 0) and 0 < points(course, "ben") < 2
     decided = excuse(course, LAB, "empty", "", "the text did not say it")
@@ -75,7 +75,7 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
     assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True}
     assert (points(course, "ben"), points(course, "cy")) == (2, 0)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
-    (shown,) = [check for check in student_view(result.exercises)["sum_of_squares"] if not check.passed]
+    (shown,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
     assert shown.unpaid == EXCUSED
 
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
@@ -98,7 +98,7 @@ def test_what_is_excused_must_be_one_thing_that_the_lab_has(small_course: Path) 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_an_extension_takes_a_penalty_back(course: Path, two_graders: ThisMachine) -> None:
+def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is looked at by a whole grader, twice."""
     (course / "late_by_one.py").write_text(LATE)
     with (course / "nbgrader_config.py").open("a") as config:
@@ -110,22 +110,22 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: ThisMachin
     graded(course, two_graders)
     assert points(course, "ada") == 1
     with gradebook(course) as found:
-        until, note = extend_until(course, found, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
+        until, note = grant_extension(course, found, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
         assert (str(until), note) == ("2027-02-03 18:00:00", "")
         with pytest.raises(GradlabError, match="no student 'eve'"):
-            extend_until(course, found, LAB, "eve", "2027-02-03 18:00 UTC", "")
+            grant_extension(course, found, LAB, "eve", "2027-02-03 18:00 UTC", "")
         with pytest.raises(GradlabError, match="is no time"):
-            extend_until(course, found, LAB, "ada", "soon", "")
+            grant_extension(course, found, LAB, "ada", "soon", "")
         with pytest.raises(GradlabError, match=r"says no time of the day\n    fix: .*'2027-02-03 23:59 UTC'"):
-            extend_until(course, found, LAB, "ada", "2027-02-03", "")
+            grant_extension(course, found, LAB, "ada", "2027-02-03", "")
         with pytest.raises(GradlabError, match="not after the due date"):
-            extend_until(course, found, LAB, "ada", "2020-02-03 18:00 UTC", "")
+            grant_extension(course, found, LAB, "ada", "2020-02-03 18:00 UTC", "")
     graded(course, two_graders)
     assert points(course, "ada") == 2 and points(course, "ben") < 1
 
 
 @pytest.mark.slow
-def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_graders: ThisMachine) -> None:
+def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is graded three times."""
 
     def grade() -> Any:
@@ -147,16 +147,16 @@ def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_grad
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_graders: ThisMachine) -> None:
+def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is graded twice more."""
     exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     text = exercise.read_text()
     start, end = text.index('with check("empty"'), text.index('with check("keeps_input"')
     exercise.write_text((text[:start] + text[end:]).replace(",empty", ""))
     build(read_course(course))
-    asked: list[Regraded] = []
+    asked: list[RegradeResult] = []
 
-    def answer(yes: bool) -> Regraded:
+    def answer(yes: bool) -> RegradeResult:
         return regrade(open_course(course), LAB, two_graders, lambda found: asked.append(found) or yes)
 
     before = {student: points(course, student) for student in ("ada", "ben", "cy")}
@@ -173,7 +173,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
 
 @pytest.mark.slow
 def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
-    course: Path, two_graders: ThisMachine
+    course: Path, two_graders: LocalBackend
 ) -> None:
     """Slow: a class is graded twice more."""
     exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
@@ -194,7 +194,7 @@ def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: ThisMachine) -> None:
+def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is graded."""
     (course / FILE).write_text(
         '[[team]]\nname = "blue"\nmembers = ["cy", "dee"]\n\n[[team]]\nname = "red"\nmembers = ["ada", "ben"]\n'
@@ -212,7 +212,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_extra_credit_comes_on_top(course: Path, two_graders: ThisMachine) -> None:
+def test_extra_credit_comes_on_top(course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is looked at by a whole grader."""
     (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
     graded(course, two_graders)
@@ -226,7 +226,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
 
     def worth_after(exercise: str) -> float:
         (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
-        with opened(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
             prepare(api, small_course, LAB, gradebook)
             return float(gradebook.find_assignment(LAB).max_score)
 
@@ -268,7 +268,7 @@ def test_a_term_file_that_says_what_it_cannot_say_is_refused_by_its_place(
 
 
 def test_a_line_of_the_history_that_was_cut_off_costs_itself(course: Path) -> None:
-    with history_path(course, LAB, "ada").open("a") as file:
+    with get_history_path(course, LAB, "ada").open("a") as file:
         file.write('{"when": "2027')
     assert [mark.points for mark in read_history(course, LAB, "ada")] == [2]
 

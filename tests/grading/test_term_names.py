@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from autograder.cli.app import app
 from autograder.errors import GradlabError
-from autograder.grading.term_names import refuse_unknown_names, unknown_names
+from autograder.grading.term_names import list_unknown_names, refuse_unknown_names
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from autograder.term import FILE, Excuse, Extension, LabTerm, Team, Term
@@ -33,7 +33,7 @@ def gradebook(small_course: Path) -> Iterator[Gradebook]:
 
 
 def test_right_names_are_silent(small_course: Path, gradebook: Gradebook) -> None:
-    assert unknown_names(small_course, RIGHT, gradebook) == []
+    assert list_unknown_names(small_course, RIGHT, gradebook) == []
     refuse_unknown_names(small_course, LAB, RIGHT, gradebook)
 
 
@@ -50,7 +50,7 @@ def test_right_names_are_silent(small_course: Path, gradebook: Gradebook) -> Non
 )  # fmt: skip
 def test_what_decides_nothing_is_told(small_course: Path, gradebook: Gradebook, wrong: dict, words: str) -> None:
     term = RIGHT.model_copy(update=wrong)
-    (told,) = unknown_names(small_course, term, gradebook)
+    (told,) = list_unknown_names(small_course, term, gradebook)
     first, _, second = words.partition(".*")
     assert told.startswith(f"{small_course / FILE}: ") and first in told and second in told and "\n    fix: " in told
     refuse_unknown_names(small_course, LAB, term, gradebook)
@@ -69,7 +69,7 @@ def test_what_would_decide_a_mark_is_refused(small_course: Path, gradebook: Grad
     term = RIGHT.model_copy(update=wrong)
     with pytest.raises(GradlabError, match=words):
         refuse_unknown_names(small_course, LAB, term, gradebook)
-    assert len(unknown_names(small_course, term, gradebook, LAB)) == 1
+    assert len(list_unknown_names(small_course, term, gradebook, LAB)) == 1
     refuse_unknown_names(small_course, "another", term.model_copy(update={"team": ()}), gradebook)
 
 

@@ -12,21 +12,21 @@ from autograder.authoring.course_folder import build, read_course
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.store import load_result
 from autograder.grading import worker
+from autograder.grading.backends import LocalBackend
 from autograder.grading.nbgrader_api import open_course
-from autograder.grading.one_submission import Graded
+from autograder.grading.one_submission import GradedSubmission
 from autograder.grading.regrade import regrade
 from autograder.grading.task import Task
-from autograder.grading.where import ThisMachine
 from autograder.grading.whole_lab import grade_lab
 from tests.grading.graded_class import LAB, gradebook_rows, hand_in
 
 
-def failures(course: Path, where: ThisMachine) -> dict[str, str]:
+def failures(course: Path, where: LocalBackend) -> dict[str, str]:
     return {done.student: done.failure for done in grade_lab(open_course(course), LAB, where)}
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, two_graders: ThisMachine) -> None:
+def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is graded three times."""
     hand_in(small_course, {"ada": None, "ben": None, "cy": None})
     in_the_way = small_course / "autograded" / "ben"
@@ -45,7 +45,7 @@ def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, t
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="a file system is mounted")
-def test_a_full_disk_stops_all(small_course: Path, two_graders: ThisMachine) -> None:
+def test_a_full_disk_stops_all(small_course: Path, two_graders: LocalBackend) -> None:
     """Slow: a submission is graded."""
     hand_in(small_course, {"ada": None})
     full = small_course / "autograded" / "ada"
@@ -66,7 +66,7 @@ LONG = "x = [" + "1," * 90_000 + "]" + ".a" * 45
 
 
 @pytest.mark.slow
-def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path, two_graders: ThisMachine) -> None:
+def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is graded."""
     sources = {f"s{number}": f"{SOLUTION}if False:\n    {source}\n" for number, source in enumerate([*DEEP, LONG])}
     hand_in(small_course, {"ada": None, **sources})
@@ -79,14 +79,14 @@ def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path
 
 @pytest.mark.slow
 def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
-    small_course: Path, two_graders: ThisMachine, monkeypatch: pytest.MonkeyPatch
+    small_course: Path, two_graders: LocalBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a class is graded three times."""
     hand_in(small_course, {"ada": None, "ben": SOLUTION})
     assert set(failures(small_course, two_graders).values()) == {""}
     real = worker.grade_task
 
-    def raise_for_what_is_written(task: Task, fork_server: ForkServer) -> Graded:
+    def raise_for_what_is_written(task: Task, fork_server: ForkServer) -> GradedSubmission:
         if task.notebook is not None:
             raise RecursionError("too deep")
         return real(task, fork_server)
@@ -110,7 +110,7 @@ with check("a_lot", "as many letters as it says"):
 
 
 @pytest.mark.slow
-def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, two_graders: ThisMachine) -> None:
+def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, two_graders: LocalBackend) -> None:
     """Slow: a class is graded."""
     exercise = small_course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     text = exercise.read_text()

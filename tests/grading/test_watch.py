@@ -15,19 +15,19 @@ import pytest
 from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 
-from autograder.arrivals import newest
+from autograder.arrivals import select_newest
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.past_marks import remember_mark
-from autograder.grading.collection import bring_in, submitted_folder
-from autograder.grading.inbox import HANDING_IN, exchange_now, inbox_of
+from autograder.grading.collection import collect_submission, get_submitted_folder
+from autograder.grading.inbox import HANDING_IN, open_inbox, read_exchange
 from autograder.grading.inbox_memory import InboxMemory
-from autograder.grading.looks import Watching, due_now, left_over, tell_of_wrong
 from autograder.grading.nbgrader_api import open_course
-from autograder.handed_in import utc_now
-from autograder.reports.unmarked import unmarked_page
+from autograder.grading.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_wrong_arrivals
+from autograder.reports.unmarked_page import render_unmarked_page
 from autograder.result import Result
 from autograder.term import FILE, Team, Term
+from autograder.timestamps import get_utc_now
 from autograder.versions import Versions
 from tests.grading.graded_class import FOR_EVER, LAB, WRONG, be_patient
 from tests.grading.processes import children
@@ -49,7 +49,7 @@ def course(small_course: Path) -> Path:
 def submit(course: Path, student: str, when: str, source: str | None = None, content: str = "") -> Path:
     """As `nbgrader submit` leaves it; the page that the student will fetch. content: in place of a notebook."""
     (lab,) = read_labs(read_course(course))
-    notebook = filled(lab, reference(lab) if source is None else {"sum_of_squares": source})
+    notebook = fill_notebook(lab, collect_reference(lab) if source is None else {"sum_of_squares": source})
     folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{when}+x1"
     folder.mkdir()
     (folder / f"{LAB}.ipynb").write_text(content or json.dumps(notebook))
@@ -182,23 +182,23 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
 
 def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
     submit(course, "ada", ONE)
-    inbox = inbox_of(open_course(course))
-    (arrival,) = inbox.arrivals([LAB])
+    inbox = open_inbox(open_course(course))
+    (arrival,) = inbox.iter_arrivals([LAB])
     assert (arrival.student, arrival.lab, arrival.wrong) == ("ada", LAB, "")
-    (arrival,) = replace(inbox, owned=True).arrivals([LAB])
+    (arrival,) = replace(inbox, owned=True).iter_arrivals([LAB])
     assert arrival.wrong.startswith(f"its folder is {arrival.folder.owner()}'s")
 
 
 def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
     submit(course, "ada", ONE)
-    inbox, memory = inbox_of(open_course(course)), InboxMemory()
+    inbox, memory = open_inbox(open_course(course)), InboxMemory()
     (folder,) = inbox.inbound.iterdir()
     (folder / "submission_secret.txt").rename(folder / "later")
-    (coming,) = inbox.arrivals([LAB], memory)
-    assert coming.comes and not memory.known and not newest([coming], utc_now())
+    (coming,) = inbox.iter_arrivals([LAB], memory)
+    assert coming.comes and not memory.known and not select_newest([coming], get_utc_now())
     (folder / "later").rename(folder / "submission_secret.txt")
-    assert [arrival.student for arrival in inbox.arrivals([LAB], memory)] == ["ada"]
-    assert not list(inbox.arrivals(["01_square"])), "a name that begins like the lab's"
+    assert [arrival.student for arrival in inbox.iter_arrivals([LAB], memory)] == ["ada"]
+    assert not list(inbox.iter_arrivals(["01_square"])), "a name that begins like the lab's"
 
 
 def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(course: Path) -> None:
@@ -208,40 +208,40 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     (inbound / f"ben+{LAB}+{ONE}+x1").write_text("no folder")
     told: list[str] = []
     api, memory = open_course(course), InboxMemory()
-    on = Watching(api, [LAB], inbox_of(api), told.append, Event(), Term(), memory=memory)
-    assert due_now(on) == [] and told == []
-    (line,) = left_over(on)
+    on = WatchState(api, [LAB], open_inbox(api), told.append, Event(), Term(), memory=memory)
+    assert find_due_arrivals(on) == [] and told == []
+    (line,) = describe_leftovers(on)
     assert line.startswith("2 may still be on the way, in a minute the same command knows: ")
-    late = utc_now() + 2 * HANDING_IN
-    on.found = list(on.inbox.arrivals([LAB], memory, late))
+    late = get_utc_now() + 2 * HANDING_IN
+    on.found = list(on.inbox.iter_arrivals([LAB], memory, late))
     assert {each.student: each.wrong for each in on.found if not each.comes} == {
         "ada": "it has no submission_secret.txt that can be read, which nbgrader submit writes last",
         "ben": "it cannot be read: Not a directory",
     }
     for _ in range(2):
-        tell_of_wrong(on, late)
+        report_wrong_arrivals(on, late)
     assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
     on.found += [replace(on.found[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
-    tell_of_wrong(on, late)
+    report_wrong_arrivals(on, late)
     assert len(told) == 3 and told[-1].startswith("a, b: "), "those of one reason in one line"
     submit(course, "cy", ONE)
-    assert [each.student for each in due_now(on)] == ["cy"] and set(memory.known) == {f"cy+{LAB}+{ONE}+x1"}
+    assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.known) == {f"cy+{LAB}+{ONE}+x1"}
 
 
 def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Path) -> None:
     api = open_course(course)
     page = submit(course, "ada", ONE)
-    on = Watching(api, [LAB], inbox_of(api), lambda words: None, Event(), Term(), newest=True)
-    (arrival,) = due_now(on)
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), newest=True)
+    (arrival,) = find_due_arrivals(on)
     result = Result(lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=())
     remember_mark(course, result, 0.0, arrival.when, "watch", {})
     page.parent.mkdir(exist_ok=True)
     page.write_text("its mark")
-    bring_in(arrival, course)
-    assert due_now(on) == [] and arrival.folder in on.done
+    collect_submission(arrival, course)
+    assert find_due_arrivals(on) == [] and arrival.folder in on.done
     on.done.clear()
-    (submitted_folder(arrival, course) / "timestamp.txt").unlink()  # as a zip of an LMS leaves it
-    assert due_now(on) == [arrival] and left_over(on) == []
+    (get_submitted_folder(arrival, course) / "timestamp.txt").unlink()  # as a zip of an LMS leaves it
+    assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
 
 
 def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course: Path) -> None:
@@ -250,24 +250,26 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     submit(course, "cy", TWO)
     term = Term(team=(Team(name="blue", members=("ben", "cy")),))
     (course / FILE).write_text('[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
-    on = Watching(api, [LAB], inbox_of(api), lambda words: None, Event(), term, newest=True)
-    ben, cy = due_now(on)
-    bring_in(cy, course)
-    assert due_now(on) == [cy] and ben.folder in on.done
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, newest=True)
+    ben, cy = find_due_arrivals(on)
+    collect_submission(cy, course)
+    assert find_due_arrivals(on) == [cy] and ben.folder in on.done
 
 
 def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> None:
     api = open_course(course)
     for student, when in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
         submit(course, student, when)
-    on = Watching(api, [LAB], inbox_of(api), lambda words: None, Event(), Term())
-    assert {arrival.student for arrival in due_now(on)} == {"ada", "ben", "cy"} and left_over(on) == []
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
+    assert {arrival.student for arrival in find_due_arrivals(on)} == {"ada", "ben", "cy"} and describe_leftovers(
+        on
+    ) == []
     ada, ben, cy = (on.memory.known[name] for name in sorted(on.memory.known))
     on.later |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
     on.tries[ben.folder] = 1  # it failed, of which its student's line tells
     on.refused.add(ben.folder)
     on.found = [ada, ben, replace(cy, wrong="its folder is a link"), replace(cy, when=datetime(9999, 1, 1))]
-    assert left_over(on) == [
+    assert describe_leftovers(on) == [
         "1 wait for their time, the first until 2026-02-02 10:01 UTC: --newest marks them now",
         "1 left by the limits of term.toml: --newest marks them",
         "2 count for nobody, for the reasons above",
@@ -279,20 +281,20 @@ def test_what_counts_for_nobody_is_named_where_an_instructor_looks(course: Path)
         submit(course, student, when)
     inbound = course / "exchange" / "gradlab" / "inbound"
     (inbound / "essay.ipynb").write_text("saved into the exchange by hand")
-    found, lines = exchange_now(open_course(course), [LAB])
-    assert len(found) == 3 and [each.student for each in newest(found, utc_now())] == ["ada"]
+    found, lines = read_exchange(open_course(course), [LAB])
+    assert len(found) == 3 and [each.student for each in select_newest(found, get_utc_now())] == ["ada"]
     ahead, unplaced = lines
     assert ahead.startswith("in the exchange, and counts for nobody, since its time lies ahead") and "cy+" in ahead
     assert unplaced.endswith("nbgrader submit makes: essay.ipynb")
     (course / "nbgrader_config.py").write_text("c = get_config()\n")
-    assert exchange_now(open_course(course), [LAB]) == ([], []), "a course without an exchange has nothing in it"
+    assert read_exchange(open_course(course), [LAB]) == ([], []), "a course without an exchange has nothing in it"
 
 
 def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path) -> None:
     page = submit(course, "ada", ONE)
-    inbox = inbox_of(open_course(course))
-    (arrival,) = inbox.arrivals([LAB])
-    inbox.put(arrival, LAB, unmarked_page(LAB, "ada", "today", "Not marked: it came late.").encode())
+    inbox = open_inbox(open_course(course))
+    (arrival,) = inbox.iter_arrivals([LAB])
+    inbox.put(arrival, LAB, render_unmarked_page(LAB, "ada", "today", "Not marked: it came late.").encode())
     assert page.exists() and not inbox.has_page(arrival, LAB)
     inbox.put(arrival, LAB, b"<!doctype html>")
     assert inbox.has_page(arrival, LAB)

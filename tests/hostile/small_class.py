@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.demo.students import filled, reference
+from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
 from autograder.grading.nbgrader_api import open_course
@@ -25,7 +25,7 @@ def make_course(root: Path, lab: str, source: str) -> dict[str, Any]:
     shutil.copy(ROOT / "nbgrader_config.py", root)
     build(read_course(root))
     built = next(read_labs(read_course(root)))
-    sound: dict[str, Any] = json.loads(json.dumps(filled(built, reference(built))))
+    sound: dict[str, Any] = json.loads(json.dumps(fill_notebook(built, collect_reference(built))))
     return sound
 
 

@@ -12,19 +12,19 @@ from threading import Event, Thread
 
 import pytest
 
-from autograder.arrivals import CLOCKS, NEVER, Arrival, newest
-from autograder.gradebook.autograded import write_autograded
+from autograder.arrivals import CLOCKS, NEVER, Arrival, select_newest
+from autograder.gradebook.autograded_folder import write_autograded
 from autograder.grading import inbox as grading_inbox
 from autograder.grading.attempts import decide
-from autograder.grading.collection import bring_in
+from autograder.grading.collection import collect_submission
 from autograder.grading.inbox import HANDING_IN, Inbox
 from autograder.grading.inbox_memory import InboxMemory
-from autograder.handed_in import SECRET, time_in, time_of, utc_now
 from autograder.intake import copying
-from autograder.intake.copying import opened_folder
-from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, settle
-from autograder.intake.run_names import CONFIGURATION, NOT_RUN
+from autograder.intake.copying import open_folder
+from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, normalize_folder
+from autograder.intake.safe_names import CONFIGURATION, NOT_RUN
 from autograder.term import LabTerm
+from autograder.timestamps import SECRET, get_utc_now, parse_time, read_time
 
 LAB = "01_squares"
 ONE, TWO = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2))
@@ -49,13 +49,13 @@ def submit(inbox: Inbox, student: str, when: str = ONE, secret: str = "a secret"
 
 
 def arrivals(inbox: Inbox) -> list[Arrival]:
-    return list(inbox.arrivals([LAB]))
+    return list(inbox.iter_arrivals([LAB]))
 
 
 def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
     """What lies in submitted/ of the only submission, by path; links and pipes would fail here."""
     (arrival,) = arrivals(inbox)
-    bring_in(arrival, course)
+    collect_submission(arrival, course)
     folder = course / "submitted" / arrival.student / LAB
     every = [path for path in sorted(folder.rglob("*")) if not path.is_dir() or path.is_symlink()]
     assert all(stat.S_ISREG(path.lstat().st_mode) for path in every)
@@ -82,7 +82,7 @@ def test_a_name_that_says_nothing_counts_for_nobody_and_can_be_shown(
     submit(inbox, student, when)
     submit(inbox, "ben")
     wrong, sound = sorted(arrivals(inbox), key=lambda arrival: not arrival.wrong)
-    assert why in wrong.wrong and newest([wrong, sound], NOW) == [sound]
+    assert why in wrong.wrong and select_newest([wrong, sound], NOW) == [sound]
     io.TextIOWrapper(io.BytesIO(), encoding="utf-8").write(wrong.shown_name)
     assert wrong.shown_name.isprintable()
 
@@ -109,7 +109,11 @@ def _no_text(path: Path) -> None:
 def test_a_secret_that_is_none_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
     change(submit(inbox, "ada") / SECRET)
     (arrival,) = arrivals(inbox)
-    assert arrival.comes and "no submission_secret.txt that can be read" in arrival.wrong and not newest([arrival], NOW)
+    assert (
+        arrival.comes
+        and "no submission_secret.txt that can be read" in arrival.wrong
+        and not select_newest([arrival], NOW)
+    )
 
 
 @pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("2000-01-01")])
@@ -119,15 +123,15 @@ def test_the_time_of_a_submission_is_the_one_in_its_name(
     """Else each of many submissions could say the time of the first, and cost no attempt."""
     change(submit(inbox, "ada") / "timestamp.txt")
     assert brought_in(inbox, tmp_path)["timestamp.txt"].decode() == ONE
-    assert time_in(tmp_path / "submitted" / "ada" / LAB) == datetime(2026, 2, 1, 10, 1)
+    assert read_time(tmp_path / "submitted" / "ada" / LAB) == datetime(2026, 2, 1, 10, 1)
 
 
 def test_a_secret_is_believed_once(inbox: Inbox) -> None:
     folder = submit(inbox, "ada")
     (arrival,) = arrivals(inbox)
-    before = inbox.page_of(arrival, LAB)
+    before = inbox.get_page_path(arrival, LAB)
     _pipe(folder / SECRET)
-    assert inbox.page_of(arrival, LAB) == before
+    assert inbox.get_page_path(arrival, LAB) == before
 
 
 def test_a_folder_of_somebody_else_does_not_stand_before_the_students_own(inbox: Inbox, tmp_path: Path) -> None:
@@ -136,12 +140,12 @@ def test_a_folder_of_somebody_else_does_not_stand_before_the_students_own(inbox:
     owned = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, owned=True)
     submit(owned, "root", ONE)
     os.chown(submit(owned, "root", TWO), 54321, 54321)  # who has no name
-    (found,) = newest(arrivals(owned), NOW)
+    (found,) = select_newest(arrivals(owned), NOW)
     assert found.when == datetime(2026, 2, 1, 10, 1)
     assert [a.wrong.split(" (")[0] for a in arrivals(owned) if a.wrong] == ["its folder is user 54321's"]
     os.chown(found.folder, 54321, 54321)  # another has put a folder in its place
     with pytest.raises(OSError, match="was root's, and is user 54321's"):
-        bring_in(found, tmp_path)
+        collect_submission(found, tmp_path)
 
 
 def test_a_hard_link_to_a_file_of_somebody_else_is_left_out(inbox: Inbox, tmp_path: Path) -> None:
@@ -162,8 +166,8 @@ def test_who_hands_in_without_end_is_looked_at_so_often_only(inbox: Inbox, monke
     submit(inbox, "ada")
     memory = InboxMemory()
     for _ in range(2):
-        found = list(inbox.arrivals([LAB], memory))
-        assert [a.student for a in found if not a.wrong].count("mallory") == 3 and len(newest(found, NOW)) == 2
+        found = list(inbox.iter_arrivals([LAB], memory))
+        assert [a.student for a in found if not a.wrong].count("mallory") == 3 and len(select_newest(found, NOW)) == 2
 
 
 def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
@@ -174,10 +178,10 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
     @contextlib.contextmanager
     def count(path: Path) -> Iterator[int]:
         opened.append(path.name)
-        with opened_folder(path) as descriptor:
+        with open_folder(path) as descriptor:
             yield descriptor
 
-    monkeypatch.setattr(grading_inbox, "opened_folder", count)
+    monkeypatch.setattr(grading_inbox, "open_folder", count)
     monkeypatch.setattr(grading_inbox, "MAX_EACH", 50)
     monkeypatch.setattr(grading_inbox, "MAX_OPENED", 5)
     for number in range(200):
@@ -188,11 +192,11 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
 
     def look(now: datetime) -> tuple[list[str], list[Arrival]]:
         opened.clear()
-        found = list(inbox.arrivals([LAB], memory, now))
-        assert "ada" in {each.student for each in newest(found, now)}
+        found = list(inbox.iter_arrivals([LAB], memory, now))
+        assert "ada" in {each.student for each in select_newest(found, now)}
         return list(opened), found
 
-    now = utc_now()
+    now = get_utc_now()
     names, found = look(now)
     assert len(names) == 50 + 1 and len(found) == 51 + 1, "one stands for all that are too many"
     assert len(look(now)[0]) == 5, "what may still be copied is opened again, a few at a time"
@@ -210,7 +214,7 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
 def test_a_time_ahead_neither_hides_what_came_nor_freezes_a_team(inbox: Inbox) -> None:
     submit(inbox, "ada", ONE)
     submit(inbox, "ada", AHEAD)
-    (found,) = newest(arrivals(inbox), NOW)
+    (found,) = select_newest(arrivals(inbox), NOW)
     assert found.when == datetime(2026, 2, 1, 10, 1)
 
 
@@ -298,7 +302,7 @@ def test_a_folder_that_is_a_link_is_nobodys(inbox: Inbox, tmp_path: Path) -> Non
     own.rename(tmp_path / "aside")
     own.symlink_to(another)  # swapped between the look and the copy
     with pytest.raises(OSError):
-        bring_in(arrival, tmp_path)
+        collect_submission(arrival, tmp_path)
     assert not (tmp_path / "submitted" / "mallory" / LAB).exists()
 
 
@@ -319,7 +323,7 @@ def test_a_file_that_becomes_a_link_while_it_is_copied_is_not_followed(inbox: In
     swapping.start()
     try:
         for number in range(200):
-            bring_in(arrival, tmp_path / str(number))
+            collect_submission(arrival, tmp_path / str(number))
     finally:
         done.set()
         swapping.join()
@@ -361,7 +365,7 @@ def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inb
     assert max(len(name.encode()) for name in found) < 1000
     assert any(name.startswith("d") and name.endswith(LEFT_OUT) for name in found)
     assert sum(content.startswith(b"yyy") for content in found.values()) == 2
-    settle(tmp_path / "submitted" / "ada" / LAB, LAB)
+    normalize_folder(tmp_path / "submitted" / "ada" / LAB, LAB)
     assert write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, [], 0o644) == []
 
 
@@ -381,15 +385,15 @@ def test_only_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -
     page.chmod(0o600)
     inbox.release(arrival, [page])
     assert stat.S_IMODE(inbox.feedback.stat().st_mode) == 0o711
-    assert stat.S_IMODE(inbox.page_of(arrival, LAB).stat().st_mode) == 0o644
+    assert stat.S_IMODE(inbox.get_page_path(arrival, LAB).stat().st_mode) == 0o644
 
 
 def test_a_time_that_names_a_file_is_none() -> None:
     """dateutil opens what stands where a time zone's name is expected."""
     for zone in ("/proc/kmsg", ":/proc/kmsg", "../../proc/kmsg", "x/../../proc/kmsg"):
-        assert time_of(f"2026-02-01 10:00:00 {zone}") is None
-    assert time_of("2026-02-01 10:00:00 Europe/Berlin") == datetime(2026, 2, 1, 9)
-    assert time_of("") is None and NEVER < NOW
+        assert parse_time(f"2026-02-01 10:00:00 {zone}") is None
+    assert parse_time("2026-02-01 10:00:00 Europe/Berlin") == datetime(2026, 2, 1, 9)
+    assert parse_time("") is None and NEVER < NOW
 
 
 def test_what_changed_later_came_later_whatever_its_secret_says(inbox: Inbox, tmp_path: Path) -> None:
@@ -400,7 +404,7 @@ def test_what_changed_later_came_later_whatever_its_secret_says(inbox: Inbox, tm
     (after,) = arrivals(inbox)
     assert after.written > before.written
     with pytest.raises(OSError, match="changed after"):
-        bring_in(replace(after, written=after.written - CLOCKS * 2), tmp_path)
+        collect_submission(replace(after, written=after.written - CLOCKS * 2), tmp_path)
 
 
 @pytest.mark.parametrize("year", ["0001", "1000", "1970"])

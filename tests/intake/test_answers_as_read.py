@@ -5,8 +5,8 @@ from typing import Any
 import nbformat
 
 from autograder.digest import digest
-from autograder.grading.one_submission import _answers
-from autograder.grading.plain_submission import answers_of
+from autograder.grading.one_submission import _digest_answers
+from autograder.grading.stock_submission import digest_answers
 
 
 def answer(text: str, **pictures: str) -> Any:
@@ -27,8 +27,8 @@ def digests(*cells: Any) -> tuple[str, str]:
         "next", metadata={"nbgrader": {"grade_id": "next", "locked": True}}, id="next"
     )
     notebook = nbformat.v4.new_notebook(cells=[*cells, course, added("elsewhere")])
-    (lab,) = _answers(notebook.cells).values()
-    (stock,) = answers_of({"p": notebook}).values()
+    (lab,) = _digest_answers(notebook.cells).values()
+    (stock,) = digest_answers({"p": notebook}).values()
     return lab, stock
 
 

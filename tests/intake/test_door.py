@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from nbformat import NotebookNode
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.authoring.new import new_lab
-from autograder.authoring.notebooks import release_notebook, source_notebook
+from autograder.authoring.new_lab import create_lab
+from autograder.authoring.notebooks import build_release_notebook, build_source_notebook
 from autograder.course import Kind, Lab
-from autograder.demo.students import filled, reference
-from autograder.intake.read import MAX_BYTES, Refused, read_notebook, read_submission
-from autograder.intake.repair import Repaired, blank, notes_of, repair
+from autograder.demo.students import collect_reference, fill_notebook
+from autograder.intake.read import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
+from autograder.intake.repair import RepairedNotebook, build_blank, read_notes, repair
 
 EXERCISE, CHECK = "exercise-sum_of_squares", "check-sum_of_squares"
 Edit = Callable[[NotebookNode], None]
@@ -32,13 +32,13 @@ def lab(small_course: Path) -> Lab:
     return next(read_labs(read_course(small_course)))
 
 
-def handed_in(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> Repaired:
+def handed_in(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> RepairedNotebook:
     """What becomes of the solved notebook after an edit, written to a file and read back."""
-    notebook = filled(lab, reference(lab))
+    notebook = fill_notebook(lab, collect_reference(lab))
     edit(notebook)
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(notebook))
-    return repair(read_submission(path), source_notebook(lab))
+    return repair(read_submission(path), build_source_notebook(lab))
 
 
 def cell_of(notebook: NotebookNode, identity: str) -> NotebookNode:
@@ -58,7 +58,7 @@ def test_an_honest_submission_gets_the_courses_cells_and_its_own_answer(lab: Lab
     assert repaired.notes == []
     assert [c.id for c in repaired.notebook.cells] == [c.id for c in lab.cells]
     assert "large" not in cell_of(repaired.notebook, EXERCISE).source
-    assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
+    assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
     assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
     nbformat.validate(repaired.notebook)
 
@@ -99,7 +99,7 @@ def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_pa
     repaired = handed_in(lab, tmp_path / "b" / "n.ipynb", second_version)
     sources = [c.source for c in repaired.notebook.cells]
     first, second = (
-        sources.index(reference(lab)["sum_of_squares"]),
+        sources.index(collect_reference(lab)["sum_of_squares"]),
         sources.index("def sum_of_squares(x):\n    return x"),
     )
     assert first < second < [c.id for c in repaired.notebook.cells].index(CHECK)
@@ -108,11 +108,11 @@ def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_pa
 
 def test_an_untouched_copy_does_not_undo_the_answer(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
-        stub = next(c for c in release_notebook(lab).cells if c.id == EXERCISE)
+        stub = next(c for c in build_release_notebook(lab).cells if c.id == EXERCISE)
         notebook.cells.append(copy.deepcopy(stub))
 
     repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
-    assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
+    assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
 
 
 def test_added_cells_stay_after_the_cell_they_followed_without_their_metadata(lab: Lab, tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_metadata_of_a_submission_counts_for_nothing(lab: Lab, tmp_path: Path) -
 
     repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert repaired.notebook.metadata.kernelspec.name == "python3"
-    course = source_notebook(lab)
+    course = build_source_notebook(lab)
     assert [c.metadata for c in repaired.notebook.cells[1:]] == [c.metadata for c in course.cells]
     assert any("do not count" in note and CHECK in note for note in repaired.notes)
 
@@ -159,7 +159,7 @@ def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted
         notebook.cells.insert(2, nbformat.v4.new_code_cell(answer))
 
     repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
-    assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
+    assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
     assert any("found again" in note for note in repaired.notes)
 
 
@@ -195,7 +195,7 @@ def test_a_notebook_of_another_lab_is_refused_also_where_both_have_a_question_of
                 cell.metadata.nbgrader.grade_id, cell.source = name, "def cubes(x):\n    return x**3"
                 cell.id = name
 
-    with pytest.raises(Refused, match="another lab: it holds exercise-cubes, check-cubes"):
+    with pytest.raises(RefusedSubmission, match="another lab: it holds exercise-cubes, check-cubes"):
         handed_in(with_questions, tmp_path / "in" / "n.ipynb", edit)
 
 
@@ -223,7 +223,7 @@ def test_an_added_cell_never_gets_the_id_of_a_course_cell(lab: Lab, tmp_path: Pa
     def edit(notebook: NotebookNode) -> None:
         notebook.cells += [nbformat.v4.new_code_cell(f"a = {n}", id=f"added-{n}") for n in range(3)]
 
-    course = source_notebook(lab)
+    course = build_source_notebook(lab)
     course.cells[1].id = "added-1"  # the first cell below a heading "Added"
     path = tmp_path / "in" / "n.ipynb"
     handed_in(lab, path, edit)
@@ -238,7 +238,7 @@ def test_a_notebook_that_lost_all_ids_and_metadata_is_matched_by_its_text(lab: L
 
     repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert [c.id for c in repaired.notebook.cells if c.id in {x.id for x in lab.cells}] == [c.id for c in lab.cells]
-    assert cell_of(repaired.notebook, EXERCISE).source == reference(lab)["sum_of_squares"]
+    assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
 
 
 def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_pat
 )  # fmt: skip
 def test_what_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "n.ipynb").write_bytes(content)
-    with pytest.raises(Refused, match=reason):
+    with pytest.raises(RefusedSubmission, match=reason):
         read_submission(tmp_path / "n.ipynb")
 
 
@@ -303,25 +303,25 @@ def test_a_strange_heading_costs_no_more_than_itself(level: Any) -> None:
 
 @pytest.mark.parametrize("sheets", [None, [], [3], [{"cells": 3}], [{"cells": []}, {}], {"cells": []}])
 def test_an_old_notebook_without_cells_is_refused(sheets: Any) -> None:
-    with pytest.raises(Refused, match="no list of cells"):
+    with pytest.raises(RefusedSubmission, match="no list of cells"):
         read_notebook(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": sheets}).encode())
 
 
 def test_a_link_and_a_huge_file_are_refused_unread(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("{}")
     (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
-    with pytest.raises(Refused, match="link"):
+    with pytest.raises(RefusedSubmission, match="link"):
         read_submission(tmp_path / "link.ipynb")
     with (tmp_path / "huge.ipynb").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
-    with pytest.raises(Refused, match="100 MB"):
+    with pytest.raises(RefusedSubmission, match="100 MB"):
         read_submission(tmp_path / "huge.ipynb")
 
 
 def test_a_refused_submission_counts_as_empty_and_says_why(lab: Lab) -> None:
-    repaired = blank(source_notebook(lab), "It was cut off.")
+    repaired = build_blank(build_source_notebook(lab), "It was cut off.")
     assert "NotImplementedError" in cell_of(repaired.notebook, EXERCISE).source
-    assert notes_of(repaired.notebook) == repaired.notes
+    assert read_notes(repaired.notebook) == repaired.notes
     assert "It was cut off." in repaired.notes[0]
 
 
@@ -350,8 +350,8 @@ def test_any_json_is_refused_or_becomes_a_valid_notebook_with_every_check(data: 
         path = Path(folder) / "n.ipynb"
         path.write_text(json.dumps(data))
         try:
-            repaired = repair(read_submission(path), source_notebook(lab))
-        except Refused as refused:
+            repaired = repair(read_submission(path), build_source_notebook(lab))
+        except RefusedSubmission as refused:
             assert str(refused)
             return
     nbformat.validate(repaired.notebook)
@@ -366,7 +366,7 @@ def _small_lab() -> Lab:
         root = Path(folder)
         (root / "labs").mkdir()
         (root / "labs" / "course.toml").write_text('title = "t"\n')
-        new_lab(root, "01_squares")
+        create_lab(root, "01_squares")
         return next(read_labs(read_course(root)))
 
 

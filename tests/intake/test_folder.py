@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.intake.files import notes_on, settle, settle_names
+from autograder.intake.files import collect_folder_notes, normalize_folder, rename_student_folders
 from tests.conftest import need
 
 NAME = st.sampled_from(
@@ -56,7 +56,7 @@ def test_only_plain_files_are_left_and_what_is_outside_stays(
             folder.mkdir(parents=True)
             for name, thing in things:
                 make(folder, name, thing, outside)
-        settle(folder, "n")
+        normalize_folder(folder, "n")
         assert [p.name for p in outside.iterdir()] == ["secret"]
         assert (outside / "secret").read_text() == "secret"
         assert os.path.lexists(folder / "n.ipynb")
@@ -66,50 +66,52 @@ def test_only_plain_files_are_left_and_what_is_outside_stays(
             assert path == folder / "n.ipynb" or path.is_dir() or (path.is_file() and not path.is_symlink())
         assert all("secret" not in p.read_text() for p in rest if p.is_file() and not p.is_symlink())
         before = sorted(rest)
-        settle(folder, "n")
+        normalize_folder(folder, "n")
         assert sorted(Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)) == before
 
 
 def test_the_only_other_notebook_takes_the_place_and_two_do_not(tmp_path: Path) -> None:
     (tmp_path / "mine.ipynb").write_text("{}")
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     assert (tmp_path / "n.ipynb").read_text() == "{}"
-    assert notes_on(tmp_path / "n.ipynb", b"{}") == ["Your notebook was found as mine.ipynb, and graded as n.ipynb."]
+    assert collect_folder_notes(tmp_path / "n.ipynb", b"{}") == [
+        "Your notebook was found as mine.ipynb, and graded as n.ipynb."
+    ]
     (tmp_path / "n.ipynb").unlink()
     (tmp_path / "other.ipynb").write_text("[]")
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     assert (tmp_path / "n.ipynb").read_bytes() == b""
 
 
 def test_a_time_that_can_be_read_is_kept_and_another_put_aside(tmp_path: Path) -> None:
     stamp = tmp_path / "timestamp.txt"
     stamp.write_text("2026-02-03 04:05:06.000000 UTC")
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     assert stamp.exists()
     stamp.write_bytes(b"\xff yesterday")
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     assert not stamp.exists()
-    assert any("time of your submission" in note for note in notes_on(tmp_path / "n.ipynb", b""))
+    assert any("time of your submission" in note for note in collect_folder_notes(tmp_path / "n.ipynb", b""))
 
 
 def test_a_students_folder_whose_name_is_no_utf_8_gets_one_that_is(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"ann\xe9e") / "lab").mkdir(parents=True)
     (tmp_path / "ann?e").mkdir()
     (tmp_path / "bob").mkdir()
-    settle_names(tmp_path)
+    rename_student_folders(tmp_path)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["_ann?e", "ann?e", "bob"]
     assert (tmp_path / "_ann?e" / "lab").is_dir()
-    settle_names(tmp_path / "nowhere")
+    rename_student_folders(tmp_path / "nowhere")
 
 
 def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
     (tmp_path / "n.ipynb").write_text("{}")
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "nbgrader_config.py").write_text("print()")
-    settle(tmp_path, "n")
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["nbgrader_config.py.not-run"]
-    (note,) = notes_on(tmp_path / "n.ipynb", b"{}")
+    (note,) = collect_folder_notes(tmp_path / "n.ipynb", b"{}")
     assert note == "Files that a tool could run have other names on your instructor's computer: x/nbgrader_config.py."
 
 
@@ -138,7 +140,7 @@ def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None
     for name in (*files, ".git/config", ".vscode/tasks.json", ".DS_Store", "a.code-workspace", "..n..ipynb"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     kept = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
     assert kept == ["..n..ipynb", ".DS_Store", "data.csv", "lab", "model.pth", "n.ipynb", "numbers.json", "words", "x"]
     assert sorted(p.name for p in (tmp_path / "lab").iterdir()) == ["conf.json.not-run", "index.html.j2.not-run"]
@@ -156,7 +158,7 @@ def test_no_folder_of_a_submission_is_a_git_repository(tmp_path: Path) -> None:
     (tmp_path / "n" / "n.ipynb").write_text("{}")
     subprocess.run([*git, "status"], capture_output=True)
     (tmp_path / "ran").unlink()  # git does so where the names are as they were
-    settle(tmp_path / "n", "n")
+    normalize_folder(tmp_path / "n", "n")
     assert subprocess.run([*git, "rev-parse", "--git-dir"], capture_output=True, cwd=folder).returncode
     subprocess.run([*git, "status"], capture_output=True)
     assert not (tmp_path / "ran").exists()
@@ -171,7 +173,7 @@ def test_checkpoints_are_removed_with_the_links_in_them(tmp_path: Path) -> None:
     (folder / "n.ipynb").write_text("{}")
     (folder / ".ipynb_checkpoints").symlink_to(outside)
     (folder / "x" / ".ipynb_checkpoints" / "n-checkpoint.ipynb").symlink_to(outside / "new")
-    settle(folder, "n")
+    normalize_folder(folder, "n")
     assert sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*")) == ["n.ipynb", "x"]
     assert [p.name for p in outside.iterdir()] == ["kept"]
 
@@ -188,7 +190,7 @@ def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_sta
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     renamed = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.not-run"))
     assert renamed == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
 
@@ -206,7 +208,7 @@ def test_names_as_long_as_can_be_are_cut_where_they_get_an_ending(tmp_path: Path
     for number in range(1, 9):
         (tmp_path / f"{chr(number) * 250}.txt").touch()
     (tmp_path / ("?" * 250 + ".txt")).touch()
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     found = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
     assert (
         sum(name.endswith(".not-run") for name in found) == 2
@@ -214,7 +216,7 @@ def test_names_as_long_as_can_be_are_cut_where_they_get_an_ending(tmp_path: Path
     )
     assert sum(name.endswith(".not-followed") for name in found) == 1
     assert sum(name.endswith(".txt") for name in found) == 9 and all(name.isprintable() for name in found)
-    settle(tmp_path, "n")
+    normalize_folder(tmp_path, "n")
     assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == found
 
 
@@ -224,10 +226,10 @@ def test_paths_that_could_not_be_copied_everywhere_become_shorter_and_it_is_said
     deep.mkdir(parents=True)
     (folder / "n.ipynb").write_text("{}")
     (deep / ("x" * 250)).write_text("data")
-    settle(folder, "n")
+    normalize_folder(folder, "n")
     every = [path.relative_to(folder) for path in folder.rglob("*")]
     assert max(len(str(path)) for path in every) < 1000
     assert [(folder / path).read_text() for path in every if path.name == "x" * 250] == ["data"]
-    assert any("left out" in note for note in notes_on(folder / "n.ipynb", b"{}"))
-    settle(folder, "n")
+    assert any("left out" in note for note in collect_folder_notes(folder / "n.ipynb", b"{}"))
+    normalize_folder(folder, "n")
     assert [path.relative_to(folder) for path in folder.rglob("*")] == every

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.intake.read import read_submission
-from autograder.intake.repair import Repaired, repair
+from autograder.intake.repair import RepairedNotebook, repair
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, Notebook, split, write
 from tests.hostile.small_class import make_course
 
@@ -55,13 +55,13 @@ def edited(edits: list[tuple[str, int, int]]) -> Notebook:
     return notebook
 
 
-def repaired(notebook: Notebook) -> Repaired:
+def repaired(notebook: Notebook) -> RepairedNotebook:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), notebook)
         return repair(read_submission(Path(folder) / f"{LAB}.ipynb"), nbformat.reads(built()[1], 4))
 
 
-def assert_sound(result: Repaired) -> None:
+def assert_sound(result: RepairedNotebook) -> None:
     """Every cell of the course's own is there, once and in its order; each exercise's last word is its answer."""
     course = nbformat.reads(built()[1], 4)
     nbformat.validate(result.notebook)

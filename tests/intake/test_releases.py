@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from autograder.intake.read import read_submission
-from autograder.intake.releases import read_releases, releases_of, releases_path, remember_release
+from autograder.intake.releases import get_releases_path, read_release_bytes, read_releases, save_release
 from autograder.intake.repair import repair
 from tests.hostile.edits import LAB, LAB_SOURCE
 from tests.hostile.small_class import make_course
@@ -29,7 +29,7 @@ def fetched_before(tmp_path: Path) -> Path:
     make_course(tmp_path, LAB, LATER)
     for course in (tmp_path / "first", tmp_path):
         release = nbformat.read(course / "release" / LAB / f"{LAB}.ipynb", as_version=4)
-        remember_release(tmp_path, LAB, release)
+        save_release(tmp_path, LAB, release)
     return tmp_path
 
 
@@ -42,7 +42,7 @@ def notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, st
     path = course / "handed_in.ipynb"
     path.write_text(json.dumps(handed_in))
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
-    repaired = repair(read_submission(path), source, read_releases(releases_of(course, LAB)))
+    repaired = repair(read_submission(path), source, read_releases(read_release_bytes(course, LAB)))
     return repaired.notes, {cell.id: cell.source for cell in repaired.notebook.cells}
 
 
@@ -68,8 +68,6 @@ def test_what_a_student_changed_in_an_old_cell_is_still_told(fetched_before: Pat
 
 
 def test_the_same_release_is_remembered_once(fetched_before: Path) -> None:
-    before = releases_path(fetched_before, LAB).read_bytes()
-    remember_release(
-        fetched_before, LAB, nbformat.read(fetched_before / "release" / LAB / f"{LAB}.ipynb", as_version=4)
-    )
-    assert releases_path(fetched_before, LAB).read_bytes() == before and len(json.loads(before)) == 2
+    before = get_releases_path(fetched_before, LAB).read_bytes()
+    save_release(fetched_before, LAB, nbformat.read(fetched_before / "release" / LAB / f"{LAB}.ipynb", as_version=4))
+    assert get_releases_path(fetched_before, LAB).read_bytes() == before and len(json.loads(before)) == 2

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from labext.workspace import may_configure
+from labext.workspace import can_configure
 from tests.lab_server import DIRECT, LabServer, lab_server
 
 LAB = "01_squares"
@@ -116,21 +116,21 @@ def course(tmp_path: Path) -> Path:
 
 
 def test_a_course_in_the_served_folder_may_configure_the_formgrader(course: Path) -> None:
-    assert may_configure(str(course), course) and may_configure(f"{course}/source/..", course.parent)
-    assert not may_configure(str(course), course / "source")
+    assert can_configure(str(course), course) and can_configure(f"{course}/source/..", course.parent)
+    assert not can_configure(str(course), course / "source")
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
 def test_no_folder_that_others_write_may(course: Path, mode: int) -> None:
     course.chmod(mode)
-    assert not may_configure(str(course), course.parent)
+    assert not can_configure(str(course), course.parent)
 
 
 def test_no_course_in_another_one_or_among_submissions_may(course: Path) -> None:
     inner = course / "autograded" / "mallory" / LAB
     for folder in (inner, course / "source" / "x"):
         shutil.copytree(course, folder, ignore=shutil.ignore_patterns("x", "autograded"))
-        assert not may_configure(str(folder), course.parent)
+        assert not can_configure(str(folder), course.parent)
 
 
 def test_no_link_in_a_path_is_followed(course: Path) -> None:
@@ -140,10 +140,10 @@ def test_no_link_in_a_path_is_followed(course: Path) -> None:
     (theirs / "link").symlink_to(course / "source")
     (course.parent / "to_it").symlink_to(course)
     for path in (theirs / "link" / "..", course.parent / "to_it"):
-        assert not may_configure(str(path), course.parent)
+        assert not can_configure(str(path), course.parent)
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a file of another user's needs root")
 def test_no_configuration_of_someone_elses_may(course: Path) -> None:
     os.chown(course / "nbgrader_config.py", 12345, 12345)
-    assert not may_configure(str(course), course.parent)
+    assert not can_configure(str(course), course.parent)

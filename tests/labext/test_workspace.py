@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from labext.handing_in import class_of
+from labext.class_submission import find_class
 from labext.workspace import Workspace, read_workspace
 
 LAB = "01_first"
@@ -38,9 +38,9 @@ def test_the_copies_of_a_course_are_marked_by_that_course(tmp_path: Path) -> Non
     path = make_notebook(course / "work")
     workspace = read_workspace(course / "work")
     assert workspace.course == course
-    assert workspace.own_copy(path) == course / "work" / path
+    assert workspace.find_own_copy(path) == course / "work" / path
     assert workspace.has_grader(LAB)
-    assert read_workspace(course).own_copy(f"work/{path}") == course / "work" / path
+    assert read_workspace(course).find_own_copy(f"work/{path}") == course / "work" / path
 
 
 def test_a_submission_that_brings_a_course_is_marked_by_no_one(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_submission_that_brings_a_course_is_marked_by_no_one(tmp_path: Path) -
     make_notebook(planted)
     for root in (course, course / "submitted", course / "submitted" / "mallory", planted):
         workspace = read_workspace(root)
-        found = [workspace.own_copy(str(p.relative_to(root))) for p in root.rglob("*.ipynb")]
+        found = [workspace.find_own_copy(str(p.relative_to(root))) for p in root.rglob("*.ipynb")]
         assert not any(found), root
         assert workspace.course in (course, None)
 
@@ -75,8 +75,8 @@ def test_a_notebook_deeper_in_the_folder_hands_in_nothing_and_runs_no_configurat
     path = make_notebook(tmp_path / "mallory")
     trace = write_trap(tmp_path / "mallory")
     workspace = Workspace(tmp_path)
-    assert workspace.own_copy(f"mallory/{path}") is None
-    assert class_of(tmp_path / "mallory" / path, workspace) is None
+    assert workspace.find_own_copy(f"mallory/{path}") is None
+    assert find_class(tmp_path / "mallory" / path, workspace) is None
     assert not trace.exists()
 
 
@@ -85,7 +85,7 @@ def test_a_folder_of_submissions_runs_no_configuration(tmp_path: Path) -> None:
     path = make_notebook(folder)
     trace = write_trap(folder)
     workspace = read_workspace(folder)
-    assert workspace.own_copy(path) is None
+    assert workspace.find_own_copy(path) is None
     assert "course_id" not in workspace.config.CourseDirectory
     assert not trace.exists()
 
@@ -95,7 +95,7 @@ def test_a_course_in_the_path_is_where_fetched_labs_are(tmp_path: Path) -> None:
         'c = get_config()\nc.CourseDirectory.course_id = "dl"\nc.Exchange.path_includes_course = True\n'
     )
     path = make_notebook(tmp_path / "dl")
-    assert Workspace(tmp_path).own_copy(f"dl/{path}") == tmp_path / "dl" / path
+    assert Workspace(tmp_path).find_own_copy(f"dl/{path}") == tmp_path / "dl" / path
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_course_in_the_path_is_where_fetched_labs_are(tmp_path: Path) -> None:
 )
 def test_other_paths_are_no_copies(path: str, tmp_path: Path) -> None:
     (tmp_path / "lonely.ipynb").write_text("{}")
-    assert Workspace(tmp_path).own_copy(path) is None
+    assert Workspace(tmp_path).find_own_copy(path) is None
 
 
 def test_a_link_to_a_notebook_elsewhere_is_no_copy(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_link_to_a_notebook_elsewhere_is_no_copy(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / LAB).symlink_to(other / LAB)
-    assert Workspace(root).own_copy(f"{LAB}/{LAB}.ipynb") is None
+    assert Workspace(root).find_own_copy(f"{LAB}/{LAB}.ipynb") is None
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from labkit import assert_close, check, explain
-from labkit.check import recording
-from labkit.outcome import Outcome, earned, share
+from labkit.check import record_outcomes
+from labkit.outcome import Outcome, compute_earned, compute_share
 
 
 def outcomes_of(source: str, **names: object) -> list[Outcome]:
-    with recording() as outcomes:
+    with record_outcomes() as outcomes:
         exec(compile(source, "<check cell>", "exec"), {"check": check, "assert_close": assert_close, **names})
     return outcomes
 
@@ -113,19 +113,19 @@ def test_without_a_notebook_each_check_prints_a_line() -> None:
 )
 def test_weights_guards_and_required_checks(checks: list[tuple[str, bool]], part: float) -> None:
     outcomes = [Outcome("x", guard=k == "guard", required=k == "required", passed=p) for k, p in checks]
-    assert share(outcomes) == pytest.approx(part)
-    assert earned(outcomes, 3) == round(3 * part, 4)
+    assert compute_share(outcomes) == pytest.approx(part)
+    assert compute_earned(outcomes, 3) == round(3 * part, 4)
 
 
 def test_a_weight_counts_relative_to_the_others() -> None:
-    assert share([Outcome("a", weight=3, passed=True), Outcome("b", weight=1)]) == 0.75
+    assert compute_share([Outcome("a", weight=3, passed=True), Outcome("b", weight=1)]) == 0.75
 
 
 def test_explain_names_the_misconception_whose_value_was_given() -> None:
-    with recording() as outcomes, check("a"):
+    with record_outcomes() as outcomes, check("a"):
         explain(torch.tensor(2.0), torch.tensor(4.0), {"half of it": torch.tensor(2.0), "another": None})
     assert outcomes[0].misconception == "half of it"
-    with recording() as outcomes, check("a"):
+    with record_outcomes() as outcomes, check("a"):
         explain(torch.tensor(3.0), torch.tensor(4.0), {"half of it": torch.tensor(2.0)})
     assert outcomes[0].misconception == ""
     assert not outcomes[0].passed

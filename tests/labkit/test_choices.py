@@ -3,7 +3,7 @@
 import pytest
 
 from labkit import assert_answered, assert_letters, assert_some_right
-from labkit.choices import letters
+from labkit.choices import read_letters
 
 KEY = {"q1": "abd", "q2": "c", "q3": "be"}
 
@@ -12,7 +12,7 @@ KEY = {"q1": "abd", "q2": "c", "q3": "be"}
     "typed", ["abd", "dba", "A, B, D", "a b d", "aabbd", ["a", "B", "d"], ("b", "ad"), {"d", "b", "a"}]
 )
 def test_order_case_and_separators_make_no_difference(typed: object) -> None:
-    assert letters({"q1": typed}, "q1") == "abd"
+    assert read_letters({"q1": typed}, "q1") == "abd"
     assert_letters({"q1": typed}, "q1", "abd")
 
 
@@ -20,7 +20,7 @@ def test_order_case_and_separators_make_no_difference(typed: object) -> None:
     "answers", [None, {}, {"q2": "a"}, "abc", 3, {"q1": ""}, {"q1": [1, "a"]}, {"q1": {"a": True}}]
 )
 def test_no_answer_has_no_letters(answers: object) -> None:
-    assert letters(answers, "q1") == ""
+    assert read_letters(answers, "q1") == ""
 
 
 @pytest.mark.parametrize("typed", ["ab", "abcd", "abe", "", 7])

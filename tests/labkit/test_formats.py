@@ -5,14 +5,14 @@ import math
 import pytest
 import torch
 
-from labkit.pictures.formats import BITS, explore_formats, stored
+from labkit.pictures.formats import BITS, explore_formats, store_number
 
 
 @pytest.mark.parametrize("name", list(BITS))
 def test_bits_say_the_value(name: str) -> None:
     bias = 2 ** (BITS[name][0] - 1) - 1
     for number in (1.0, -2.75, 0.1, 3e-5, 65519.0, 1e-40):
-        s = stored(number, name)
+        s = store_number(number, name)
         exponent, fraction = int(s.bits[1], 2), int(s.bits[2], 2) / 2 ** len(s.bits[2])
         want = (1 + fraction) * 2.0 ** (exponent - bias) if exponent else fraction * 2.0 ** (1 - bias)
         assert s.value == (-want if s.bits[0] == "1" else want)
@@ -22,22 +22,22 @@ def test_bits_say_the_value(name: str) -> None:
 @pytest.mark.parametrize("name", list(BITS))
 def test_neighbours_are_next_to_each_other(name: str) -> None:
     for number in (1.0, -1.0, 0.0, 1e-3, -7.25, torch.finfo(getattr(torch, name)).tiny):
-        s = stored(number, name)
+        s = store_number(number, name)
         assert s.below < s.value < s.above
-        assert stored(s.above, name).below == s.value == stored(s.below, name).above
+        assert store_number(s.above, name).below == s.value == store_number(s.below, name).above
 
 
 def test_the_edges_of_the_formats() -> None:
-    assert stored(65504.0, "float16").above == math.inf and stored(math.inf, "float16").above == math.inf
-    assert stored(math.inf, "float16").below == 65504
-    assert [stored(x, "float16").kind for x in (1.0, 1e-7, 0.0, 1e6, math.nan)] == [
+    assert store_number(65504.0, "float16").above == math.inf and store_number(math.inf, "float16").above == math.inf
+    assert store_number(math.inf, "float16").below == 65504
+    assert [store_number(x, "float16").kind for x in (1.0, 1e-7, 0.0, 1e6, math.nan)] == [
         "normal",
         "subnormal",
         "zero",
         "inf",
         "nan",
     ]
-    assert math.isnan(stored(math.nan, "bfloat16").below)
+    assert math.isnan(store_number(math.nan, "bfloat16").below)
 
 
 def test_without_a_kernel_it_stands_still_and_says_the_same_in_words() -> None:

@@ -13,17 +13,17 @@ import torch
 
 from labkit.pictures import explore_strides, show_curves
 from labkit.pictures.picture import ALL, Drawing, Group, Picture
-from labkit.pictures.svg import COLOURS, only, rect, strong, text
+from labkit.pictures.svg import COLOURS, draw_rect, draw_text, emphasize, show_only
 
 LIGHT, DARK = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the grounds of JupyterLab's themes
 
 
 def two_frames() -> Picture:
     parts = [
-        text(0, 10, "both"),
-        only([0], text(0, 20, "one & <two>")),
-        only([1], text(0, 20, "other")),
-        strong([1], rect(0, 0, 1, 1)),
+        draw_text(0, 10, "both"),
+        show_only([0], draw_text(0, 20, "one & <two>")),
+        show_only([1], draw_text(0, 20, "other")),
+        emphasize([1], draw_rect(0, 0, 1, 1)),
     ]
     drawing = Drawing(
         "a title", 100, 30, parts, [Group("part", ["first", "second"])], ["words 'of' one", "words of the other"]

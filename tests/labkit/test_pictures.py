@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import show_graph, show_strides
-from labkit.pictures.graph_layout import layout
-from labkit.pictures.strides import slots_of
+from labkit.pictures.graph_layout import compute_layout
+from labkit.pictures.strides import find_slots
 
 
 def expression() -> tuple[torch.Tensor, torch.Tensor]:
@@ -27,7 +27,7 @@ def test_the_graph_is_drawn_with_its_result_its_nodes_and_its_leaves() -> None:
 def test_boxes_stand_below_those_that_lead_to_them_and_beside_each_other() -> None:
     widths = {0: 50.0, 1: 90.0, 2: 60.0, 3: 40.0}
     edges = [(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (2, 3)]
-    placed = layout(widths, edges)
+    placed = compute_layout(widths, edges)
     assert all(placed.boxes[a][1] < placed.boxes[b][1] for a, b in edges)
     (xa, ya), (xb, yb) = placed.boxes[1], placed.boxes[2]
     assert ya == yb and abs(xa - xb) > (widths[1] + widths[2]) / 2
@@ -80,7 +80,7 @@ def test_slots_name_the_element_that_the_tensor_reads(
 ) -> None:
     base = torch.arange(rows * columns * 2).reshape(rows, columns * 2)
     t = (base.T if turned else base)[:, start::step]
-    assert slots_of(t) == t.tolist()
+    assert find_slots(t) == t.tolist()
 
 
 def test_drawing_leaves_pyplot_alone() -> None:

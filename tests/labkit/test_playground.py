@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from labkit.pictures.playground import START, forward_and_backward, play_network
+from labkit.pictures.playground import START, compute_pass, play_network
 
 
 def by_hand(inputs: tuple[float, float], target: float, p: dict[str, float]) -> float:
@@ -14,7 +14,7 @@ def by_hand(inputs: tuple[float, float], target: float, p: dict[str, float]) -> 
 
 def test_the_loss_and_its_derivatives_are_right() -> None:
     inputs, target = (0.7, -1.3), 0.4
-    p = forward_and_backward(inputs, target, START)
+    p = compute_pass(inputs, target, START)
     assert math.isclose(p.loss, by_hand(inputs, target, START), rel_tol=1e-12)
     for name in START:
         up, down = ({**START, name: START[name] + d} for d in (1e-6, -1e-6))
@@ -24,7 +24,7 @@ def test_the_loss_and_its_derivatives_are_right() -> None:
 
 
 def test_an_input_of_zero_gives_its_weights_no_gradient() -> None:
-    gradients = forward_and_backward((0.0, 1.0), 2.0, START).gradients
+    gradients = compute_pass((0.0, 1.0), 2.0, START).gradients
     assert [gradients[f"w1{j}"] for j in (1, 2, 3)] == [0, 0, 0]
     assert all(gradients[f"w2{j}"] != 0 for j in (1, 2, 3))
 

@@ -11,8 +11,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint_sequential
 
 from labkit import probes
-from labkit.check import check, recording
-from labkit.outcome import Outcome, share
+from labkit.check import check, record_outcomes
+from labkit.outcome import Outcome, compute_share
 
 X = torch.linspace(-1, 2, 12).reshape(4, 3)
 BATCHES = [(X * n, torch.ones(4, 2)) for n in (1.0, 0.5)]
@@ -24,7 +24,7 @@ def affine() -> nn.Linear:
 
 
 def outcome_of(run: Any) -> Outcome:
-    with recording() as outcomes, check("it"):
+    with record_outcomes() as outcomes, check("it"):
         run()
     return outcomes[0]
 
@@ -221,7 +221,7 @@ def test_whose_error_it_is() -> None:
 def test_a_result_that_a_probe_cannot_use_is_the_students() -> None:
     namespace = {"probes": probes, "X": X, "check": check}
     source = "with check('it'):\n    probes.grad(lambda x: None, X)\n"
-    with recording() as outcomes:
+    with record_outcomes() as outcomes:
         exec(compile(source, "<cell>", "exec"), namespace)
     assert outcomes[0].blame == "student" and "could not be used" in outcomes[0].seen
 
@@ -243,12 +243,14 @@ def test_an_observed_check_pays_only_where_a_value_was_right(passed: tuple[bool,
         Outcome("count", observed=True, passed=observed),
         Outcome("kept", guard=True, passed=guard),
     ]
-    assert share(outcomes) == paid
+    assert compute_share(outcomes) == paid
 
 
 def test_an_observed_check_alone_pays_nothing() -> None:
-    assert share([Outcome("count", observed=True, passed=True)]) == 0
-    assert share([Outcome("count", observed=True, passed=True), Outcome("kept", guard=True, passed=True)]) == 0.5
+    assert compute_share([Outcome("count", observed=True, passed=True)]) == 0
+    assert (
+        compute_share([Outcome("count", observed=True, passed=True), Outcome("kept", guard=True, passed=True)]) == 0.5
+    )
 
 
 def test_an_observed_check_is_neither_a_guard_nor_required() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from labkit.history import digest_of
-from labkit.progress import START, marks_path, progress, progress_of, read_progress, sources_of, title_of
+from labkit.history import digest_source
+from labkit.progress import START, digest_sources, get_marks_path, parse_progress, progress, read_progress, read_title
 from labkit.verdict import MIME
 
 STUB = "def f():\n    raise NotImplementedError()"
@@ -23,7 +23,7 @@ def cell(kind: str, source: str = "", **facts: Any) -> dict[str, Any]:
 
 def verdict(source: str, *passed: bool) -> dict[str, Any]:
     checks = [{"label": str(number), "passed": p, "seen": ""} for number, p in enumerate(passed)]
-    return {"output_type": "execute_result", "data": {MIME: {"source": digest_of(source), "checks": checks}}}
+    return {"output_type": "execute_result", "data": {MIME: {"source": digest_source(source), "checks": checks}}}
 
 
 def lab(text: str = STUB, *outputs: dict[str, Any], quiz: bool = False) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def lab(text: str = STUB, *outputs: dict[str, Any], quiz: bool = False) -> dict[
 
 
 def state_of(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> str:
-    found = progress_of(notebook, "01_one/01_one.ipynb", marks or {})
+    found = parse_progress(notebook, "01_one/01_one.ipynb", marks or {})
     assert found is not None
     return found.work[0].state
 
@@ -60,8 +60,8 @@ def test_a_state_comes_from_the_text_and_the_verdict_on_it(notebook: dict[str, A
 
 
 def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
-    marks = {"f": {"source": digest_of(MINE), "points": 2.5}}
-    found = progress_of(lab(MINE), "01_one/01_one.ipynb", marks)
+    marks = {"f": {"source": digest_source(MINE), "points": 2.5}}
+    found = parse_progress(lab(MINE), "01_one/01_one.ipynb", marks)
     assert found is not None and found.work[0].state == "marked" and found.earned == 2.5 and found.next == "f"
     assert state_of(lab(MINE + " "), marks) == "marked"
     assert state_of(lab(MINE + "0"), marks) == "written"
@@ -71,7 +71,7 @@ def test_what_is_done_and_what_waits_for_a_mark_travel_with_the_state() -> None:
     told = {}
     for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():
         ran_on = "def f():\n    return 2" if name == "stale" else MINE
-        found = progress_of(lab(MINE, verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
+        found = parse_progress(lab(MINE, verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
         assert found is not None
         data = found.as_dict()
         told[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
@@ -80,7 +80,7 @@ def test_what_is_done_and_what_waits_for_a_mark_travel_with_the_state() -> None:
         "failing": (False, False, 0, "f"),
         "stale": (False, True, 0, "f"),
     }
-    marked = progress_of(lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_of(MINE), "points": 2.5}})
+    marked = parse_progress(lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 2.5}})
     assert marked is not None and (marked.earned, marked.ready, marked.work[0].done) == (2.5, 0, False)
 
 
@@ -90,12 +90,12 @@ def test_a_lab_is_begun_by_a_cell_that_ran_a_prediction_or_a_written_answer() ->
     ran, predicted = (json.loads(json.dumps(notebook)) for _ in range(2))
     ran["cells"][1]["execution_count"] = 1
     predicted["cells"][0]["metadata"]["gradlab_prediction"] = {"given": ["a"], "right": False}
-    begun = [progress_of(each, "01_one/01_one.ipynb", {}) for each in (notebook, ran, predicted, lab(MINE))]
+    begun = [parse_progress(each, "01_one/01_one.ipynb", {}) for each in (notebook, ran, predicted, lab(MINE))]
     assert [found is not None and found.begun for found in begun] == [False, True, True, True]
 
 
 def test_the_digests_are_of_what_a_student_writes() -> None:
-    assert sources_of(lab(MINE)) == {"f": digest_of(MINE), "why": digest_of("Because.")}
+    assert digest_sources(lab(MINE)) == {"f": digest_source(MINE), "why": digest_source("Because.")}
 
 
 def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: 
         (tmp_path / name / f"{name}.ipynb").write_text(json.dumps(lab(MINE)))
     (tmp_path / "03_bad").mkdir()
     (tmp_path / "03_bad" / "03_bad.ipynb").write_text("{")
-    marks = marks_path(tmp_path / "02_two" / "02_two.ipynb")
+    marks = get_marks_path(tmp_path / "02_two" / "02_two.ipynb")
     marks.parent.mkdir()
-    marks.write_text(json.dumps({"f": {"source": digest_of(MINE), "points": 3.0}}))
+    marks.write_text(json.dumps({"f": {"source": digest_source(MINE), "points": 3.0}}))
     found = read_progress(tmp_path)
     assert [(each.path, each.next) for each in found] == [("01_one/01_one.ipynb", "f"), ("02_two/02_two.ipynb", "")]
     shown = progress(str(tmp_path / "01_one"))
@@ -131,12 +131,12 @@ def test_whatever_is_wrong_with_a_notebook_costs_no_more_than_its_place(tmp_path
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
     (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(lab(MINE)))
-    damaged, marks = tmp_path / "01_one" / "01_one.ipynb", marks_path(tmp_path / "01_one" / "01_one.ipynb")
+    damaged, marks = tmp_path / "01_one" / "01_one.ipynb", get_marks_path(tmp_path / "01_one" / "01_one.ipynb")
     marks.parent.mkdir()
     notebook = lab(MINE, verdict(MINE, True))
     notebook["cells"].append(cell("predict", exercise="p"))
     notebook["cells"][-1]["metadata"]["gradlab_prediction"] = {"right": True, "missed": True, "again": 1, "on": "x"}
-    mark = {"f": {"source": digest_of(MINE), "points": 2.5}}
+    mark = {"f": {"source": digest_source(MINE), "points": 2.5}}
     for value in (5, float("nan"), float("-inf"), 10**400, None, True, "x", [], {}, [{}], {"a": 1}):
         for notebook_now, marks_now in [
             *((each, mark) for each in replaced(notebook, value)),
@@ -151,14 +151,14 @@ def test_whatever_is_wrong_with_a_notebook_costs_no_more_than_its_place(tmp_path
             assert [each.path for each in found][-1:] == ["02_two/02_two.ipynb"]
             assert marks_now is mark or len(found) == 2, "a damaged mark costs itself"
             (tmp_path / START).write_text(json.dumps(notebook_now))
-            assert isinstance(title_of(tmp_path), str)
+            assert isinstance(read_title(tmp_path), str)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "01_one").mkdir()
     for path in (tmp_path / "01_one" / "01_one.ipynb", tmp_path / START):
         os.mkfifo(path)
-    assert read_progress(tmp_path) == [] and title_of(tmp_path) == ""
+    assert read_progress(tmp_path) == [] and read_title(tmp_path) == ""
 
 
 def test_a_prediction_that_was_wrong_comes_back_until_it_is_right_and_then_at_growing_distances() -> None:
@@ -185,10 +185,10 @@ def test_a_prediction_that_was_wrong_comes_back_until_it_is_right_and_then_at_gr
         asked = cell("predict", exercise=name)
         asked["metadata"]["gradlab_prediction"] = kept
         notebook["cells"].append(asked)
-    found = progress_of(notebook, "01_one/01_one.ipynb", {})
+    found = parse_progress(notebook, "01_one/01_one.ipynb", {})
     assert found is not None
     assert found.missed == ("wrong", "right yesterday", "twice, long ago", "three times")
 
 
 def test_a_notebook_that_is_no_lab_has_no_progress() -> None:
-    assert progress_of({"metadata": {}, "cells": []}, "a/a.ipynb", {}) is None
+    assert parse_progress({"metadata": {}, "cells": []}, "a/a.ipynb", {}) is None

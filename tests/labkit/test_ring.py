@@ -4,12 +4,12 @@ import itertools
 
 import pytest
 
-from labkit.pictures.ring import explore_ring, ring_states, show_traffic
+from labkit.pictures.ring import compute_ring_states, explore_ring, show_traffic
 
 
 @pytest.mark.parametrize("world_size", [2, 3, 4, 8])
 def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
-    states = ring_states(world_size)
+    states = compute_ring_states(world_size)
     everybody = set(range(world_size))
     assert len(states) == 2 * world_size - 1
     for (before, _), (after, sent) in itertools.pairwise(states):

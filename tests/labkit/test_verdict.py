@@ -10,9 +10,9 @@ import torch
 
 from labkit import assert_close, check
 from labkit.blame import NOT_WRITTEN
-from labkit.check import recording
-from labkit.outcome import Outcome, earned, outcome_from
-from labkit.verdict import MIME, NO_RETURN, Verdict, as_html
+from labkit.check import record_outcomes
+from labkit.outcome import Outcome, build_outcome, compute_earned
+from labkit.verdict import MIME, NO_RETURN, Verdict, render_html
 
 GOOD = Outcome("rows sum to <one>", passed=True, notes=["UserWarning: careful"])
 BAD = Outcome("finite", weight=3, hint="What is exp(1000)?", seen="your result is nan", expected="0.5")
@@ -20,7 +20,7 @@ LATER = ("large logits <stay> finite", "the input keeps its values")
 
 
 def verdict(*outcomes: Outcome, later: tuple[str, ...] = LATER) -> Verdict:
-    return Verdict("row_softmax", list(outcomes), 4.0, earned(outcomes, 4.0), later, hidden_present=not later)
+    return Verdict("row_softmax", list(outcomes), 4.0, compute_earned(outcomes, 4.0), later, hidden_present=not later)
 
 
 def test_the_plain_form_in_a_notebook_is_the_points() -> None:
@@ -76,7 +76,7 @@ def test_a_misconception_stands_before_the_difference_and_alone_where_hidden_che
 
 
 def compared(got: torch.Tensor, want: torch.Tensor, hint: str | tuple[str, ...] = "") -> Outcome:
-    with recording() as outcomes, check("same", "the values are these", hint=hint):
+    with record_outcomes() as outcomes, check("same", "the values are these", hint=hint):
         assert_close(got, want)
     return outcomes[0]
 
@@ -130,7 +130,7 @@ def test_a_difference_is_bounded_and_survives_json() -> None:
     outcome = compared(*noise)
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert len(json.dumps(data["difference"])) < 4_000
-    assert as_html(verdict(outcome_from(data))) == as_html(verdict(outcome))
+    assert render_html(verdict(build_outcome(data))) == render_html(verdict(outcome))
     assert len(html_of(outcome)) < 40_000
 
 

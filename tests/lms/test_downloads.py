@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import GradlabError
-from autograder.handed_in import SECRET
-from autograder.lms.downloads import collect_zip, marked_late
+from autograder.lms.downloads import collect_zip, list_marked_late
 from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
 from autograder.lms.people import Person
 from autograder.lms.systems import System
+from autograder.timestamps import SECRET
 
 LAB = "01_a"
 PEOPLE = [
@@ -95,8 +95,8 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
         names(System.CANVAS, tmp_path)
     collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE)
-    assert marked_late(tmp_path, LAB, ["ada", "grace"]) == ["grace"]
-    assert marked_late(tmp_path, LAB, ["ada"]) == []
+    assert list_marked_late(tmp_path, LAB, ["ada", "grace"]) == ["grace"]
+    assert list_marked_late(tmp_path, LAB, ["ada"]) == []
     assert names(System.CANVAS, tmp_path) == [
         "hoppergrace_LATE_72_1003_01_a-1.html",
         "lovelaceada_71_1001_01_a.html",

@@ -9,7 +9,7 @@ import pytest
 
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.intake.notes import COUNTS_AS_EMPTY
-from autograder.lms.grades import grades
+from autograder.lms.grades import build_grade_table
 from autograder.lms.people import Person
 from autograder.lms.systems import System
 from autograder.reports.tables import write_table
@@ -39,7 +39,7 @@ LABS = [
 
 
 def written(system: System, path: Path) -> list[dict[str, str]]:
-    write_table(path, *grades(system, PEOPLE, LABS))
+    write_table(path, *build_grade_table(system, PEOPLE, LABS))
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
@@ -88,12 +88,12 @@ def test_the_spreadsheet_says_raw_and_late_points_and_who_is_missing(tmp_path: P
 
 def test_a_file_that_could_not_be_read_is_called_damaged() -> None:
     torn = lab("01_a", replace(member("ada", 0, 0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)))
-    _, rows = grades(System.CSV, PEOPLE, [torn])
+    _, rows = build_grade_table(System.CSV, PEOPLE, [torn])
     assert "damaged" in next(row for row in rows if row[0] == "ada")
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+49", "-x", "@sum", "\tx", "=HYPERLINK(1)"])
 @pytest.mark.parametrize("system", list(System))
 def test_no_cell_begins_like_a_formula(name: str, system: System) -> None:
-    _, rows = grades(system, [Person(id=name, first_name=name, last_name=name)], LABS)
+    _, rows = build_grade_table(system, [Person(id=name, first_name=name, last_name=name)], LABS)
     assert not any(str(value).startswith(("=", "+", "-", "@", "\t")) for row in rows for value in row)

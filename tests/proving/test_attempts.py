@@ -12,10 +12,10 @@ import torch
 
 from autograder.course import Lab, LabEntry
 from autograder.errors import SourceError
-from autograder.proving import attempt, forks, unsandboxed
-from autograder.proving.bench import Bench, Trial, benches, notebook_points
+from autograder.proving import attempt, forks, unsandboxed_student
+from autograder.proving.bench import Bench, Trial, compute_notebook_points, iter_benches
 from autograder.proving.judge import judge_generated
-from autograder.sandbox.processes import stat_fields
+from autograder.sandbox.processes import read_stat_fields
 from tests.conftest import ROOT
 from tests.lab_files import lab_in
 
@@ -115,7 +115,7 @@ def lab(tmp_path: Path) -> Lab:
 
 
 def at(lab: Lab, exercise: str, examined: bool = True) -> Bench:
-    return next(b for b in benches(lab, examined) if b.exercise.name == exercise)
+    return next(b for b in iter_benches(lab, examined) if b.exercise.name == exercise)
 
 
 def children() -> list[str]:
@@ -129,7 +129,7 @@ def descriptors() -> list[str]:
 
 
 def every_trial(lab: Lab, examined: bool) -> Iterator[tuple[tuple[str, str], Trial]]:
-    for bench in benches(lab, examined):
+    for bench in iter_benches(lab, examined):
         for answer in bench.exercise.answers:
             yield (bench.exercise.name, answer.label), bench.try_source(answer.source)
 
@@ -201,7 +201,7 @@ def test_a_check_that_only_asks_whether_the_result_is_true_is_refused(tmp_path: 
 
 def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "CHECK_SECONDS", 1.0)
-    monkeypatch.setattr(unsandboxed, "CELL_SECONDS", 1.0)
+    monkeypatch.setattr(unsandboxed_student, "CELL_SECONDS", 1.0)
     bench = at(lab, "double")
     assert (
         bench.try_source("import os\ndef double(x): os._exit(0)").failure
@@ -221,14 +221,14 @@ def try_all(folder: Path) -> None:
     attempt.CHECK_SECONDS = 0.5
     lab = lab_of(folder)
     before = descriptors(), children()
-    for bench in benches(lab):
+    for bench in iter_benches(lab):
         assert len(children()) == len(before[1]) + 1
         bench.try_source("import os\ndef double(x): os._exit(0)")
         bench.try_source("def double(x):\n    while True: pass")
         bench.try_generated()
-        bench.constant_parameters()
+        bench.find_constant_parameters()
     del bench
-    assert sum(notebook_points(lab, {}).values()) == 0
+    assert sum(compute_notebook_points(lab, {}).values()) == 0
     after = descriptors(), children()
     assert after == before, (after, before)
 
@@ -246,7 +246,7 @@ def test_what_an_answer_starts_ends_with_its_trial(lab: Lab, tmp_path: Path, mon
     endless = f"import subprocess\nopen({str(note)!r}, 'w').write(str(subprocess.Popen(['sleep', '36000']).pid))"
     bench.try_source(f"{endless}\ndef double(x): return x + x")
     pid = int(note.read_text())
-    while stat_fields(pid)[:1] not in ([], ["Z"]):  # a process that was killed ends when it gets its next turn
+    while read_stat_fields(pid)[:1] not in ([], ["Z"]):  # a process that was killed ends when it gets its next turn
         time.sleep(0.01)
 
 
@@ -256,16 +256,16 @@ def test_trials_run_one_thread_in_each_process(lab: Lab) -> None:
     try:
         bench = at(lab, "double")
         assert bench.try_source(count).points == 1
-        assert forks.in_fork(torch.get_num_threads) == 1
+        assert forks.run_in_fork(torch.get_num_threads) == 1
     finally:
         torch.set_num_threads(1)
 
 
 def test_a_whole_notebook_goes_on_after_a_check_that_ended_the_process(lab: Lab) -> None:
     ends = "import os\ndef double(x):\n    if x.is_floating_point() and x == 2: os._exit(0)\n    return x + x"
-    points = notebook_points(lab, {"double": ends, "Tally": GOOD_TALLY})
+    points = compute_notebook_points(lab, {"double": ends, "Tally": GOOD_TALLY})
     assert points == {"double": 0.5, "Tally": 2}
-    assert notebook_points(lab, {"double": "def double(x): return 2 * x", "Tally": GOOD_TALLY}) == {
+    assert compute_notebook_points(lab, {"double": "def double(x): return 2 * x", "Tally": GOOD_TALLY}) == {
         "double": 1,
         "Tally": 2,
     }

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.lab import read_lab
-from autograder.authoring.new import new_lab
+from autograder.authoring.new_lab import create_lab
 from autograder.course import LabEntry
 from autograder.errors import SourceError
 from autograder.proving.proof import Proof, prove_lab
-from autograder.proving.update import update_lists, with_list
+from autograder.proving.update import replace_list, update_lists
 
 EXERCISE = "sum_of_squares.py"
 CALL = "    assert_close(sum_of_squares(torch.tensor([3.0, 4.0])), torch.tensor(25.0))"  # of the first check
@@ -21,7 +21,7 @@ LAST = "    assert_close(t, torch.tensor([1.5, -2.0]))"  # line of the checks
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "course.toml").write_text('title = "t"\n')
-    return new_lab(tmp_path, "01_squares")
+    return create_lab(tmp_path, "01_squares")
 
 
 def edit(folder: Path, old: str, new: str) -> None:
@@ -128,6 +128,6 @@ def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_written_anew(folder
 
 
 def test_what_else_a_header_says_stays_beside_a_new_list() -> None:
-    assert with_list('# %% wrong "a fails=b" fails=x raises=KeyError', ("y", "z")) == (
+    assert replace_list('# %% wrong "a fails=b" fails=x raises=KeyError', ("y", "z")) == (
         '# %% wrong "a fails=b" fails=y,z raises=KeyError'
     )

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from autograder.authoring.lab import read_lab
-from autograder.authoring.new import new_lab
+from autograder.authoring.new_lab import create_lab
 from autograder.course import Lab, LabEntry
 from autograder.errors import GradlabError
 from autograder.proving.labs import prove_labs
@@ -20,7 +20,7 @@ def labs(tmp_path: Path) -> list[Lab]:
     """Two labs; a wrong answer of the second gets full marks."""
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "course.toml").write_text('title = "t"\n')
-    folders = [new_lab(tmp_path, name) for name in ("01_squares", "02_sums")]
+    folders = [create_lab(tmp_path, name) for name in ("01_squares", "02_sums")]
     answers = folders[1] / "exercises" / "sum_of_squares.py"
     answers.write_text(answers.read_text().replace("return x.sum() ** 2", "return (x**2).sum()"))
     return [read_lab(f, LabEntry(name=f.name, title="Sums", minutes=1)) for f in folders]

@@ -2,7 +2,7 @@
 
 import ast
 
-from autograder.proving.mutate import mutants
+from autograder.proving.mutate import make_mutants
 
 SOURCE = '''
 def f(x: Tensor, scale: float = 2.0) -> Tensor:
@@ -16,7 +16,7 @@ def f(x: Tensor, scale: float = 2.0) -> Tensor:
 
 
 def test_each_mutant_is_another_program_that_parses() -> None:
-    made = mutants(SOURCE)
+    made = make_mutants(SOURCE)
     assert len(set(made.values())) == len(made) > 15
     for source in made.values():
         ast.parse(source)
@@ -25,7 +25,7 @@ def test_each_mutant_is_another_program_that_parses() -> None:
 
 
 def test_the_kinds_of_edits() -> None:
-    text = "\n".join(mutants(SOURCE))
+    text = "\n".join(make_mutants(SOURCE))
     for kind in (
         "Gt to GtE", "And to Or", "2.0 to 3.0", "argument dim dropped", "first two arguments swapped",
         "sign or not taken away", "condition negated", "statement left out", "with taken away", "call of sum left out",
@@ -34,5 +34,5 @@ def test_the_kinds_of_edits() -> None:
 
 
 def test_descriptions_stay_the_same_from_run_to_run_and_fit_in_a_header() -> None:
-    assert list(mutants(SOURCE)) == list(mutants(SOURCE))
-    assert all('"' not in description and "\n" not in description for description in mutants(SOURCE))
+    assert list(make_mutants(SOURCE)) == list(make_mutants(SOURCE))
+    assert all('"' not in description and "\n" not in description for description in make_mutants(SOURCE))

@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.reports.class_statistics import FEW, FEW_PAIRS, bins, item_rest, mean_share, spread
+from autograder.reports.class_statistics import (
+    FEW,
+    FEW_PAIRS,
+    compute_bins,
+    compute_discrimination,
+    compute_mean_share,
+    compute_spread,
+)
 
 SHARES = st.floats(0, 1)
 POINTS = st.floats(0, 30)
@@ -16,7 +23,7 @@ POINTS = st.floats(0, 30)
 
 @given(st.lists(SHARES, max_size=30))
 def test_difficulty_is_the_mean_or_none_for_few(shares: list[float]) -> None:
-    found = mean_share(shares)
+    found = compute_mean_share(shares)
     assert found is None if len(shares) < FEW else found == pytest.approx(np.mean(shares))
 
 
@@ -24,7 +31,7 @@ def test_difficulty_is_the_mean_or_none_for_few(shares: list[float]) -> None:
 def test_discrimination_is_the_correlation_with_the_rest(pairs: list[tuple[float, float]]) -> None:
     item = [round(a, 2) for a, _ in pairs]
     rest = [round(b, 2) for _, b in pairs]
-    found = item_rest(item, [a + b for a, b in zip(item, rest, strict=True)])
+    found = compute_discrimination(item, [a + b for a, b in zip(item, rest, strict=True)])
     if found is None:
         assert np.ptp(item) < 1e-6 or np.ptp(rest) < 1e-6
         return
@@ -40,7 +47,7 @@ def test_the_interval_is_fishers() -> None:
     x = (x - x.mean()) / x.std()
     noise = (noise - noise.mean()) / noise.std()
     y = 0.5 * x + math.sqrt(0.75) * noise
-    found = item_rest(list(x), list(x + y))
+    found = compute_discrimination(list(x), list(x + y))
     assert found and (found.r, found.low, found.high) == pytest.approx((0.5, 0.156, 0.736), abs=0.001)
 
 
@@ -48,25 +55,25 @@ def test_the_interval_is_fishers() -> None:
     ("item", "rest"), [([1.0] * 20, list(range(20))), (list(range(20)), [1.0] * 20), ([0, 1], [1, 0])]
 )
 def test_no_discrimination_where_nothing_differs_or_few_wrote(item: list[float], rest: list[float]) -> None:
-    assert item_rest(item, [a + b for a, b in zip(item, rest, strict=True)]) is None
+    assert compute_discrimination(item, [a + b for a, b in zip(item, rest, strict=True)]) is None
 
 
 @given(st.lists(POINTS, min_size=FEW, max_size=60))
 def test_a_spread_is_numpys_percentiles(points: list[float]) -> None:
-    found = spread(points)
+    found = compute_spread(points)
     assert found is not None
     assert (found.least, found.median, found.most) == (min(points), pytest.approx(np.median(points)), max(points))
     assert found.lower <= found.median <= found.upper
-    assert spread(points[: FEW - 1]) is None
+    assert compute_spread(points[: FEW - 1]) is None
 
 
 @given(st.lists(st.floats(0, 200), max_size=60), st.floats(0.5, 150))
 def test_bins_hold_everybody_once_and_reach_from_nothing_to_all(points: list[float], worth: float) -> None:
-    found = bins(points, worth)
+    found = compute_bins(points, worth)
     assert sum(n for _, _, n in found) == len(points)
     assert found[0][0] == 0 and found[-1][1] >= worth - 1e-6 and len(found) <= 21
     assert all(a[1] == b[0] for a, b in pairwise(found))
 
 
 def test_nothing_of_a_lab_worth_nothing() -> None:
-    assert bins([0, 0], 0) == []
+    assert compute_bins([0, 0], 0) == []

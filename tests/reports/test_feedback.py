@@ -14,29 +14,29 @@ import pytest
 import torch
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.authoring.notebooks import source_notebook
+from autograder.authoring.notebooks import build_source_notebook
 from autograder.authoring.regions import HIDDEN
 from autograder.course import Course
 from autograder.examiner.connection import STARVED, TIMED_OUT
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.intake.repair import as_released
-from autograder.proving.bench import benches
+from autograder.intake.repair import build_released_cell
+from autograder.proving.bench import iter_benches
 from autograder.reports.feedback import (
     MAX_PIXELS,
     NOT_SHOWN,
-    Shown,
-    feedback_page,
-    own_cells,
-    shown_cell,
-    ticked,
+    ShownCell,
+    read_ticks,
+    render_cell,
+    render_feedback_page,
+    render_student_cells,
     write_feedback,
 )
-from autograder.reports.render import breaks
+from autograder.reports.render import add_breaks
 from autograder.reports.safe_svg import is_safe
-from autograder.reports.student_view import BESIDE, EXCUSED, WHY_SHORT, shown, student_view
+from autograder.reports.student_view import BESIDE, EXCUSED, WHY_SHORT, build_student_view, show_check
 from autograder.term import Tell
 from labkit import assert_close, check, show_strides
-from labkit.check import recording
+from labkit.check import record_outcomes
 from labkit.outcome import Outcome
 from tests.authoring.test_notebooks import secret_lines
 
@@ -56,7 +56,7 @@ def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_told() 
     exercises = [
         ExerciseResult(name=name, points=0, worth=1, checks=(visible, hidden, visible)) for name in ("first", "second")
     ]
-    told = student_view(exercises)
+    told = build_student_view(exercises)
     first, second, third = (check.seen for check in told["first"])
     assert first == "raised ValueError: secret 7"
     assert second == "your code raised ValueError"
@@ -67,35 +67,35 @@ def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_told() 
 def test_an_exercise_that_is_not_written_is_called_so() -> None:
     unwritten = {"error": "NotImplementedError", "seen": "This exercise is not written yet.", "blame": "student"}
     check = Outcome(hidden=True, **{**RAISED, **unwritten})
-    assert shown(check, after_hidden=True).seen == "This exercise is not written yet."
+    assert show_check(check, after_hidden=True).seen == "This exercise is not written yet."
 
 
 def test_a_message_about_the_own_result_holds_few_digits() -> None:
     long = f"your result has shape ({', '.join(['1234567'] * 60)})"
     check = Outcome(hidden=True, **{**RAISED, "error": "", "seen": long})
-    seen = shown(check, after_hidden=True).seen
+    seen = show_check(check, after_hidden=True).seen
     assert seen.startswith("your result has shape (1234567, 1234567") and seen.endswith(" ...") and len(seen) < 80
-    assert shown(check, after_hidden=False).seen == long
+    assert show_check(check, after_hidden=False).seen == long
 
 
 @pytest.mark.parametrize("value", [[[[]], ()] * 8, [True, None, False] * 4, [float("nan")] * 15])
 def test_nor_does_it_say_more_by_brackets_and_words(value: list[object]) -> None:
-    with recording() as outcomes, check("same", "the values are these"):
+    with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(value, torch.zeros(3))
     assert str(value) in outcomes[0].seen
-    seen = shown(replace(outcomes[0], hidden=True), after_hidden=True).seen
+    seen = show_check(replace(outcomes[0], hidden=True), after_hidden=True).seen
     assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", seen.removeprefix("your result is "))) <= 44
 
 
 def failed(hidden: bool) -> Outcome:
-    with recording() as outcomes, check("same", "the values are these"):
+    with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(torch.zeros(3, 4), torch.arange(12.0).reshape(3, 4))
     return replace(outcomes[0], hidden=hidden)
 
 
 def test_matrices_are_shown_of_visible_checks_before_the_first_hidden_one_alone() -> None:
     """A later visible check's could hold what a hidden one passed in; so the page says where to see it."""
-    visible, hidden, later = student_view(
+    visible, hidden, later = build_student_view(
         [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True), failed(False)))]
     )["f"]
     assert visible.difference is not None and "Run this check" not in visible.seen
@@ -108,10 +108,10 @@ def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
     words = [TIMED_OUT.format(s) if s else STARVED for s in seconds]
     checks = tuple(Outcome(f"c{n}", "it ends", seen=w, blame="process", hidden=hidden) for n, w in enumerate(words))
     exercise = ExerciseResult(name="f", points=0, worth=1, checks=checks)
-    page = feedback_page(
+    page = render_feedback_page(
         SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=(exercise,)), nbformat.v4.new_notebook()
     )
-    told = [check.seen for check in student_view([exercise])["f"]]
+    told = [check.seen for check in build_student_view([exercise])["f"]]
     assert all(f'<div class="why">{text}</div>' in page for text in told)
     return told
 
@@ -129,12 +129,12 @@ def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
     late = [Outcome(f"c{n}", "it ends", seen=TIMED_OUT.format(20), blame="process") for n in range(2)]
     own = Outcome("own", "it ends", seen=TIMED_OUT.format(2), error="ValueError", blame="student")
     exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, own))
-    assert student_view([exercise])["f"][2].seen == TIMED_OUT.format(2)
+    assert build_student_view([exercise])["f"][2].seen == TIMED_OUT.format(2)
 
 
 def test_a_name_may_go_on_in_the_next_line_between_its_parts_and_no_number_does() -> None:
-    assert breaks("scaled_dot_product") == "scaled_<wbr>dot_<wbr>product"
-    assert breaks("ada_1@uni.example: __init__ of torch.nn, 0.5 <b>") == (
+    assert add_breaks("scaled_dot_product") == "scaled_<wbr>dot_<wbr>product"
+    assert add_breaks("ada_1@uni.example: __init__ of torch.nn, 0.5 <b>") == (
         "ada_<wbr>1@<wbr>uni.<wbr>example: __init__ of torch.<wbr>nn, 0.5 &lt;b&gt;"
     )
 
@@ -142,7 +142,7 @@ def test_a_name_may_go_on_in_the_next_line_between_its_parts_and_no_number_does(
 def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> None:
     exercises = [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True)))]
     result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=tuple(exercises))
-    page = feedback_page(result, nbformat.v4.new_notebook())
+    page = render_feedback_page(result, nbformat.v4.new_notebook())
     assert page.count("<svg") == 2 and "both: shape (3, 4), float32" in page
     assert 'aria-label="Two matrices as shades from 0 to 11' in page
 
@@ -158,7 +158,7 @@ def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> No
 def test_the_page_says_how_late_it_came_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
     came = datetime(2027, 2, 3, 18)
     result = SubmissionResult(student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=came, late=7500)
-    page = feedback_page(result, nbformat.v4.new_notebook(), tell)
+    page = render_feedback_page(result, nbformat.v4.new_notebook(), tell)
     assert words in page and (penalty == 0 or "nothing is taken off" not in page)
 
 
@@ -166,11 +166,11 @@ def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
     form = Outcome("form", "a tensor comes back", required=True, seen="your result is None")
     kept = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
     exercises = [ExerciseResult(name="f", points=0, worth=6, checks=(form, kept, Outcome("values", weight=3)))]
-    told = {check.label: (check.points, check.unpaid) for check in student_view(exercises)["f"]}
+    told = {check.label: (check.points, check.unpaid) for check in build_student_view(exercises)["f"]}
     assert told["a tensor comes back"] == (1, "The exercise pays nothing until this check passes.")
     assert told["x is as it was"] == (2, "Pays once this passes: a tensor comes back.")
     assert told["values"] == (3, "")
-    alone = student_view([ExerciseResult(name="f", points=0, worth=1, checks=(kept, Outcome("values")))])["f"]
+    alone = build_student_view([ExerciseResult(name="f", points=0, worth=1, checks=(kept, Outcome("values")))])["f"]
     assert alone[0].unpaid == "Pays once a check of your result's values passes."
 
 
@@ -190,11 +190,11 @@ def test_the_page_says_of_each_statement_whether_it_was_ticked(answer: str, lett
     cell = nbformat.v4.new_code_cell(answer, id="exercise-quiz")
     cell.metadata["gradlab"] = {"kind": "exercise", "exercise": "quiz", "points": 1.0, "quiz": statements}
     notebook = nbformat.v4.new_notebook(cells=[cell])
-    assert ticked(notebook, "quiz") == letters
+    assert read_ticks(notebook, "quiz") == letters
     result = SubmissionResult(
         student="ada", lab="x", points=0, worth=1, exercises=(ExerciseResult(name="quiz", points=0, worth=1),)
     )
-    page = feedback_page(result, notebook)
+    page = render_feedback_page(result, notebook)
     assert "<code>a</code> holds" in page and "True: so it is" in page
     assert ("ticked" in page) == (letters is not None)
     if letters is not None:
@@ -206,10 +206,10 @@ def test_the_page_says_of_each_statement_whether_it_was_ticked(answer: str, lett
 def test_no_line_of_a_hidden_check_stands_on_any_page(course: Course, tmp_path: Path) -> None:
     """Slow: tries an empty and a wrong answer of every exercise. By day test_nbgrader_cycle.py reads a class's pages."""
     for lab in read_labs(course):
-        notebook = source_notebook(lab)
-        notebook.cells = [as_released(cell) for cell in notebook.cells]
+        notebook = build_source_notebook(lab)
+        notebook.cells = [build_released_cell(cell) for cell in notebook.cells]
         exercises: dict[str, list[ExerciseResult]] = {"blank": [], "wrong": []}
-        for bench in benches(lab):
+        for bench in iter_benches(lab):
             wrong = next(answer for answer in bench.exercise.answers if not answer.right)
             hidden = {c.id for c in bench.exercise.checks if c.hidden}
             for student, trial in (("blank", bench.try_blank()), ("wrong", bench.try_source(wrong.source))):
@@ -270,10 +270,10 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
 def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> None:
     form, kept = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
     exercise = ExerciseResult(name="f", points=2, worth=2, checks=(form, kept), excused=frozenset())
-    failed, passed = student_view([exercise])["f"]
+    failed, passed = build_student_view([exercise])["f"]
     assert (failed.unpaid, passed.unpaid) == (EXCUSED, "")
     result = SubmissionResult(student="ada", lab="x", points=2, worth=2, exercises=(exercise,))
-    page = feedback_page(result, nbformat.v4.new_notebook())
+    page = render_feedback_page(result, nbformat.v4.new_notebook())
     assert '<div class="why">a tensor</div>' not in page and EXCUSED in page
 
 
@@ -320,7 +320,7 @@ def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
     cell = nbformat.v4.new_code_cell("f()", metadata={"nbgrader": {"grade_id": "exercise-f"}})
     picture = show_strides(torch.arange(4))
     cell.outputs.append(nbformat.v4.new_output("display_data", picture._repr_mimebundle_()))
-    (shown,) = own_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
+    (shown,) = render_student_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
     ((address, words),) = shown.pictures
     assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.still
     assert words == picture.words
@@ -368,7 +368,7 @@ def test_a_picture_that_would_fill_a_browser_is_left_out(tmp_path: Path) -> None
     cell = nbformat.v4.new_code_cell("f()", metadata={"nbgrader": {"grade_id": "exercise-f"}})
     for size in ((300, 200), (30_000, 20_000)):
         cell.outputs.append(nbformat.v4.new_output("display_data", {"image/png": png(*size)}))
-    (shown,) = own_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
+    (shown,) = render_student_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
     assert len(shown.pictures) == 1 and "600,000,000 pixels" in shown.text
 
 
@@ -384,12 +384,12 @@ def test_work_that_cannot_be_shown_costs_its_page_the_work_and_no_one_a_page(
         exercise = ExerciseResult(name="f", points=1.5, worth=2)
         results.append(SubmissionResult(student=student, lab="x", points=1.5, worth=2, exercises=(exercise,)))
 
-    def refuse(cell: Any) -> Shown:
+    def refuse(cell: Any) -> ShownCell:
         if cell.source == "mallory":
             raise RecursionError
-        return shown_cell(cell)
+        return render_cell(cell)
 
-    monkeypatch.setattr("autograder.reports.feedback.shown_cell", refuse)
+    monkeypatch.setattr("autograder.reports.feedback.render_cell", refuse)
     ada, mallory = (page.read_text() for page in write_feedback(results, tmp_path, "x"))
     assert NOT_SHOWN not in html.unescape(ada)
     assert NOT_SHOWN in html.unescape(mallory) and "1.5 of 2" in mallory

@@ -7,9 +7,9 @@ from nbgrader.utils import notebook_hash
 
 from autograder.gradebook.reader import read_results
 from autograder.grading.nbgrader_api import open_course
-from autograder.handed_in import SECRET, TIMESTAMP
 from autograder.reports.feedback import write_feedback
-from autograder.reports.feedback_release import make_releasable, still_working
+from autograder.reports.feedback_release import describe_still_working, make_releasable
+from autograder.timestamps import SECRET, TIMESTAMP
 from tests.reports.written_class import LAB, Handed, write_class
 
 NOW = datetime(2027, 2, 1, 12)
@@ -40,7 +40,7 @@ def test_a_submission_that_no_exchange_brought_does_not_stop_the_release_of_othe
 
 def test_who_may_still_hand_in_is_named() -> None:
     more = {"ill": NOW + timedelta(days=1), "was_ill": NOW - timedelta(days=1)}
-    assert still_working(None, {}, NOW) == "" and still_working(NOW, {}, NOW) == ""
-    assert still_working(NOW, more, NOW) == "ill until 2027-02-02 12:00 UTC"
-    assert still_working(NOW + timedelta(hours=6), more, NOW) == "everybody until 2027-02-01 18:00 UTC"
-    assert still_working(NOW, more, NOW, NOW + timedelta(hours=8)) == "everybody until 2027-02-01 20:00 UTC"
+    assert describe_still_working(None, {}, NOW) == "" and describe_still_working(NOW, {}, NOW) == ""
+    assert describe_still_working(NOW, more, NOW) == "ill until 2027-02-02 12:00 UTC"
+    assert describe_still_working(NOW + timedelta(hours=6), more, NOW) == "everybody until 2027-02-01 18:00 UTC"
+    assert describe_still_working(NOW, more, NOW, NOW + timedelta(hours=8)) == "everybody until 2027-02-01 20:00 UTC"

@@ -6,14 +6,14 @@ import io
 import pytest
 from matplotlib.figure import Figure
 
-from autograder.reports.picture_size import may_be_shown, pixels
+from autograder.reports.picture_size import can_be_shown, count_pixels
 
 
 @pytest.mark.parametrize("kind", ["png", "jpg", "gif"])
 def test_the_size_stands_in_the_head(kind: str) -> None:
     file = io.BytesIO()
     Figure(figsize=(3, 2)).savefig(file, format=kind, dpi=100)
-    assert pixels(base64.b64encode(file.getvalue()).decode()) == 60_000
+    assert count_pixels(base64.b64encode(file.getvalue()).decode()) == 60_000
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,4 @@ def test_the_size_stands_in_the_head(kind: str) -> None:
     ],
 )
 def test_a_picture_that_fills_a_browser_is_not_shown_whatever_it_is_called(head: bytes) -> None:
-    assert not may_be_shown(base64.b64encode(head).decode()) and not may_be_shown("no base64")
+    assert not can_be_shown(base64.b64encode(head).decode()) and not can_be_shown("no base64")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from autograder.reports.prose import Budget, _budget, _renderer, bound_page, prose
+from autograder.reports.prose import Budget, _budget, _get_renderer, bound_page, render_prose
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1").decode()
 HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{javascript:alert(1)}{x}", "<!ENTITY a>"]
@@ -16,35 +16,35 @@ HOSTILE += ["<?x\ty><svg/onload=alert(1)>?>", "<?x\ny><b>?>"]  # to XML an instr
 
 
 def test_formulas_tables_and_code_are_shown_as_such() -> None:
-    page = prose("Cost: $\\frac{n}{2}$\n\n| a | b |\n|---|---|\n| `x` | **y** |")
+    page = render_prose("Cost: $\\frac{n}{2}$\n\n| a | b |\n|---|---|\n| `x` | **y** |")
     assert "<mfrac>" in page and "<td><code>x</code></td>" in page and "<strong>y</strong>" in page
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("around", ["{}", "${}$", "$\\text{{{}}}$", "$$\n{}\n$$", "[x]({})", "![x]({})"])
 def test_what_would_run_is_shown_as_text(hostile: str, around: str) -> None:
-    page = str(prose(around.format(hostile)))
+    page = str(render_prose(around.format(hostile)))
     assert_plain(page)
 
 
 @given(st.text(alphabet="<>\"'&$?!\t\\{}[]()!`abhref= \n", max_size=60))
 def test_no_text_becomes_an_element_that_runs_or_an_address(text: str) -> None:
-    assert_plain(str(prose(text)))
-    assert_plain(str(prose(f"$\\text{{{text}}}$")))
+    assert_plain(str(render_prose(text)))
+    assert_plain(str(render_prose(f"$\\text{{{text}}}$")))
 
 
 def test_a_picture_is_the_cells_own_or_only_named() -> None:
     own = {"plot.png": {"image/png": PIXEL}, "page.html": {"text/html": "<b>"}}
-    assert f"data:image/png;base64,{PIXEL}" in prose("![a plot](attachment:plot.png)", own)
+    assert f"data:image/png;base64,{PIXEL}" in render_prose("![a plot](attachment:plot.png)", own)
     for source in ("attachment:page.html", "attachment:other.png", "https://example.org/pixel.png"):
-        assert "<img" not in prose(f"![x]({source})", own)
+        assert "<img" not in render_prose(f"![x]({source})", own)
 
 
 def test_a_text_too_long_to_format_is_shown_whole() -> None:
     text = "a **word** " * 2_000 + "the end"
-    assert prose(text) == Markup('<pre class="plain">{}</pre>').format(text)
-    assert "<math" not in prose(f"${'x+' * 2000}x$")
-    assert len(prose("word " * 20_000)) < 60_000
+    assert render_prose(text) == Markup('<pre class="plain">{}</pre>').format(text)
+    assert "<math" not in render_prose(f"${'x+' * 2000}x$")
+    assert len(render_prose("word " * 20_000)) < 60_000
 
 
 BILLION = (
@@ -57,7 +57,7 @@ NESTED = r"\sqrt{" * 300 + "x" + "}" * 300
 
 @pytest.mark.parametrize("formula", [BILLION, BILLION.replace("def", "newcommand"), NESTED, r"\frac" * 400, "{" * 900])
 def test_a_formula_that_explodes_stays_as_it_was_written_and_the_rest_is_formatted(formula: str) -> None:
-    page = prose(f"before **bold** ${formula}$ after")
+    page = render_prose(f"before **bold** ${formula}$ after")
     assert "before" in page and "after" in page
     assert str(escape(formula))[:50] in page
 
@@ -65,11 +65,11 @@ def test_a_formula_that_explodes_stays_as_it_was_written_and_the_rest_is_formatt
 def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.reports.prose.SECONDS", 0.5)
     monkeypatch.setattr("autograder.reports.prose.MAX_TEXT", 2 * 10**6)
-    _renderer().close()  # the next one has these seconds
+    _get_renderer().close()  # the next one has these seconds
     endless = "[a](" * 500_000  # half a minute
-    assert prose(endless).startswith('<pre class="plain">[a](')
-    assert prose("and **then**") == "<p>and <strong>then</strong></p>\n"
-    _renderer().close()
+    assert render_prose(endless).startswith('<pre class="plain">[a](')
+    assert render_prose("and **then**") == "<p>and <strong>then</strong></p>\n"
+    _get_renderer().close()
 
 
 def test_texts_of_a_page_share_a_bound() -> None:
@@ -77,18 +77,18 @@ def test_texts_of_a_page_share_a_bound() -> None:
         budget = _budget.get()
         assert budget is not None
         budget.seconds = 0.0
-        assert prose("**not** formatted") == '<pre class="plain">**not** formatted</pre>'
-    assert prose("**formatted**") == "<p><strong>formatted</strong></p>\n"
+        assert render_prose("**not** formatted") == '<pre class="plain">**not** formatted</pre>'
+    assert render_prose("**formatted**") == "<p><strong>formatted</strong></p>\n"
 
 
 def test_a_picture_is_in_a_text_once_and_a_page_has_a_bound_on_its_length() -> None:
     own = {"a": {"image/png": PIXEL}}
-    assert prose("![](attachment:a)" * 500, own).count("data:image/png") == 1
+    assert render_prose("![](attachment:a)" * 500, own).count("data:image/png") == 1
     with bound_page():
         budget = _budget.get()
         assert budget is not None
         budget.characters = 100
-        texts = [prose(f"**{'x' * 30}{number}**") for number in range(9)]
+        texts = [render_prose(f"**{'x' * 30}{number}**") for number in range(9)]
     assert 0 < sum("<strong>" in text for text in texts) < 4
 
 
@@ -100,7 +100,7 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
         (Budget(0.001), "a*" * 2000),
     ):
         with bound_page(budget):
-            pages = [prose(f"{text} {number}", {"a": {"image/png": PIXEL}}) for number in range(5)]
+            pages = [render_prose(f"{text} {number}", {"a": {"image/png": PIXEL}}) for number in range(5)]
         assert 'class="plain"' in pages[-1]
     assert budget.seconds < 0
 
@@ -109,20 +109,20 @@ def test_what_is_kept_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> N
     """A watch and a desk run for a term."""
     monkeypatch.setattr("autograder.reports.prose._KEPT", kept := {})
     address = f"http://a.org/{'x' * 900}"
-    assert len(prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not kept
+    assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not kept
     monkeypatch.setattr("autograder.reports.prose.MOST_KEPT", 3)
     for number in range(5):
-        assert prose(f"**{number}**") == f"<p><strong>{number}</strong></p>\n"
+        assert render_prose(f"**{number}**") == f"<p><strong>{number}</strong></p>\n"
     assert list(kept) == ["**2**", "**3**", "**4**"]
-    assert "href" not in prose(f"[a]({address}{'x' * 200})")
+    assert "href" not in render_prose(f"[a]({address}{'x' * 200})")
 
 
 def test_links_lead_to_the_web_and_say_where() -> None:
-    assert prose("[x](https://a.org/?q=1&r)") == (
+    assert render_prose("[x](https://a.org/?q=1&r)") == (
         '<p><a href="https://a.org/?q=1&amp;r" rel="noopener noreferrer nofollow">x</a> (https://a.org/?q=1&amp;r)</p>\n'
     )
     for inside in ("/logout", "//evil.org", "files/submitted/ada/evil.html", "#top", "?x=1", "data:text/html,x"):
-        page = prose(f"[x]({inside}) <{inside}> ![x]({inside})")
+        page = render_prose(f"[x]({inside}) <{inside}> ![x]({inside})")
         assert "<a" not in page and "href" not in page
 
 
@@ -132,12 +132,12 @@ def test_links_lead_to_the_web_and_say_where() -> None:
     "a.org@localhost localhost\\@a.org a.org:x 127。0。0。1".split(),
 )
 def test_no_link_leads_to_a_machine_of_the_readers_own(host: str) -> None:
-    page = prose(f"[x](http://{host}/logout) <http://{host}/logout> [x](HTTP://{host})")
+    page = render_prose(f"[x](http://{host}/logout) <http://{host}/logout> [x](HTTP://{host})")
     assert "<a" not in page and "href" not in page
 
 
 def test_names_in_other_scripts_are_of_the_web() -> None:
-    assert "<a " in prose("[x](https://bücher.de/a)") and "<a " in prose("[x](https://例え.テスト)")
+    assert "<a " in render_prose("[x](https://bücher.de/a)") and "<a " in render_prose("[x](https://例え.テスト)")
 
 
 def assert_plain(page: str) -> None:

@@ -13,8 +13,8 @@ from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.intake.notes import COUNTS_AS_EMPTY
 from autograder.reports import findings
 from autograder.reports.class_export import write_class_csv, write_class_json
-from autograder.reports.report import report_page, write_report
-from autograder.reports.standing import RAN_WITHOUT, Standing, by_standing, duration
+from autograder.reports.report import render_report, write_report
+from autograder.reports.standing import RAN_WITHOUT, Standing, format_duration, group_by_standing
 from labkit.outcome import Outcome
 
 EVIL = "</script><script>alert(1)</script>"
@@ -51,7 +51,7 @@ def test_marks_count_what_is_known_and_say_what_waits() -> None:
     ada = member("ada", penalty=1.5, late=7200.0, submitted=datetime(2027, 1, 31, 20))
     ben = member("ben", 0.0, Mark(1.5, waits=True))
     cleo = member("cleo", 0.0, Mark(2.0), written={"why": "because"})
-    page = report_page(lab(ada, ben, cleo))
+    page = render_report(lab(ada, ben, cleo))
     assert row(page, "ada") == ["2.5", "−1.5", "2027-01-31 20:00", "4", "waits"]
     assert row(page, "ben") == ["1.5", "", "", "0", "1.5, again"]
     assert row(page, "cleo") == ["2", "", "", "", "2"]
@@ -60,14 +60,14 @@ def test_marks_count_what_is_known_and_say_what_waits() -> None:
 def test_text_of_students_and_checks_is_no_markup() -> None:
     told = failed(EVIL, EVIL)
     one = member(EVIL, 0.0, checks={"softmax": (told,)}, written={"softmax": EVIL}, notes=(EVIL,), changed=(EVIL,))
-    page = report_page(lab(one, *(member(f"{EVIL}{n}", 0.0, checks={"softmax": (told,)}) for n in range(6))))
+    page = render_report(lab(one, *(member(f"{EVIL}{n}", 0.0, checks={"softmax": (told,)}) for n in range(6))))
     assert "<script>alert" not in page
     assert page.count("</script>") == page.count("<script")
     assert "finite &amp; &lt;sound&gt;" in page
 
 
 def test_the_page_may_load_nothing_and_runs_no_other_script() -> None:
-    page = report_page(lab(member("ada")))
+    page = render_report(lab(member("ada")))
     policy = re.search(r'Security-Policy" content="([^"]*)"', page)
     assert policy and policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
     assert "unsafe-eval" not in policy[1] and "script-src &#39;unsafe-inline" not in policy[1]
@@ -77,7 +77,7 @@ def test_the_page_may_load_nothing_and_runs_no_other_script() -> None:
 
 def test_each_row_leads_to_the_students_page_names_the_team_and_says_where_no_page_is_written() -> None:
     ada, ben = member("ada lee"), member("ben", page="../autograded/ben/x/x.ipynb")
-    page = report_page(lab(ada, ben, member("cy", team="<blue>")))
+    page = render_report(lab(ada, ben, member("cy", team="<blue>")))
     assert "team &lt;blue&gt;" in page
     assert 'href="../feedback/ada%20lee/x/x.html"' in page and 'href="../autograded/ben/x/x.ipynb"' in page
     assert "No feedback page is written yet for 1 of them" in page
@@ -86,22 +86,22 @@ def test_each_row_leads_to_the_students_page_names_the_team_and_says_where_no_pa
 def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
     wrote = [member(f"s{n}", float(n % 5)) for n in range(10)]
     blank = [member(f"b{n}", 0.0, written={}, checks={"softmax": (failed(),)}) for n in range(5)]
-    softmax, why = findings.exercises(lab(*wrote, *blank))
+    softmax, why = findings.summarize_exercises(lab(*wrote, *blank))
     assert (softmax.wrote, softmax.blank, softmax.share) == (10, 5, 0.5)
     assert (why.wrote, why.blank, why.waiting, why.share) == (10, 5, 10, None)
-    assert findings.failed_checks(lab(*wrote, *blank)) == []
+    assert findings.list_failed_checks(lab(*wrote, *blank)) == []
 
 
 def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
     rounded = [member(f"r{n}", checks={"softmax": (failed("0", "it was rounded"),)}) for n in range(3)]
     other = member("o", checks={"softmax": (failed("7"),)})
     group = lab(other, *rounded)
-    assert findings.failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
-    (known,) = findings.misconceptions(group)
+    assert findings.list_failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
+    (known,) = findings.list_misconceptions(group)
     assert (known.how, len(known.members), known.example) == (("it was rounded",), 3, "code of r0")
-    (alike,) = findings.alike(group)
+    (alike,) = findings.find_alike_answers(group)
     assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
-    assert "it was rounded" in report_page(group)
+    assert "it was rounded" in render_report(group)
 
 
 def test_who_needs_a_look_is_listed_by_why() -> None:
@@ -119,7 +119,7 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         member("waits"),
         member("late", why=Mark(0.0), late=90_000.0),
     )
-    names = {standing: [m.student for m in members] for standing, members in by_standing(group).items()}
+    names = {standing: [m.student for m in members] for standing, members in group_by_standing(group).items()}
     assert names == {
         Standing.MISSING: ["missing"],
         Standing.UNCOLLECTED: ["there"],
@@ -131,7 +131,7 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         Standing.LATE: ["late"],
         Standing.STRANGER: ["nobody"],
     }
-    page = report_page(group, stray=["submitted/a.txt is no student's folder"])
+    page = render_report(group, stray=["submitted/a.txt is no student's folder"])
     for words in (
         "8 of 10 students handed it in, and 1 who is not on the roster; 8 are graded.",
         "It is no notebook.",
@@ -147,11 +147,11 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
 def test_who_has_an_extension_is_listed_with_its_end(tmp_path: Path) -> None:
     ill = member("ill", until=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), late=3600.0)
     group = lab(ill, member("ada"), due=datetime(2027, 2, 1, 18))
-    page = report_page(group)
+    page = render_report(group)
     assert (
         "Due 2027-02-01 18:00 UTC" in page and "<td>2027-02-03 18:00</td><td>2027-02-03 19:00</td><td>1 h</td>" in page
     )
-    assert '<h2 id="extensions">' not in report_page(lab(member("ada")))
+    assert '<h2 id="extensions">' not in render_report(lab(member("ada")))
     write_class_csv(group, tmp_path / "x.csv")
     write_class_json(group, tmp_path / "x.json")
     with (tmp_path / "x.csv").open(newline="") as file:
@@ -161,16 +161,16 @@ def test_who_has_an_extension_is_listed_with_its_end(tmp_path: Path) -> None:
 
 
 def test_nobody_is_missing_before_somebody_handed_in() -> None:
-    assert not by_standing(lab(member("ada", handed_in=False, graded=False)))[Standing.MISSING]
+    assert not group_by_standing(lab(member("ada", handed_in=False, graded=False)))[Standing.MISSING]
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(5, "1 min"), (3900, "1 h 5 min"), (90_000, "1 d 1 h"), (86400, "1 d")])
 def test_a_duration_reads_as_a_person_says_it(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_few_students_get_no_statistics() -> None:
-    page = report_page(lab(member("ada"), member("ben")))
+    page = render_report(lab(member("ada"), member("ben")))
     assert "Fewer than five" in page and "median" not in page.split("<h2")[0].split("<h1")[1]
 
 

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 from autograder.cli.app import app
 from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.handed_in import utc_now
 from autograder.intake.notes import COUNTS_AS_EMPTY
-from autograder.reports.calendar import calendar
-from autograder.reports.status import dates_table, next_steps, status_of
-from autograder.reports.term_page import rows_of, write_term
+from autograder.reports.calendar import build_calendar
+from autograder.reports.status import build_dates_table, collect_next_steps, compute_status
+from autograder.reports.term_page import build_rows, write_term_page
 from autograder.term import Extension, LabTerm, Term, add_extension
+from autograder.timestamps import get_utc_now
 from tests.reports.written_class import LAB, Handed, put, write_class
 
 ALL = "ada ben cleo dan eve".split()
@@ -35,22 +35,22 @@ def lab(name: str, points: Sequence[float | None]) -> LabClass:
 
 
 def test_labs_that_nobody_began_and_practice_count_for_nobody() -> None:
-    rows = rows_of([lab("01", [10, 5]), lab("02", [None, None]), lab("03", [8, 8])], frozenset({"03"}))
+    rows = build_rows([lab("01", [10, 5]), lab("02", [None, None]), lab("03", [8, 8])], frozenset({"03"}))
     assert [(row.student, row.points, row.worth) for row in rows] == [("ada", 10, 10), ("ben", 5, 10)]
 
 
 def test_who_misses_two_labs_of_the_class_is_behind() -> None:
     labs = [lab(str(n), [10, 10, None if n < 2 else 10, 7, None]) for n in range(3)]
-    behind = {row.student: row.behind for row in rows_of(labs)}
+    behind = {row.student: row.behind for row in build_rows(labs)}
     assert not behind["ada"] and "2 labs are missing: 0, 1" in behind["cleo"][0]
     few = [lab(str(n), [10, None, None, None, None]) for n in range(3)]
-    assert not any("missing" in why for row in rows_of(few) for why in row.behind)
+    assert not any("missing" in why for row in build_rows(few) for why in row.behind)
 
 
 def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
     ada, ben = [10.0, 9, 9, 5, 4], [3.0, 3, 4, 4, 4]
     labs = [lab(str(n), [ada[n], ben[n]]) for n in range(5)]
-    first, second = rows_of(labs)
+    first, second = build_rows(labs)
     assert "in the last two" in first.behind[0] and second.behind == (
         "18 of the 50 points of labs that are marked or missing",
     )
@@ -58,34 +58,34 @@ def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
         replace(one, members=(replace(one.members[0], marks={"e": Mark(None, waits=True)}), one.members[1]))
         for one in labs[3:]
     ]
-    assert not any("last two" in why for why in rows_of([*labs[:3], *waiting])[0].behind)
+    assert not any("last two" in why for why in build_rows([*labs[:3], *waiting])[0].behind)
 
 
 def test_who_handed_in_nothing_is_behind_as_soon_as_a_lab_is_due_for_them() -> None:
-    early = replace(lab("1", [9, None, None]), due=utc_now() + timedelta(days=1))
-    rows = {row.student: row.behind for row in rows_of([lab("0", [9, None, None]), early])}
+    early = replace(lab("1", [9, None, None]), due=get_utc_now() + timedelta(days=1))
+    rows = {row.student: row.behind for row in build_rows([lab("0", [9, None, None]), early])}
     assert rows["ben"] == ("handed in nothing so far: 0",) and not rows["ada"]
-    assert not any(row.behind for row in rows_of([early]))
-    past = replace(early, due=utc_now() - timedelta(days=1))
+    assert not any(row.behind for row in build_rows([early]))
+    past = replace(early, due=get_utc_now() - timedelta(days=1))
     ada, ben, cleo = past.members
-    later = replace(ben, until=utc_now() + timedelta(days=1))
+    later = replace(ben, until=get_utc_now() + timedelta(days=1))
     on_the_way = replace(cleo, uncollected=True)
-    assert not any(row.behind for row in rows_of([replace(past, members=(ada, later, on_the_way))]))
+    assert not any(row.behind for row in build_rows([replace(past, members=(ada, later, on_the_way))]))
 
 
 def test_the_points_of_who_is_behind_are_those_of_the_labs_that_count_for_them() -> None:
     labs = [lab("0", [9, 4.9, 4.9]), lab("1", [9, None, None]), lab("2", [9, 8, 9])]
-    rows = {row.student: (row.behind, row.points, row.worth) for row in rows_of(labs)}
+    rows = {row.student: (row.behind, row.points, row.worth) for row in build_rows(labs)}
     assert rows["ben"] == ((), 12.9, 30), "one lab of the three was handed in by few, and is not missing"
     labs[1] = lab("1", [9, 9, None])
-    behind, got, worth = {row.student: row for row in rows_of(labs)}["cleo"].behind, 13.9, 30
+    behind, got, worth = {row.student: row for row in build_rows(labs)}["cleo"].behind, 13.9, 30
     assert behind == (f"{got} of the {worth} points of labs that are marked or missing",)
 
 
 def test_a_lab_that_is_not_due_or_hardly_begun_puts_nobody_behind() -> None:
-    done, early = lab("0", [9, 9, 9, 9]), replace(lab("1", [9, 9, 9, None]), due=utc_now() + timedelta(days=1))
+    done, early = lab("0", [9, 9, 9, 9]), replace(lab("1", [9, 9, 9, None]), due=get_utc_now() + timedelta(days=1))
     begun = lab("2", [9, None, None, None])
-    assert not any(row.behind for row in rows_of([done, early, begun]))
+    assert not any(row.behind for row in build_rows([done, early, begun]))
 
 
 def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
     labs = [lab("01", [10, 5, 7, 8, 9]), lab("02", [None, 5, 5, 6, 1])]
     labs[0] = replace(labs[0], members=(replace(labs[0].members[0], name=evil), *labs[0].members[1:]))
     (tmp_path / "01.html").write_text("a report")
-    write_term(labs, Term(labs={"02": LabTerm(practice=True)}), tmp_path / "term.html")
+    write_term_page(labs, Term(labs={"02": LabTerm(practice=True)}), tmp_path / "term.html")
     page = (tmp_path / "term.html").read_text()
     assert '<a href="../feedback/ben/02/02.html">5</a>' in page and '<a href="01.html">' in page
     assert "practice, in no total" in page and "<script>alert" not in page
@@ -106,11 +106,11 @@ def test_means_are_of_the_roster_and_extra_credit_leads_above_the_whole(tmp_path
     group = lab("01", [11, 10, 10, 10, 9])
     stranger = replace(group.members[0], student="who", on_roster=False, marks={"e": Mark(0.0)})
     group = replace(group, members=(*group.members, stranger))
-    write_term([group], Term(), tmp_path / "term.html")
+    write_term_page([group], Term(), tmp_path / "term.html")
     page = (tmp_path / "term.html").read_text()
     assert "5 students and 1 who is not on the roster, 1 lab." in page
     assert page.count('<td class="number">100 %</td>') == 2, "median and mean"
-    assert status_of(group).mean == 1.0
+    assert compute_status(group).mean == 1.0
 
 
 def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) -> None:
@@ -119,30 +119,33 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
     ada, ben = labs[1].members
     labs[1] = replace(labs[1], members=(replace(ada, until=second), replace(ben, until=last)))
     of_labs = {"02": LabTerm(attempts=5, wait_minutes=10, until=second, solutions=last), "04": LabTerm(until=first)}
-    dates = calendar(labs, Term(labs=of_labs))
+    dates = build_calendar(labs, Term(labs=of_labs))
     assert [each.lab for each in dates] == ["03", "04", "02", "01"]
     assert (dates[2].due, dates[2].watched_until, dates[2].solutions) == (second, second, last)
     assert dates[2].extensions == {"ben": last, "ada": second}
-    head, rows = dates_table(dates)
+    head, rows = build_dates_table(dates)
     assert head == ["lab", "due, UTC", "marked until", "times marked", "solutions from", "extensions"]
     assert rows[2][1:4] == ["2027-02-08 18:00", "2027-02-08 18:00", "5, 10 min apart"] and rows[3][1:] == [""] * 5
-    assert dates_table(calendar(labs[:1], Term()))[1] == []
+    assert build_dates_table(build_calendar(labs[:1], Term()))[1] == []
     practice = Term(labs={"01": LabTerm(practice=True)})
-    assert dates_table(calendar(labs[:1], practice)) == (["lab", "counts"], [["01", "practice, in no total"]])
-    write_term(labs, Term(labs=of_labs), tmp_path / "term.html")
+    assert build_dates_table(build_calendar(labs[:1], practice)) == (
+        ["lab", "counts"],
+        [["01", "practice, in no total"]],
+    )
+    write_term_page(labs, Term(labs=of_labs), tmp_path / "term.html")
     assert "ben until 2027-02-15 18:00, ada until 2027-02-08 18:00" in (tmp_path / "term.html").read_text()
 
 
 def test_more_extensions_than_a_line_holds_are_counted() -> None:
     members = tuple(Member(f"s{n}", until=datetime(2027, 2, n + 1)) for n in range(7))
-    (dates,) = calendar([LabClass("01", (), members)], Term())
+    (dates,) = build_calendar([LabClass("01", (), members)], Term())
     assert dates.extended().startswith("s6 until 2027-02-07 00:00, ")
     assert dates.extended().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
 
 
 def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="gradlab watch LAB --once"):
-        write_term([lab("01", [None])], Term(), tmp_path / "term.html")
+        write_term_page([lab("01", [None])], Term(), tmp_path / "term.html")
 
 
 def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
@@ -155,9 +158,9 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         dan,
         replace(eve, uncollected=True),
     )
-    found = status_of(replace(group, members=members))
+    found = compute_status(replace(group, members=members))
     assert (found.handed_in, found.graded, found.mean) == (4, 3, None)
-    commands = [step.split(":")[0] for step in next_steps([found])]
+    commands = [step.split(":")[0] for step in collect_next_steps([found])]
     assert commands == [
         "gradlab watch 01 --once --newest",
         "gradlab grade 01",
@@ -165,10 +168,10 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         "gradlab feedback 01",
         "gradlab report 01",
     ]
-    early = replace(group, members=members, due=utc_now() + timedelta(days=1))
-    (step,) = (step for step in next_steps([status_of(early)]) if "exchange" in step)
+    early = replace(group, members=members, due=get_utc_now() + timedelta(days=1))
+    (step,) = (step for step in collect_next_steps([compute_status(early)]) if "exchange" in step)
     assert step.startswith("gradlab watch 01 --once:"), "what term.toml bounds holds until the lab is due"
-    steps = {tell: " ".join(status_of(early, LabTerm(tell=tell)).next_steps()) for tell in ("all", "visible")}
+    steps = {tell: " ".join(compute_status(early, LabTerm(tell=tell)).list_next_steps()) for tell in ("all", "visible")}
     assert "gradlab feedback" in steps["all"] and "gradlab feedback" not in steps["visible"], "it tells hidden checks"
 
 

@@ -8,11 +8,11 @@ import nbformat
 import pytest
 
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.reports.feedback import feedback_page
-from autograder.reports.student_view import as_told, student_view
-from autograder.reports.unmarked import HEAD, is_unmarked, unmarked_page
+from autograder.reports.feedback import render_feedback_page
+from autograder.reports.student_view import build_student_view, hide_untold
+from autograder.reports.unmarked_page import HEAD, is_unmarked, render_unmarked_page
 from autograder.term import Tell
-from labkit.outcome import Outcome, earned
+from labkit.outcome import Outcome, compute_earned
 
 VISIBLE = Outcome("a", "3 and 4 give 25", passed=True)
 GUARD = Outcome("b", "x stays", passed=True, guard=True)
@@ -24,7 +24,8 @@ def submission(hidden: bool, penalty: float = 0.0, notes: tuple[str, ...] = ()) 
     last = replace(HIDDEN, passed=hidden)
     checks = {"squares": (VISIBLE, GUARD, last), "quiz": (last,)}
     exercises = [
-        ExerciseResult(name=name, points=earned(of_it, 8), worth=8, checks=of_it) for name, of_it in checks.items()
+        ExerciseResult(name=name, points=compute_earned(of_it, 8), worth=8, checks=of_it)
+        for name, of_it in checks.items()
     ]
     exercises.append(ExerciseResult(name="why", points=1.5, worth=2, by_hand=True, comment="well said"))
     points = sum(e.points or 0 for e in exercises) - penalty
@@ -34,7 +35,7 @@ def submission(hidden: bool, penalty: float = 0.0, notes: tuple[str, ...] = ()) 
 
 
 def page(result: SubmissionResult, tell: Tell) -> str:
-    return feedback_page(result, nbformat.v4.new_notebook(), tell)
+    return render_feedback_page(result, nbformat.v4.new_notebook(), tell)
 
 
 def test_neither_points_nor_totals_nor_reasons_differ_by_what_hidden_checks_said() -> None:
@@ -58,12 +59,12 @@ def test_what_is_counted_is_what_the_student_can_run() -> None:
 
 
 def test_a_required_hidden_check_takes_nothing_from_those_above() -> None:
-    checks = student_view(submission(False).exercises, "visible")["squares"]
+    checks = build_student_view(submission(False).exercises, "visible")["squares"]
     assert [(check.label, check.points, check.unpaid) for check in checks] == [
         ("3 and 4 give 25", 2, ""),
         ("x stays", 2, ""),
     ]
-    assert student_view(submission(False).exercises, "points")["squares"] == []
+    assert build_student_view(submission(False).exercises, "points")["squares"] == []
 
 
 @pytest.mark.parametrize("excused", [frozenset({"c"}), frozenset()])
@@ -71,7 +72,7 @@ def test_an_excuse_of_a_hidden_check_tells_nothing_of_it(excused: frozenset[str]
     def told(hidden: bool) -> SubmissionResult:
         found = submission(hidden)
         squares = found.exercises[0].model_copy(update={"excused": excused})
-        return as_told(found.model_copy(update={"exercises": (squares, *found.exercises[1:])}), "visible")
+        return hide_untold(found.model_copy(update={"exercises": (squares, *found.exercises[1:])}), "visible")
 
     assert [(e.points, e.worth) for e in told(True).exercises] == [(e.points, e.worth) for e in told(False).exercises]
 
@@ -81,12 +82,12 @@ def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
     test = ExerciseResult(name="test_a", points=0, worth=2, checks=(replace(HIDDEN, passed=False),), notebook="ps1")
     notes = ("ps1: test_a: it ran longer than 9 s.", "test_a: it ran longer than 9 s.", "A cell was put back.")
     result = SubmissionResult(student="ada", lab="x", points=0, worth=2, exercises=(test,), notes=notes)
-    assert as_told(result, "visible").notes == ("A cell was put back.",)
+    assert hide_untold(result, "visible").notes == ("A cell was put back.",)
 
 
 def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
     name = '<meta name="gradlab-unmarked"'
-    text = unmarked_page(
+    text = render_unmarked_page(
         name, name, "2026-02-01 10:01 UTC", "Not marked: all 3 attempts are used up.", "The last mark counts."
     )
     assert is_unmarked(text.encode()[:HEAD]) and text.count(name) == 1
@@ -97,5 +98,5 @@ def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
 
 def test_a_line_on_attempts_stands_near_the_top() -> None:
     line = "Attempt 2 of 3."
-    text = feedback_page(submission(True), nbformat.v4.new_notebook(), standing=line)
+    text = render_feedback_page(submission(True), nbformat.v4.new_notebook(), standing=line)
     assert text.index(line) < text.index("<table>")

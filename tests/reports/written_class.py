@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook, Student
 
-from autograder.gradebook.autograded import autograded_path
+from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.class_schema import LabClass
 from autograder.gradebook.store import write_result
@@ -18,9 +18,9 @@ from autograder.gradebook.writer import Marks, record
 from autograder.grading.inbox import Inbox
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.preparation import prepare
-from autograder.handed_in import SECRET
-from autograder.metadata import exercise_of
+from autograder.metadata import read_exercise_name
 from autograder.result import GradedCell, Result
+from autograder.timestamps import SECRET
 from autograder.versions import Versions
 from labkit.outcome import Outcome
 
@@ -53,7 +53,7 @@ class Written:
     def read(self, inbound: Path | None = None, whole: bool = True) -> LabClass:
         """inbound: of an exchange, if there is one."""
         inbox = Inbox(inbound, inbound, inbound, owned=False) if inbound else None
-        return read_class(self.url, self.course, LAB, list(inbox.arrivals([LAB])) if inbox else (), whole)
+        return read_class(self.url, self.course, LAB, list(inbox.iter_arrivals([LAB])) if inbox else (), whole)
 
 
 def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: Sequence[str] = ()) -> Written:
@@ -94,9 +94,9 @@ def document(one: Handed) -> Result:
 def write_notebook(course: Path, one: Handed, source: Any) -> None:
     notebook = json.loads(json.dumps(source))
     for cell in notebook["cells"]:
-        if exercise_of(nbformat.from_dict(cell)):
+        if read_exercise_name(nbformat.from_dict(cell)):
             cell["source"] = cell["metadata"]["gradlab"]["stub"] if one.answer is None else one.answer
-    path = autograded_path(course, LAB, one.student)
+    path = get_autograded_path(course, LAB, one.student)
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(notebook))
 

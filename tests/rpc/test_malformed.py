@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.examiner.connection import Stopped
-from autograder.examiner.remote import RemoteNamespace
+from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
 from autograder.rpc.global_state import GlobalState
 from autograder.student.calls import Calls
@@ -60,7 +60,7 @@ class Damaging:
 
 
 def _forward(world: RemoteNamespace, rng: random.Random) -> None:
-    f = world.proxy("f")
+    f = world.get_proxy("f")
     x = torch.arange(6.0).reshape(2, 3)
     args = [
         [x.clone()],
@@ -77,7 +77,7 @@ def _forward(world: RemoteNamespace, rng: random.Random) -> None:
 
 def _backward(world: RemoteNamespace, rng: random.Random) -> None:
     x, w = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
-    a, b = world.proxy("both")(x, w)
+    a, b = world.get_proxy("both")(x, w)
     (g,) = torch.autograd.grad((a * b).sum(), x, create_graph=True)
     g.sum().backward()
     look_at([a, b, g, x.grad, w.grad])
@@ -85,14 +85,14 @@ def _backward(world: RemoteNamespace, rng: random.Random) -> None:
 
 def _in_place(world: RemoteNamespace, rng: random.Random) -> None:
     h = torch.ones(3, requires_grad=True) * 2
-    world.proxy("f")(h, torch.zeros(2))
-    y = world.proxy("double")(h)
+    world.get_proxy("f")(h, torch.zeros(2))
+    y = world.get_proxy("double")(h)
     y.sum().backward()
     look_at(y)
 
 
 def _handles(world: RemoteNamespace, rng: random.Random) -> None:
-    model = world.proxy("Model")()
+    model = world.get_proxy("Model")()
     isinstance(model, torch.nn.Module)
     look_at([model(torch.ones(2)), model.training, len(list(model.parameters()))])
 

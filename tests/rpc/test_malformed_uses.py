@@ -15,7 +15,7 @@ from autograder.examiner.callbacks import Callbacks as Here
 from autograder.examiner.connection import Stopped
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send, to_bytes
 from autograder.student.callback_proxies import CallbackProxies as There
-from labkit.seen import Seen
+from labkit.recorded_calls import Seen
 from tests.conftest import NIGHTLY
 from tests.rpc.damage import MESSAGES, bounded_memory, bounded_work, damaged
 
@@ -40,7 +40,7 @@ def _served() -> tuple[Here, list[Any]]:
     there = There(theirs, {})
     w = torch.ones(3, requires_grad=True)
     objects: list[Any] = [Seen(lambda x: x * w), iter([1, [2.0]]), lambda *a, **k: (a, k)]
-    f, items, echo = (there.proxy(here.number_of(o)) for o in objects)
+    f, items, echo = (there.get_proxy(here.get_number(o)) for o in objects)
     x = torch.linspace(-1, 1, 3).requires_grad_()
     (g,) = torch.autograd.grad(f(x).pow(3).sum(), x, create_graph=True)
     g.sum().backward()

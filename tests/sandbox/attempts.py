@@ -18,9 +18,9 @@ from typing import Any
 
 from autograder.sandbox.entry import enter
 from autograder.sandbox.layers import UID
-from autograder.sandbox.plan import Layer, Plan, runtime_paths
+from autograder.sandbox.plan import Layer, Plan, find_runtime_paths
 from autograder.sandbox.privileges import LINUX_CAPABILITY_VERSION_3, show
-from autograder.sandbox.system import PR_CAPBSET_DROP, call, prctl, status
+from autograder.sandbox.system import PR_CAPBSET_DROP, call, prctl, read_status
 
 # Numbers of this process's own: a kill by uid must not reach a test that runs beside it.
 _BASE = 61_200 + os.getpid() % 1000 * 4
@@ -76,7 +76,7 @@ def become(identity: str) -> None:
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
         show()
-        runtime_paths.cache_clear()  # fewer of them are open to this user
+        find_runtime_paths.cache_clear()  # fewer of them are open to this user
 
 
 def keep_capabilities(kept: Collection[int]) -> None:
@@ -84,7 +84,7 @@ def keep_capabilities(kept: Collection[int]) -> None:
     last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
     for capability in {*range(last + 1)} - {*kept}:
         prctl(PR_CAPBSET_DROP, capability)
-    now = int(status()["CapPrm"], 16) & sum(1 << capability for capability in kept)
+    now = int(read_status()["CapPrm"], 16) & sum(1 << capability for capability in kept)
     data = (ctypes.c_uint32 * 6)(now & 0xFFFFFFFF, now & 0xFFFFFFFF, 0, now >> 32, now >> 32, 0)
     call("capset", (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), data)
 

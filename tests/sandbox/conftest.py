@@ -13,8 +13,8 @@ from autograder.errors import GradlabError
 from autograder.sandbox import seccomp
 from autograder.sandbox.layers import LANDLOCK, NAMESPACES, PROC, UID
 from autograder.sandbox.plan import Layer
-from autograder.sandbox.system import CAP_SETUID, CAP_SYS_ADMIN, capable, status
-from autograder.sandbox.trial import alone, hindrance
+from autograder.sandbox.system import CAP_SETUID, CAP_SYS_ADMIN, has_capability, read_status
+from autograder.sandbox.trial import find_hindrance, try_alone
 from tests.sandbox.attempts import ROOT, STUDENT, attempt
 
 Needs = Callable[..., None]
@@ -30,7 +30,7 @@ def compiled_filters() -> None:
     """As a fork server does: a user whom the interpreter is closed to could not import pyseccomp after the fork."""
     try:
         for network in ("local", "pairs", "gloo"):
-            seccomp.program(network)
+            seccomp.build_filter(network)
     except GradlabError:
         return  # the tests of seccomp say it
 
@@ -55,16 +55,16 @@ def needs() -> Needs:
 def missing(layer: Layer, identity: str) -> str:
     """Why that identity cannot take the layer; empty where it can."""
     if identity == "root":
-        return hindrance(layer) or alone(layer, STUDENT)
-    outcome = attempt(lambda _: hindrance(layer) or alone(layer, STUDENT), identity=identity)
+        return find_hindrance(layer) or try_alone(layer, STUDENT)
+    outcome = attempt(lambda _: find_hindrance(layer) or try_alone(layer, STUDENT), identity=identity)
     return str(outcome.value if not outcome.stopped else outcome)
 
 
 def known_impossible(layer: Layer, identity: str) -> str:
     """What the kernel, not our own attempt, says against the layer; a library that can be installed is no reason."""
-    filtered = status().get("Seccomp", "0").strip() == "2"
+    filtered = read_status().get("Seccomp", "0").strip() == "2"
     if layer is UID:
-        return "" if ROOT and capable(CAP_SETUID) else "only root can change its uid"
+        return "" if ROOT and has_capability(CAP_SETUID) else "only root can change its uid"
     if layer is LANDLOCK:
         version = tuple(int(part) for part in platform.release().split(".")[:2])
         modules = _read("/sys/kernel/security/lsm")
@@ -73,7 +73,7 @@ def known_impossible(layer: Layer, identity: str) -> str:
         if modules and "landlock" not in modules:
             return f"this kernel starts without Landlock: {modules}"
         return "" if not filtered else "this container's seccomp profile may refuse it"
-    if layer in {*NAMESPACES, PROC} and (identity != "root" or not capable(CAP_SYS_ADMIN)):
+    if layer in {*NAMESPACES, PROC} and (identity != "root" or not has_capability(CAP_SYS_ADMIN)):
         if filtered:
             return "this container's seccomp profile refuses unshare"
         if _read("/proc/sys/user/max_user_namespaces") == "0":

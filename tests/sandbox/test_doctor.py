@@ -8,7 +8,7 @@ import pytest
 
 from autograder.errors import GradlabError
 from autograder.sandbox import doctor
-from autograder.sandbox.doctor import LEVELS, Found, available, network_for, report, require, strongest
+from autograder.sandbox.doctor import LEVELS, LayerState, choose_network, find_layers, report, require, select_layers
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.layers import (
     HOME,
@@ -24,21 +24,21 @@ from autograder.sandbox.layers import (
     PROC,
     SECCOMP,
     UID,
-    in_turn,
-    names,
+    list_layer_names,
+    sort_layers,
 )
 from autograder.sandbox.plan import Layer, Plan
 from tests.sandbox.attempts import IDENTITIES, WITH_CONTAINER, attempt
 from tests.sandbox.conftest import Needs
 
-NO, YES = Found(False, "not here"), Found(True, "")
+NO, YES = LayerState(False, "not here"), LayerState(True, "")
 
 
 NAMESPACES = (NETWORK, IPC, MOUNTS, PROC)
 NOT_EVERYWHERE = {UID, PID, *NAMESPACES, LANDLOCK, SECCOMP}
 
 
-def machine(*given: Layer) -> dict[Layer, Found]:
+def machine(*given: Layer) -> dict[Layer, LayerState]:
     return {layer: NO if layer in NOT_EVERYWHERE - {*given} else YES for layer in LAYERS}
 
 
@@ -46,13 +46,13 @@ CONTAINER = machine(UID, LANDLOCK, SECCOMP)
 
 
 def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "closed_to_others", lambda _: [])
+    monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [])
     with pytest.raises(GradlabError) as refusal:
         require("full", CONTAINER)
     text = str(refusal.value)
     assert all(f"{layer} (not here)" in text for layer in NAMESPACES)
     assert "--isolation=no-namespaces" in text and "landlock (" not in text
-    assert require("no-namespaces", CONTAINER) == strongest(CONTAINER)
+    assert require("no-namespaces", CONTAINER) == select_layers(CONTAINER)
 
 
 @pytest.mark.parametrize(
@@ -77,11 +77,11 @@ def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
 
 
 def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "capable", lambda _: True)
-    assert not {PID, KEEPER} & strongest(machine(*LAYERS))
-    monkeypatch.setattr(doctor, "capable", lambda _: False)
-    assert {PID, KEEPER} <= strongest(machine(*LAYERS))
-    assert not {PID, KEEPER} & strongest(CONTAINER)
+    monkeypatch.setattr(doctor, "has_capability", lambda _: True)
+    assert not {PID, KEEPER} & select_layers(machine(*LAYERS))
+    monkeypatch.setattr(doctor, "has_capability", lambda _: False)
+    assert {PID, KEEPER} <= select_layers(machine(*LAYERS))
+    assert not {PID, KEEPER} & select_layers(CONTAINER)
 
 
 def test_a_wrong_level_is_told() -> None:
@@ -90,7 +90,7 @@ def test_a_wrong_level_is_told() -> None:
 
 
 def test_a_uid_that_cannot_reach_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "closed_to_others", lambda _: [Path("/root")])
+    monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [Path("/root")])
     with pytest.raises(GradlabError, match="chmod o\\+x"):
         require("no-namespaces", CONTAINER)
 
@@ -102,37 +102,37 @@ def test_this_machine_has_a_level(identity: str, needs: Needs) -> None:
 
 
 def missing_for_full() -> list[str]:
-    return doctor.missing("full", available())
+    return doctor.list_missing("full", find_layers())
 
 
 def test_the_report_has_a_line_for_each_layer_and_level(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "closed_to_others", lambda _: [])
+    monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [])
     lines = list(report(CONTAINER))
     assert [name for name, _, _ in lines] == [*map(str, LAYERS), *(f"--isolation={level}" for level in LEVELS)]
     assert dict((name, given) for name, given, _ in lines)["--isolation=no-namespaces"]
 
 
 def test_unix_sockets_are_left_where_none_of_others_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "reachable_sockets", lambda _: ["/run/bus"])
-    assert network_for(frozenset({MOUNTS})) == "local"
-    assert network_for(frozenset({MOUNTS, NETWORK})) == "gloo"
-    assert network_for(frozenset({UID})) == "pairs"
-    monkeypatch.setattr(doctor, "reachable_sockets", lambda _: [])
-    assert network_for(frozenset({UID})) == "local"
+    monkeypatch.setattr(doctor, "find_reachable_sockets", lambda _: ["/run/bus"])
+    assert choose_network(frozenset({MOUNTS})) == "local"
+    assert choose_network(frozenset({MOUNTS, NETWORK})) == "gloo"
+    assert choose_network(frozenset({UID})) == "pairs"
+    monkeypatch.setattr(doctor, "find_reachable_sockets", lambda _: [])
+    assert choose_network(frozenset({UID})) == "local"
 
 
 def test_a_socket_with_a_name_is_found() -> None:
-    outcome = attempt(lambda world: str(world.path_socket) in doctor.reachable_sockets(5), identity=IDENTITIES[0])
+    outcome = attempt(lambda world: str(world.path_socket) in doctor.find_reachable_sockets(5), identity=IDENTITIES[0])
     assert outcome.value is True
 
 
 def test_a_layer_is_known_by_its_name() -> None:
     assert len({layer.name for layer in LAYERS}) == len(LAYERS)
-    assert names(LAYERS) == sorted(str(layer) for layer in LAYERS)
+    assert list_layer_names(LAYERS) == sorted(str(layer) for layer in LAYERS)
 
 
 def test_no_layer_takes_from_a_later_one_what_that_one_needs() -> None:
-    turn = in_turn(LAYERS)
+    turn = sort_layers(LAYERS)
     assert {KEEPER, MOUNTS, HOME, LIMITS} <= {*turn[: turn.index(UID)]}
     assert turn.index(PID) < turn.index(KEEPER) < turn.index(MOUNTS)  # only a process in it can mount its /proc
     assert turn.index(UID) < turn.index(PRIVILEGES) < turn.index(LANDLOCK) < turn.index(SECCOMP)
@@ -156,10 +156,10 @@ def test_gloo_is_refused_on_a_machine_with_a_network(tmp_path: Path, monkeypatch
     from autograder.sandbox import namespaces
 
     plan = Plan(tmp_path, frozenset(), network="gloo")
-    monkeypatch.setattr(namespaces, "only_loopback", lambda: False)
+    monkeypatch.setattr(namespaces, "has_only_loopback", lambda: False)
     with pytest.raises(GradlabError, match="gloo needs"):
         prepare(plan)
-    monkeypatch.setattr(namespaces, "only_loopback", lambda: True)
+    monkeypatch.setattr(namespaces, "has_only_loopback", lambda: True)
     prepare(plan)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograder.sandbox.layers import DESCRIPTORS, HOME, LANDLOCK, MOUNTS, UID
-from autograder.sandbox.plan import MIB, Layer, Limits, runtime_paths
+from autograder.sandbox.plan import MIB, Layer, Limits, find_runtime_paths
 from tests.sandbox import acts
 from tests.sandbox.attempts import IDENTITIES, ROOT, RemoteNamespace, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
@@ -55,7 +55,7 @@ def test_the_plans_own_paths_are_there(layer: Layer, identity: str, needs: Needs
         Path("/dev/null").write_text("gone")
         with open("/dev/urandom", "rb") as device:
             assert len(device.read(4)) == 4
-        assert all(os.access(path, os.R_OK) for path in runtime_paths() if not str(path).startswith("/root"))
+        assert all(os.access(path, os.R_OK) for path in find_runtime_paths() if not str(path).startswith("/root"))
         return (world.scratch / "mine").read_text()
 
     assert attempt(use, layer, identity=identity).value == "x"

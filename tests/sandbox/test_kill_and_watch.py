@@ -19,14 +19,14 @@ import pytest
 
 from autograder.sandbox import memory_watch
 from autograder.sandbox.entry import enter
-from autograder.sandbox.kill import adopt_orphans, anyone, kill_run
+from autograder.sandbox.kill import adopt_orphans, has_processes, kill_run
 from autograder.sandbox.layers import DESCRIPTORS, KEEPER, PID, UID
 from autograder.sandbox.memory_watch import Ending, supervise
 from autograder.sandbox.namespaces import NETWORK
 from autograder.sandbox.plan import MIB, Limits, Plan
-from autograder.sandbox.processes import Run, of_run, of_uid
+from autograder.sandbox.processes import Run, find_run_processes, find_uid_processes
 from autograder.sandbox.system import PR_SET_DUMPABLE, prctl
-from autograder.sandbox.uid import POOL, claimed, from_its_place
+from autograder.sandbox.uid import POOL, claim_uid, rotate_pool
 from tests.sandbox import acts
 from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, scratch, wait_at_most
 from tests.sandbox.conftest import Needs
@@ -102,7 +102,7 @@ def supervised(
 
 def tell_of_looks() -> None:
     """In a supervisor: a byte in LOOKS when a watch begins, and one whenever it looks."""
-    watch, held = memory_watch.watch, memory_watch.held
+    watch, held = memory_watch.watch, memory_watch.measure_memory
 
     def watch_and_tell(run: Run, bound: int) -> memory_watch.MemoryWatch:
         state = watch(run, bound)
@@ -114,7 +114,7 @@ def tell_of_looks() -> None:
         os.write(LOOKS[1], b"l")
         return found
 
-    memory_watch.watch, memory_watch.held = watch_and_tell, look_and_tell
+    memory_watch.watch, memory_watch.measure_memory = watch_and_tell, look_and_tell
 
 
 def wait_for_looks(count: int = 1) -> None:
@@ -154,14 +154,14 @@ def hopper(held: int) -> None:
 def kill_it(run: Run) -> bool:
     kill_run(run)
     os.waitpid(run.pid, 0)
-    while run.uid is not None and anyone(run.uid):  # the kernel takes the last of them off its list
+    while run.uid is not None and has_processes(run.uid):  # the kernel takes the last of them off its list
         time.sleep(0.002)
     return True
 
 
 def kill_only_the_first(run: Run) -> bool:
     """Once its daemons are there: how a kill of one pid falls short."""
-    while len(of_run(run)) < 5:
+    while len(find_run_processes(run)) < 5:
         time.sleep(0.002)
     os.kill(run.pid, signal.SIGKILL)
     os.waitpid(run.pid, 0)
@@ -178,10 +178,10 @@ def test_a_kill_reaches_whoever_escaped(way: str, act: Callable[[int], object], 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 def test_a_plain_kill_does_not() -> None:
     assert supervised("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
-    assert anyone(STUDENT)
+    assert has_processes(STUDENT)
     # What a grader that died has left under a uid is dead before that uid is used again.
-    with claimed([STUDENT]):
-        assert not of_uid(STUDENT)
+    with claim_uid([STUDENT]):
+        assert not find_uid_processes(STUDENT)
 
 
 @every_way
@@ -357,7 +357,7 @@ def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
         wait_for_looks(5)
 
     # What this process holds is in every fork of it; counted once it fits, four times it would not.
-    bound = memory_watch._statm(os.getpid())[1] + 120 * MIB
+    bound = memory_watch._read_statm(os.getpid())[1] + 120 * MIB
     told = supervised(way, fork_in_turn, lambda run: supervise(run, bound, LONG))
     assert isinstance(told, tuple)
     assert told[0].reason == "ended" and told[0].peak_memory >= 60 * MIB, told
@@ -375,7 +375,7 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
     def see(run: Run) -> bool:
         while os.stat(f"/proc/{run.pid}/status").st_uid:
             time.sleep(0.002)
-        seen = run.pid in of_run(run)
+        seen = run.pid in find_run_processes(run)
         kill_it(run)
         return seen
 
@@ -388,7 +388,7 @@ def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) 
     needs(UID)
 
     def see(run: Run) -> bool:
-        seen = run.pid in of_run(run, {run.pid})
+        seen = run.pid in find_run_processes(run, {run.pid})
         kill_it(run)
         return seen
 
@@ -398,7 +398,7 @@ def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) 
 @pytest.mark.skipif(not ROOT, reason="the pool needs root")
 def test_no_uid_is_claimed_twice_nor_taken_from_a_person() -> None:
     pool = [0, 1, STUDENT, STUDENT + 1]
-    with claimed(pool) as first, claimed(pool) as second:
+    with claim_uid(pool) as first, claim_uid(pool) as second:
         assert {first, second} == {STUDENT, STUDENT + 1}
 
 
@@ -407,9 +407,9 @@ def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
     check_needs("uid and pid namespace", needs)
 
     def claim(run: Run) -> tuple[bool, int]:
-        with claimed([STUDENT, STUDENT + 1]) as uid:
+        with claim_uid([STUDENT, STUDENT + 1]) as uid:
             other = uid == STUDENT + 1
-        left = len(of_run(run))
+        left = len(find_run_processes(run))
         kill_it(run)
         return other, left
 
@@ -417,6 +417,6 @@ def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
 
 
 def test_each_container_begins_at_a_place_of_its_own() -> None:
-    orders = [from_its_place(POOL, namespace) for namespace in range(4026532000, 4026532020)]
+    orders = [rotate_pool(POOL, namespace) for namespace in range(4026532000, 4026532020)]
     assert all(sorted(order) == list(POOL) for order in orders)
     assert len({order[0] for order in orders}) > 15

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from autograder.sandbox.layers import LIMITS, NETWORK, PRIVILEGES, UID
-from autograder.sandbox.limits import mapped
+from autograder.sandbox.limits import read_mapped_bytes
 from autograder.sandbox.plan import MIB, Layer, Limits
 from tests.sandbox import acts
 from tests.sandbox.attempts import CONTAINER, IDENTITIES, ROOT, WITH_CONTAINER, RemoteNamespace, assert_stopped, attempt
@@ -92,7 +92,7 @@ def test_address_space_ends(map_it: Callable[[], object], identity: str) -> None
 def test_address_space_is_left_alone_where_cuda_needs_it() -> None:
     limits = Limits(address_space=None)
     assert not attempt(lambda _: mmap.mmap(-1, 1 << 38, flags=0x4022).close(), LIMITS, limits=limits).stopped
-    assert mapped() > MIB
+    assert read_mapped_bytes() > MIB
 
 
 def test_processor_time_ends() -> None:

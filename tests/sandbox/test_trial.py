@@ -11,10 +11,10 @@ import pytest
 
 from autograder.errors import GradlabError
 from autograder.sandbox import doctor, mounts, trial
-from autograder.sandbox.doctor import available, require, strongest, strongest_level
+from autograder.sandbox.doctor import find_layers, find_strongest_level, require, select_layers
 from autograder.sandbox.layers import ALWAYS, KEEPER, LANDLOCK, LAYERS, LIMITS, MOUNTS, NAMESPACES, PROC, SECCOMP, UID
 from autograder.sandbox.plan import Layer, Plan
-from autograder.sandbox.trial import together
+from autograder.sandbox.trial import try_together
 from tests.conftest import ROOT as REPOSITORY
 from tests.sandbox.attempts import CONTAINER, OF_A_CONTAINER, ROOT, attempt, keep_capabilities
 from tests.sandbox.conftest import Needs
@@ -24,9 +24,9 @@ SETUID, SETFCAP = 7, 31
 
 @pytest.fixture
 def every_layer_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(doctor, "hindrance", lambda _: "")
-    monkeypatch.setattr(doctor, "alone", lambda *_: "")
-    monkeypatch.setattr(doctor, "closed_to_others", lambda _: [])
+    monkeypatch.setattr(doctor, "find_hindrance", lambda _: "")
+    monkeypatch.setattr(doctor, "try_alone", lambda *_: "")
+    monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [])
     yield
 
 
@@ -48,19 +48,19 @@ def test_what_fails_together_is_done_without(culprit: set[Layer], level: str, mo
         tried.append(layers)
         return ("they clash" if culprit <= layers else ""), {}
 
-    monkeypatch.setattr(doctor, "together", fail)
-    found = available()
-    assert strongest_level(found) == level
-    assert not culprit <= strongest(found) and tried[-1] == strongest(found)
+    monkeypatch.setattr(doctor, "try_together", fail)
+    found = find_layers()
+    assert find_strongest_level(found) == level
+    assert not culprit <= select_layers(found) and tried[-1] == select_layers(found)
     with pytest.raises(GradlabError, match=r"not together with the others: they clash"):
         require("full", found)
 
 
 @pytest.mark.usefixtures("every_layer_alone")
 def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "together", lambda _: ("", {LIMITS: "a fork bomb has no bound"}))
-    found = available()
-    assert strongest_level(found) == "same-user"
+    monkeypatch.setattr(doctor, "try_together", lambda _: ("", {LIMITS: "a fork bomb has no bound"}))
+    found = find_layers()
+    assert find_strongest_level(found) == "same-user"
     assert LIMITS in require("same-user", found)
     with pytest.raises(GradlabError, match="a fork bomb has no bound"):
         require("full", found)
@@ -68,9 +68,9 @@ def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("every_layer_alone")
 def test_no_trial_is_made_where_python_is_closed_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "closed_to_others", lambda _: ["/root"])
-    monkeypatch.setattr(doctor, "together", lambda layers: ("no", {}) if MOUNTS in layers else 1 / 0)
-    found = available()
+    monkeypatch.setattr(doctor, "find_closed_paths", lambda _: ["/root"])
+    monkeypatch.setattr(doctor, "try_together", lambda layers: ("no", {}) if MOUNTS in layers else 1 / 0)
+    found = find_layers()
     assert not any(there for name, there, _ in doctor.report(found) if name.startswith("--isolation"))
     with pytest.raises(GradlabError, match=r"/root is closed: chmod o\+x"):
         require("same-user", found)
@@ -83,13 +83,13 @@ def test_a_layer_that_fails_in_the_run_is_told_and_nothing_is_left(monkeypatch: 
     monkeypatch.setattr(mounts, "build", fail)
     monkeypatch.setattr("autograder.sandbox.namespaces.separate", lambda *_: None)
     children = children_of_this_process()
-    assert together(ALWAYS | {MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", {})
+    assert try_together(ALWAYS | {MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", {})
     assert children_of_this_process() == children
 
 
 def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "readable", lambda _: False)
-    assert "cannot be watched" in together(ALWAYS | {KEEPER})[0]
+    monkeypatch.setattr(trial, "is_readable", lambda _: False)
+    assert "cannot be watched" in try_together(ALWAYS | {KEEPER})[0]
 
 
 def children_of_this_process() -> str:
@@ -97,13 +97,13 @@ def children_of_this_process() -> str:
         return file.read()
 
 
-def as_container(*lost: int) -> tuple[dict[Layer, doctor.Found], frozenset[Layer]]:
+def as_container(*lost: int) -> tuple[dict[Layer, doctor.LayerState], frozenset[Layer]]:
     """What is available to a container's root without these capabilities, and what it would put in a plan."""
 
-    def look(_: object) -> tuple[list[doctor.Found], list[bool]]:
+    def look(_: object) -> tuple[list[doctor.LayerState], list[bool]]:
         keep_capabilities(OF_A_CONTAINER - {*lost})
-        found = available()
-        return [*found.values()], [layer in strongest(found) for layer in LAYERS]
+        found = find_layers()
+        return [*found.values()], [layer in select_layers(found) for layer in LAYERS]
 
     outcome = attempt(look)
     assert not outcome.stopped, outcome
@@ -122,13 +122,13 @@ def namespaces_for_a_container(needs: Needs) -> None:
 def test_a_containers_root_has_a_uid_in_a_user_namespace() -> None:
     found, layers = as_container()
     assert {*NAMESPACES, PROC, UID, KEEPER} <= layers
-    assert strongest_level(found) == "full"
+    assert find_strongest_level(found) == "full"
 
 
 @pytest.mark.usefixtures("namespaces_for_a_container")
 def test_without_setfcap_a_containers_root_has_no_namespaces() -> None:
     found, layers = as_container(SETFCAP)
-    assert strongest_level(found) == "no-namespaces" or doctor.closed(found)
+    assert find_strongest_level(found) == "no-namespaces" or doctor.explain_closed_paths(found)
     assert UID in layers and not NAMESPACES & layers
     assert "CAP_SETFCAP" in found[MOUNTS].note
 
@@ -138,14 +138,14 @@ def test_a_root_that_cannot_change_its_uid_has_no_bound_on_forks() -> None:
     if os.geteuid() != int(Path("/proc/self/uid_map").read_text().split()[1]):
         pytest.skip("this root is an ordinary user of the machine, whose processes are counted")
     found, layers = as_container(SETUID)
-    assert strongest_level(found) == "same-user" and UID not in layers
+    assert find_strongest_level(found) == "same-user" and UID not in layers
     assert "fork bomb" in found[LIMITS].note
 
 
 def test_it_is_cheap_enough_for_the_start_of_each_grading() -> None:
     """In a process without torch, whose forks are cheap."""
     code = (
-        "import os; from autograder.sandbox import available; before = sum(os.times()[:4]); available(); "
+        "import os; from autograder.sandbox import find_layers; before = sum(os.times()[:4]); find_layers(); "
         "print(sum(os.times()[:4]) - before)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from autograder.sandbox.layers import IPC, LANDLOCK, MOUNTS, NETWORK, PID, PROC, SECCOMP, UID
-from autograder.sandbox.system import CAP_SYS_ADMIN, capable
+from autograder.sandbox.system import CAP_SYS_ADMIN, has_capability
 from tests.conftest import ROOT as REPOSITORY
 from tests.sandbox.attempts import ROOT, WITH_CONTAINER
 from tests.sandbox.conftest import Needs
@@ -24,7 +24,7 @@ def told() -> dict[str, Any]:
 @pytest.fixture(params=WITH_CONTAINER)
 def runs(request: pytest.FixtureRequest, told: dict[str, Any], needs: Needs) -> dict[str, Any]:
     identity = request.param
-    if identity == "user" and ROOT and not capable(CAP_SYS_ADMIN):
+    if identity == "user" and ROOT and not has_capability(CAP_SYS_ADMIN):
         pytest.skip("root needs CAP_SYS_ADMIN to show an ordinary user a file tree of its own")
     needs(*FULL, PID if identity == "user" else UID, identity=identity)
     if identity not in told:

@@ -22,8 +22,19 @@ import matplotlib.pyplot as plt
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from autograder.sandbox import Limits, Plan, Run, claimed, enter, names, prepare, require, runtime_paths, supervise
-from autograder.sandbox import scratch as scratch_of
+from autograder.sandbox import (
+    Limits,
+    Plan,
+    Run,
+    claim_uid,
+    create_scratch,
+    enter,
+    find_runtime_paths,
+    list_layer_names,
+    prepare,
+    require,
+    supervise,
+)
 from autograder.sandbox.layers import MOUNTS, PID, PROC, UID
 from autograder.sandbox.plan import MIB
 from tests.sandbox import acts, attempts
@@ -194,7 +205,7 @@ def become_a_user() -> None:
     # Its scratch directory is there in the new tree only.
     # As with PID: with a /proc that hides nothing, as on most machines.
     layers = frozenset({MOUNTS, PID, PROC})
-    mounts.build(Plan(Path("/view"), layers, readable=(*runtime_paths(), REPOSITORY)))
+    mounts.build(Plan(Path("/view"), layers, readable=(*find_runtime_paths(), REPOSITORY)))
     for shared in ("/tmp", "/dev/shm"):
         os.chmod(shared, 0o1777)
     attempts.become("user")
@@ -206,9 +217,9 @@ def main(identity: str) -> None:
     if identity == attempts.CONTAINER:
         attempts.become(identity)
     layers = require("full")
-    told: dict[str, Any] = {"layers": names(layers), "uid": os.getuid()}
+    told: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
     with contextlib.ExitStack() as stack:
-        uid = stack.enter_context(claimed()) if UID in layers else None
+        uid = stack.enter_context(claim_uid()) if UID in layers else None
         world = stack.enter_context(attempts.surroundings(stack.enter_context(attempts.scratch(identity))))
         for name, act, network in [
             ("honest", honest, "local"),
@@ -217,7 +228,7 @@ def main(identity: str) -> None:
             ("greedy", greedy, "local"),
             ("leaving", leaving, "local"),
         ]:
-            scratch = stack.enter_context(scratch_of(uid))
+            scratch = stack.enter_context(create_scratch(uid))
             plan = Plan(scratch, layers, uid=uid, limits=LIMITS, network=network)  # type: ignore[arg-type]
             told[name] = run(act, plan, world)
     print(json.dumps(told))

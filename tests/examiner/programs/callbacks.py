@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint
 
-from labkit.seen import Seen
+from labkit.recorded_calls import Seen
 from tests.examiner.program import program
 
 

@@ -1,0 +1,77 @@
+"""A fork server that has been started, and imports what labs import, before it is told what it is for.
+
+This file imports no torch: `gradlab grade` starts one first of all, and imports its own libraries meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.forkserver.imports import EVERYTHING, find_course_groups
+from autograder.gradebook.store import get_result_path
+from autograder.sandbox.home import build_environment
+
+# A library that started threads of its own could not be forked.
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+END_SECONDS = 120.0  # one that is killed leaves its student processes: only where it hangs
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """orders: a socket for each client. home: its folder, gone when it is closed."""
+
+    process: subprocess.Popen[bytes]
+    orders: tuple[socket.socket, ...]
+    home: Path
+
+    def close(self) -> None:
+        """Hang up for all clients of this process, and wait for the end of it. A second call does nothing."""
+        for orders in self.orders:
+            orders.close()
+        try:
+            self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def start_server(clients: int = 1, groups: Collection[str] = EVERYTHING) -> ServerProcess:
+    """Before anything secret is read, and given nothing of it. groups: what to import ahead, see imports.py."""
+    home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
+    pairs = [socket.socketpair() for _ in range(clients)]
+    descriptors = [theirs.fileno() for _, theirs in pairs]
+    command = [sys.executable, "-P", "-m", "autograder.forkserver.server", ",".join(sorted(groups))]
+    process = subprocess.Popen(
+        [*command, *map(str, descriptors)],
+        pass_fds=descriptors,
+        env=build_environment(home, ONE_THREAD),
+        cwd=home,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C is the grader's, which ends it in its own time
+    )
+    for _, theirs in pairs:
+        theirs.close()
+    return ServerProcess(process, tuple(ours for ours, _ in pairs), home)
+
+
+def start_ahead(course: Path, lab: str, student: str, jobs: int, again: bool) -> ServerProcess | None:
+    """For as many jobs as there are submissions, or for one student's; None where all of them have a result."""
+    students = [student] if student else list_submitted_students(course, lab)
+    if again or any(not get_result_path(course, lab, each).exists() for each in students):
+        return start_server(max(1, min(jobs, len(students))), find_course_groups(course, [lab]))
+    return None
+
+
+def list_submitted_students(course: Path, lab: str) -> list[str]:
+    """Who handed in this lab: folders submitted/STUDENT/LAB."""
+    folders = (course / "submitted").iterdir() if (course / "submitted").is_dir() else ()
+    return sorted(folder.name for folder in folders if os.path.lexists(folder / lab))

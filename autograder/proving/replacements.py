@@ -1,0 +1,47 @@
+"""What stands in a notebook in place of the reference, and the note that it keeps."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.proving.call_recorder import CallRecorder
+from autograder.proving.generated import HARD_CODED, METHODS, HardCodedFunction, SpoiledFunction, get_spoilers
+from autograder.proving.near_misses import get_near_misses
+from autograder.proving.note_file import NOTE
+from autograder.proving.objects import replace_methods
+
+WATCHED = "its calls noted"
+
+
+@dataclass
+class ReplacementNote:
+    """The note of a class that is replaced. `applied` is False where it is the reference after all."""
+
+    applied: bool
+
+
+def install(namespace: dict[str, Any], name: str, how: str, *args: Any) -> None:
+    """Put in place of the object of this name its make_replacement(), with the note under NOTE."""
+    namespace[name], namespace[NOTE] = make_replacement(namespace[name], how, args)
+
+
+def make_replacement(reference: Callable[..., Any], how: str, args: Sequence[Any]) -> tuple[Any, Any]:
+    """(what stands in place of the reference, its note).
+
+    how: the label of a generated wrong answer, HARD_CODED with the number of visible calls, or WATCHED with the
+    parameters to watch. The note of a generated answer has `applied`, that of WATCHED is a Watched.
+    """
+    if how == WATCHED:
+        watched = CallRecorder(reference, *args)
+        return (reference if inspect.isclass(reference) else watched), watched
+    if inspect.isclass(reference):
+        change = METHODS.get(how)
+        return (replace_methods(change, reference) if change else reference), ReplacementNote(change is not None)
+    if how == HARD_CODED:
+        hard_coded = HardCodedFunction(reference, *args)
+        return hard_coded, hard_coded
+    spoiled = SpoiledFunction(reference, (get_spoilers() | get_near_misses())[how])
+    return spoiled, spoiled

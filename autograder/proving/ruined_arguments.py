@@ -1,0 +1,99 @@
+"""Arguments spoiled in place before a function sees them: a want that is computed afterwards is spoiled with them."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_leaves
+
+Function = Callable[..., Any]
+Args = Sequence[Any]
+Kwargs = Mapping[str, Any]
+VALUES = (bool, int, float, complex, str, bytes, type(None))
+MAX_DEPTH = 5
+
+
+def compute_ruined_result(how: str, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
+    """What the function gives of its arguments after their ruin, and True; None and False where that is no other."""
+    first = function(*args, **kwargs)
+    if not ruin(how, args, kwargs):
+        return None, False
+    second = function(*args, **kwargs)
+    return (None, False) if _is_same(first, second) else (second, True)
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    """Whether these are equal values. Objects are taken for different."""
+    one, other = tree_leaves(first), tree_leaves(second)
+    return len(one) == len(other) and all(map(_is_equal, one, other))
+
+
+def _is_equal(first: Any, second: Any) -> bool:
+    if isinstance(first, Tensor) and isinstance(second, Tensor):
+        return first.shape == second.shape and first.dtype == second.dtype and torch.equal(first, second)
+    return isinstance(first, VALUES) and type(first) is type(second) and first == second
+
+
+def ruin(how: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Ruin these arguments in place in one of the RUINS. Whether anything changed."""
+    touched = [_apply_nested(value, RUINS[how], 0) for value in (*args, *kwargs.values())]
+    return any(touched)
+
+
+def _apply_nested(value: Any, change: Callable[[Any], bool], depth: int) -> bool:
+    """Whether something of the value changed. What a container holds goes before the container."""
+    items: Any = ()
+    if depth < MAX_DEPTH and isinstance(value, list | tuple):
+        items = list(value)
+    elif depth < MAX_DEPTH and isinstance(value, dict):
+        items = list(value.values())
+    inside = [_apply_nested(item, change, depth + 1) for item in items]
+    with contextlib.suppress(Exception):  # expanded memory, a read-only array, what lets nothing be changed
+        return change(value) or any(inside)
+    return any(inside)
+
+
+def _fill(value: Any) -> bool:
+    if isinstance(value, Tensor) and value.numel():
+        with torch.no_grad():
+            number = math.nan if value.dtype.is_floating_point or value.dtype.is_complex else 0
+            before = value.detach().clone()
+            value.detach().fill_(number)
+            return not torch.equal(before, value.detach())
+    if isinstance(value, np.ndarray) and value.size:
+        value.fill(math.nan if value.dtype.kind in "fc" else 0)
+        return True
+    return False
+
+
+def _shrink(value: Any) -> bool:
+    if isinstance(value, Tensor) and value.dim() and len(value) > 1:
+        value.data = value.data[:1]
+        return True
+    if isinstance(value, list) and len(value) > 1:
+        del value[1:]
+        return True
+    return False
+
+
+def _empty(value: Any) -> bool:
+    if isinstance(value, Tensor) and value.dim() and len(value):
+        value.data = value.data[:0]
+        return True
+    if isinstance(value, list | dict) and value:
+        value.clear()
+        return True
+    return False
+
+
+RUINS: dict[str, Callable[[Any], bool]] = {
+    "arguments filled with NaN": _fill,
+    "arguments cut to one": _shrink,
+    "arguments emptied": _empty,
+}

@@ -1,0 +1,149 @@
+"""The student process that answers are tried in: that of grading, which runs a lab up to an exercise and forks there.
+
+The answers are the course's own, so it is a fork of the process that proves, without a sandbox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import socket
+import tempfile
+import time
+import weakref
+from dataclasses import dataclass, field, replace
+
+import torch.fx.experimental.symbolic_shapes  # noqa: F401  a first backward would, a third of a second in each fork
+
+from autograder.examiner.clock import Limit
+from autograder.examiner.connection import Stopped
+from autograder.examiner.effort import CpuTime
+from autograder.examiner.process import StudentProcess
+from autograder.proving.forks import ForkError
+from autograder.rpc.frames import receive
+from autograder.sandbox.keeper import fork_below
+from autograder.sandbox.kill import kill, kill_tree
+from autograder.sandbox.processes import is_alive, measure_seconds, read_stat_fields
+from autograder.student.kernel import Kernel
+from autograder.student.main import prepare, start
+
+CELL_SECONDS = 60.0
+FORK_SECONDS = 60.0
+START_SECONDS = 600.0  # by the clock
+
+
+class CellError(ForkError):
+    """A cell raised an exception."""
+
+
+@dataclass
+class UnsandboxedKeeper:
+    """Sees, and ends, what runs below a keeper; see examiner.process.Keeper.
+
+    owner: the process that may end the keeper. own: what ran there before the last fork, which a group's end spares.
+    branch: whether stop() ends only what is not its own.
+    """
+
+    owner: int = field(default_factory=os.getpid)
+    own: set[int] = field(default_factory=set)
+    branch: bool = False
+    stopped: bool = False
+
+    def adopt(self, pid: int, group: str) -> None:
+        if not group:
+            self.own = set(find_descendants(pid))
+
+    def kill_group(self, pid: int, group: str) -> None:
+        while found := set(find_descendants(pid)) - self.own:
+            for each in found:
+                kill(each)
+            time.sleep(0.0005)
+
+    def why(self, pid: int) -> str:
+        spared = self.own if self.branch else set()
+        return "" if set(find_descendants(pid)) - spared else "the Python process ended"
+
+    def used(self, pid: int) -> list[CpuTime]:
+        return [CpuTime(each, *measure_seconds(each)) for each in find_descendants(pid)]
+
+    def stop(self, pid: int) -> int:
+        if self.branch:
+            self.kill_group(pid, "")
+        elif not self.stopped and os.getpid() == self.owner:
+            self.stopped = True
+            kill_tree(pid)
+            os.waitpid(pid, 0)
+        return 0
+
+
+def start_student() -> StudentProcess:
+    """A student process before its first cell. It ends with kill(), or with the last reference to it."""
+    ours, theirs = socket.socketpair()
+    parent = os.getpid()
+    keeper = os.fork()
+    if keeper == 0:
+        with contextlib.suppress(BaseException):
+            ours.close()
+            fork_below(parent, pid_namespace=False)
+            _serve(theirs)
+        os._exit(0)
+    theirs.close()
+    receive(ours, START_SECONDS)
+    seen = UnsandboxedKeeper()
+    process = StudentProcess(ours, keeper, seen)
+    weakref.finalize(process, seen.stop, keeper)
+    return process
+
+
+def branch(process: StudentProcess) -> StudentProcess:
+    """A fork of the process as it is now, whose end leaves the process alone. Raises ForkFailed."""
+    try:
+        forked = process.fork("a branch", FORK_SECONDS)
+    except Stopped as stopped:
+        raise ForkError(str(stopped)) from None
+    assert isinstance(process.keeper, UnsandboxedKeeper)
+    forked.keeper = replace(process.keeper, branch=True)
+    return forked
+
+
+def run_cell_in(process: StudentProcess, source: str) -> None:
+    """Run a cell. Raises CellRaised where it raises, ForkFailed where it ends the process or is too slow."""
+    limit = Limit(CELL_SECONDS, f"no answer within {CELL_SECONDS:g} s", math.inf)
+    try:
+        outputs = process.run(source, 1, limit)
+    except Stopped as stopped:
+        raise ForkError(str(stopped)) from None
+    for output in outputs:
+        if output["output_type"] == "error":
+            raise CellError(f"{output['ename']}: {output['evalue']}")
+
+
+def find_descendants(pid: int) -> list[int]:
+    """The living processes that descend from a keeper. The kernel's lists of children: /proc as a whole takes 5 ms."""
+    found: list[int] = []
+    todo = [pid]
+    while todo:
+        children = _read_children(todo.pop())
+        todo += children
+        found += [child for child in children if (fields := read_stat_fields(child)) and is_alive(fields)]
+    return found
+
+
+def _read_children(pid: int) -> list[int]:
+    found = []
+    with contextlib.suppress(OSError):  # it has ended
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                found += [int(child) for child in file.read().split()]
+    return found
+
+
+def _serve(control: socket.socket) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        kernel = Kernel()
+        start(control.detach(), kernel, prepare(kernel))

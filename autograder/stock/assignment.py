@@ -1,0 +1,242 @@
+"""What a plain assignment is: the notebooks of source/NAME/, and of each what nbgrader keeps of its cells."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.nbgraderformat import MetadataValidator
+from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme
+from nbgrader.utils import is_grade, is_solution
+from pydantic import Field
+from traitlets.config import Config
+
+from autograder.course import Model
+from autograder.errors import GradlabError
+from autograder.intake.submitted_cells import find_defined_names
+from autograder.metadata import KEY
+from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits, is_kept
+
+SILENT = logging.Logger("nbgrader, unheard")
+SILENT.addHandler(logging.NullHandler())
+
+
+class StockCell(Model):
+    """A cell that nbgrader keeps, as it is put back into submissions.
+
+    source: with its hidden tests, or its mark scheme. released: as students have it. checksum: nbgrader's, of an answer
+    that is as it was handed out. defines: what the course's own solution defines, of a program that students write.
+    attachments: of a locked text.
+    """
+
+    id: str
+    cell_type: str
+    source: str
+    released: str
+    checksum: str = ""
+    grade: bool = False
+    solution: bool = False
+    locked: bool = False
+    task: bool = False
+    points: float | None = None
+    defines: tuple[str, ...] = ()
+    attachments: dict[str, dict[str, str]] = Field(default_factory=dict)
+
+    @property
+    def hides(self) -> bool:
+        """Whether there are tests in it, or a mark scheme, that students do not have."""
+        return self.source != self.released
+
+    def flags(self) -> dict[str, Any]:
+        """Its metadata.nbgrader, of the newest version."""
+        flags = {
+            "grade": self.grade,
+            "grade_id": self.id,
+            "locked": self.locked,
+            "schema_version": MetadataValidator.schema_version,
+            "solution": self.solution,
+            "task": self.task,
+            "cell_type": self.cell_type,
+            "checksum": self.checksum,
+        }
+        return flags if self.points is None else flags | {"points": self.points}
+
+
+class _SourceCleaner:
+    """Takes hidden tests and mark schemes out of a graded cell, as nbgrader does for students."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        known = Config(
+            {kind.__name__: dict(config.get(kind.__name__, {})) for kind in (ClearHiddenTests, ClearMarkScheme)}
+        )
+        self._hidden, self._scheme = ClearHiddenTests(config=known), ClearMarkScheme(config=known)
+
+    def released(self, source: str) -> str:
+        cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode())
+        try:
+            self._hidden._remove_hidden_test_region(cell)
+            self._scheme._remove_mark_scheme_region(cell)
+        except RuntimeError:
+            return ""  # a region without an end: nobody but the instructor sees it
+        return str(cell.source)
+
+
+class StockNotebook(Model):
+    """One notebook. cells: those that nbgrader keeps, in their order. code: of all its code cells, with solutions.
+
+    solutions: of those in which a solution stands. worked: the source notebook as a file, without outputs. limits:
+    seconds of cells with a time limit of their own, and skipped: cells that aren't run, see
+    stock_settings.get_cell_key(). order: all cells, by the same. texts: of those that nbgrader doesn't keep.
+    """
+
+    name: str
+    kernelspec: dict[str, Any]
+    cells: tuple[StockCell, ...]
+    code: tuple[str, ...] = ()
+    solutions: tuple[str, ...] = ()
+    worked: str = ""
+    limits: dict[str, float] = Field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+
+
+class StockAssignment(Model):
+    """All that grading needs of the course, as a task carries it."""
+
+    name: str
+    notebooks: tuple[StockNotebook, ...]
+
+    def to_bytes(self) -> bytes:
+        return self.model_dump_json().encode()
+
+
+def list_source_notebooks(course: Path, name: str) -> list[Path]:
+    """The notebooks of the folder source/NAME, by name."""
+    return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
+
+
+def read_kept_names(path: Path) -> set[str]:
+    """nbgrader's names of the cells of this source notebook that it keeps."""
+    cells = upgrade_metadata(nbformat.read(path, as_version=4)).cells
+    return {_get_grade_id(cell) for cell in cells if is_kept(cell)}
+
+
+def is_stock(course: Path, name: str) -> bool:
+    """Whether nothing in source/NAME says that Gradlab's builder made it."""
+    found = list_source_notebooks(course, name)
+    return bool(found) and not any(_is_built(path) for path in found)
+
+
+def _is_built(path: Path) -> bool:
+    try:
+        return KEY in json.loads(path.read_bytes()).get("metadata", {})
+    except (ValueError, AttributeError) as error:
+        raise GradlabError(f"{path} is no notebook: {error}") from None
+
+
+def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None) -> StockAssignment:
+    """From the gradebook, where nbgrader put its cells as they are to be, and from the source, which has their order.
+
+    config: of nbgrader, which says how hidden tests and mark schemes are marked, which cells are run, and for how long.
+    """
+    paths = {path.stem: path for path in list_source_notebooks(course, name)}
+    clear = _SourceCleaner(config or {})
+    known = [row for row in gradebook.find_assignment(name).notebooks if row.name in paths]
+    notebooks = []
+    for row in known:
+        also = [course / "release" / name / f"{row.name}.ipynb", *_list_headers(course, config or {})]
+        more = [text for path in also for text in _read_unkept_texts(path)]
+        notebooks.append(_build_notebook(row, paths[row.name], clear, config or {}, more))
+    return StockAssignment(name=name, notebooks=tuple(notebooks))
+
+
+def _list_headers(course: Path, config: Mapping[str, Any]) -> list[Path]:
+    """What nbgrader puts above and below each notebook."""
+    known = config.get("IncludeHeaderFooter", {})
+    return [course / str(known[part]) for part in ("header", "footer") if known.get(part)]
+
+
+def _read_unkept_texts(path: Path) -> list[str]:
+    """Of the cells in this notebook that nbgrader doesn't keep; none where it can't be read."""
+    try:
+        cells = nbformat.read(path, as_version=4).cells
+    except Exception:
+        return []
+    return [cell.source.strip() for cell in cells if not _get_grade_id(cell) and cell.source.strip()]
+
+
+def _build_notebook(
+    row: Any, path: Path, clear: _SourceCleaner, config: Mapping[str, Any], more: Sequence[str]
+) -> StockNotebook:
+    source = upgrade_metadata(nbformat.read(path, as_version=4))
+    kernelspec = dict(source.metadata.get("kernelspec", {}))
+    refuse_other_languages(path, kernelspec, source.metadata.get("language_info", {}))
+    points = {cell.name: float(cell.max_score) for cell in (*row.grade_cells, *row.task_cells)}
+    grades, tasks = {cell.name for cell in row.grade_cells}, {cell.name for cell in row.task_cells}
+    solutions = {cell.name for cell in row.solution_cells}
+    pictures = {_get_grade_id(cell): cell.attachments for cell in source.cells if cell.get("attachments")}
+    order = [_get_grade_id(cell) for cell in source.cells if _get_grade_id(cell)]
+    kept = sorted(row.source_cells, key=lambda cell: order.index(cell.name) if cell.name in order else len(order))
+    code = [cell for cell in source.cells if cell.cell_type == "code"]
+    written = {_get_grade_id(cell): find_defined_names(cell.source) for cell in code if is_solution(cell)}
+    return StockNotebook(
+        name=row.name,
+        kernelspec=kernelspec,
+        cells=tuple(
+            StockCell(
+                id=cell.name,
+                cell_type=cell.cell_type,
+                source=cell.source,
+                released=clear.released(cell.source) if cell.name in grades | tasks else cell.source,
+                checksum=cell.checksum or "",
+                grade=cell.name in grades,
+                solution=cell.name in solutions,
+                locked=bool(cell.locked),
+                task=cell.name in tasks,
+                points=points.get(cell.name),
+                defines=tuple(sorted(written.get(cell.name, ()))),
+                attachments=pictures.get(cell.name, {}) if cell.locked else {},
+            )
+            for cell in kept
+        ),
+        code=tuple(cell.source for cell in code),
+        solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
+        worked=_encode_source(source),
+        limits=get_cell_limits(config, source.cells),
+        skipped=find_skipped_cells(config, source.cells),
+        order=tuple(get_cell_key(cell) for cell in source.cells),
+        texts=tuple(dict.fromkeys([*_read_unkept_texts(path), *more])),
+    )
+
+
+def _encode_source(source: NotebookNode) -> str:
+    cells = [NotebookNode(cell, outputs=[]) for cell in source.cells if cell.cell_type == "code"]
+    return json.dumps(NotebookNode(source, cells=cells), sort_keys=True)
+
+
+def upgrade_metadata(notebook: NotebookNode) -> NotebookNode:
+    """With nbgrader's metadata of the newest version, by nbgrader's own upgrade."""
+    validator = MetadataValidator()
+    validator.log = SILENT  # its own is that of the whole program
+    newest: NotebookNode = validator.upgrade_notebook_metadata(notebook)
+    return newest
+
+
+def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_info: Mapping[str, Any]) -> None:
+    """Raise GradlabError where the cells are no Python."""
+    language = str(kernelspec.get("language") or language_info.get("name") or "python").lower()
+    if not language.startswith(("python", "ipython")) or str(kernelspec.get("name", "")) in ("ir", "julia", "octave"):
+        raise GradlabError(
+            f"{path} is written for a kernel of {language}: Gradlab runs Python\n    fix: grade it with stock nbgrader"
+        )
+
+
+def _get_grade_id(cell: NotebookNode) -> str:
+    """nbgrader's name of a cell that it keeps; empty for another."""
+    return str(cell.metadata.nbgrader.get("grade_id") or "") if is_kept(cell) else ""

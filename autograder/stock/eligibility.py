@@ -1,0 +1,152 @@
+"""Which test cells can be decided beside the student process, told from the course's own source alone.
+
+A cell can where it only calls functions that the course has students write, with values of its own, and looks at what
+comes back. The rule is strict: what it does not know, the cell's own process decides, as nbgrader has it.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from autograder.stock.assignment import StockNotebook
+from autograder.stock.score import EXCEPTIONS
+
+MODULES = frozenset("math cmath numpy statistics fractions itertools functools operator collections string re".split())
+BUILTINS = frozenset(
+    """abs all any bool bytes complex dict divmod enumerate filter float frozenset int isinstance len list map max min
+    pow print range reversed round set slice sorted str sum tuple zip""".split()
+)
+# What a function may depend on beside its arguments: then two runs need not agree, and nobody has lied. Files are read
+# alike by both, unless a later cell writes them.
+AMBIENT = re.compile(
+    r"\b(random|rand\w*|seed|shuffle|sample|time|datetime|uuid\w*|global|nonlocal|set_\w+|seterr|environ|input|"
+    r"getpass|torch|tensorflow|jax|threading|multiprocessing|subprocess|os|shutil|tempfile|pathlib|sqlite3)\b|"
+    r"\b(write\w*|to_\w+|save\w*|dump)\(|\bopen\([^)]*[\"'][rb]*[wax+]|^\s*[%!]",
+    re.MULTILINE,
+)
+NODES = (
+    *(ast.Module, ast.Expr, ast.Assert, ast.Assign, ast.AugAssign, ast.For, ast.If, ast.Pass, ast.Break, ast.Continue),
+    *(ast.Try, ast.ExceptHandler, ast.Raise, ast.Import, ast.ImportFrom, ast.alias),
+    *(ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.Slice, ast.Starred, ast.Call, ast.keyword),
+    *(ast.List, ast.Tuple, ast.Set, ast.Dict, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.IfExp),
+    *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension),
+    *(ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop),
+)
+
+
+@dataclass(frozen=True)
+class StockSource:
+    """What the notebook's own source says. functions: those that students write. imports: statements of its cells."""
+
+    functions: frozenset[str] = frozenset()
+    imports: tuple[str, ...] = ()
+
+
+def inspect_source(notebook: StockNotebook) -> StockSource:
+    """Nothing at all where the source depends on what is no argument: chance, time, files, state."""
+    graded = (cell.source for cell in notebook.cells if cell.cell_type == "code")
+    return _inspect_cells((*notebook.code, *graded), notebook.solutions)
+
+
+@functools.lru_cache(maxsize=16)
+def _inspect_cells(everything: tuple[str, ...], solutions: tuple[str, ...]) -> StockSource:
+    """Kept: each submission of an assignment has the same."""
+    if any(AMBIENT.search(source) for source in everything):
+        return StockSource()
+    functions, imports, bound = set(), [], []
+    for source in dict.fromkeys(everything):
+        tree = _parse_source(source)
+        if tree is None:
+            return StockSource()  # another syntax may bind anything
+        for statement in tree.body:
+            if isinstance(statement, ast.FunctionDef) and source in solutions:
+                functions.add(statement.name)
+            elif isinstance(statement, ast.Import | ast.ImportFrom):
+                imports.append(ast.unparse(statement)) if _is_known(statement) else bound.extend(_list_bound(statement))
+            elif not isinstance(statement, ast.FunctionDef):
+                bound += _list_bound(statement)
+    return StockSource(frozenset(functions - set(bound)), tuple(dict.fromkeys(imports)))
+
+
+@functools.lru_cache(maxsize=1024)
+def can_use_proxies(source: str, course: StockSource) -> bool:
+    """Whether this test cell only calls these functions and looks at values. Kept: each submission has the same."""
+    tree = _parse_source(source)
+    if tree is None or not course.functions:
+        return False
+    modules = {name for statement in course.imports for name in _list_imported(ast.parse(statement).body[0])}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            if not _is_known(node):
+                return False
+            modules |= set(_list_imported(node))
+    called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    if stored & (course.functions | modules) or stored & set(dir(builtins)):
+        return False
+    uses = False
+    for node in _iter_nodes(tree):
+        if isinstance(node, ast.Name):
+            if node.id in course.functions:
+                if node not in called:
+                    return False
+                uses = True
+            elif node.id not in stored | modules | BUILTINS | EXCEPTIONS:
+                return False
+        elif not _is_allowed(node):
+            return False
+    return uses
+
+
+def _iter_nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every node, but for what an assertion would say, which is never asked."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [node.test] if isinstance(node, ast.Assert) else list(ast.iter_child_nodes(node))
+
+
+def _is_allowed(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return not node.attr.startswith("_")
+    if isinstance(node, ast.Compare):
+        identity = [
+            right for op, right in zip(node.ops, node.comparators, strict=True) if isinstance(op, ast.Is | ast.IsNot)
+        ]
+        return all(isinstance(right, ast.Constant) and right.value in (None, True, False) for right in identity)
+    if isinstance(node, ast.ExceptHandler):
+        return node.type is not None
+    return isinstance(node, NODES)
+
+
+def _is_known(node: ast.AST) -> bool:
+    """Whether this import is of a module that this process may load, by its name."""
+    if isinstance(node, ast.ImportFrom):
+        names = [] if node.level or any(a.name == "*" for a in node.names) else [node.module or ""]
+    else:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    return bool(names) and all(name.split(".")[0] in MODULES for name in names)
+
+
+def _list_imported(statement: ast.AST) -> list[str]:
+    aliases = statement.names if isinstance(statement, ast.Import | ast.ImportFrom) else []
+    return [alias.asname or alias.name.split(".")[0] for alias in aliases]
+
+
+def _list_bound(statement: ast.stmt) -> list[str]:
+    names = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)]
+    defined = [n.name for n in ast.walk(statement) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    return [*names, *defined, *_list_imported(statement)]
+
+
+def _parse_source(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

@@ -1,0 +1,191 @@
+"""Runs a test cell of the course's beside the student process: the functions that it calls are proxies there.
+
+What comes back must be a value through and through, of a type that an equal one of the course's could have. Anything
+else cannot be told apart from an object that says yes to every question, and is left to the submission's own process.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from nbformat import NotebookNode
+
+from autograder.examiner.check_connection import CheckConnection
+from autograder.examiner.clock import Clock
+from autograder.examiner.connection import STARVED, Stopped
+from autograder.examiner.execution import create_namespace
+from autograder.examiner.remote_namespace import RemoteNamespace
+from autograder.examiner.submission_code import Student
+from autograder.examiner.watchdog import TOO_LONG, bound_work
+from autograder.rpc.frames import ProtocolError
+from autograder.rpc.masked_text import MaskedText, unmask_text
+from autograder.sandbox.kernel_limits import call_in_child, limit_process
+from autograder.stock.eligibility import StockSource
+from autograder.stock.score import score_cell
+
+ATOMS = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic, np.ndarray)
+
+
+class NoValueError(Exception):
+    """What came back is no plain value, or what went out was none."""
+
+
+@dataclass(frozen=True)
+class ProxyDecision:
+    """points: what the tests give here; None where they cannot be decided here, and why.
+
+    stopped: the process ran into a limit, or was lost.
+    """
+
+    points: float | None
+    why: str = ""
+    stopped: bool = False
+
+
+def decide(
+    cell: NotebookNode,
+    name: str,
+    course: StockSource,
+    student: Student,
+    clock: Clock,
+    seconds: float,
+    isolate: bool = False,
+) -> ProxyDecision:
+    """Run the tests of this cell, whose source is the course's.
+
+    Args:
+        cell: The test cell.
+        name: Of the place that the student was marked with.
+        course: What the notebook's own source says.
+        student: Whose functions the tests call.
+        clock: Bounds the calls.
+        seconds: Of processor time that the tests may take here; a C function that doesn't end has twice as long.
+        isolate: Run them in a child of this process, which then survives whatever they do with what comes back.
+            Otherwise the kernel ends this process if they take too long.
+    """
+    namespace = create_namespace() | {"print": lambda *_args, **_kwargs: None}
+    try:
+        for statement in course.imports:
+            exec(statement, namespace)
+    except Exception as error:
+        return ProxyDecision(None, f"the grader cannot do the course's imports: {type(error).__name__}")
+    with CheckConnection(student, name, clock.check) as connection:
+        remote = RemoteNamespace(connection, namespace)
+        namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in course.functions}
+        connection.renew()
+
+        def run() -> ProxyDecision:
+            with limit_process(math.ceil(2 * seconds)), bound_work(seconds):
+                return _run_tests(cell, name, namespace)
+
+        return call_in_child(run, lost=ProxyDecision(0.0, TOO_LONG, stopped=True)) if isolate else run()
+
+
+def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> ProxyDecision:
+    tree = ast.parse(cell.source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assert):
+            node.msg = None  # it could quote what came, and nobody reads it
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    errors = io.StringIO()
+    value: Any = None
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+            exec(compile(tree, f"<{name}>", "exec"), namespace)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), f"<{name}>", "eval"), namespace)
+            return ProxyDecision(_score_value(cell, value))  # to show the value is work on it, too
+    except NoValueError as error:
+        return ProxyDecision(None, str(error))
+    except Stopped as stopped:
+        return ProxyDecision(None if str(stopped) == STARVED else 0.0, str(stopped), stopped=True)
+    except Exception:
+        return ProxyDecision(0.0, "the tests did not pass outside of the submission's own process")
+
+
+def _score_value(cell: NotebookNode, value: Any) -> float:
+    """By nbgrader's rule: what the last expression gives, where it is a number, is the score."""
+    shown = NotebookNode(cell_type="code", source=cell.source, metadata=cell.metadata, outputs=[])
+    if value is not None:
+        data = NotebookNode({"text/plain": repr(value)})
+        shown.outputs = [NotebookNode(output_type="execute_result", data=data)]
+    return score_cell(shown).points
+
+
+def _guard_proxy(proxy: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            result = convert_value(proxy(*args, **kwargs))
+        except (TypeError, ProtocolError) as error:
+            if getattr(error, "from_student", False):
+                raise
+            raise NoValueError("the tests pass something that is no value") from None
+        finally:
+            _convert_arguments([*args, *kwargs.values()])
+        return result
+
+    return call
+
+
+def _convert_arguments(arguments: list[Any]) -> None:
+    """Make what a call left in its arguments plain, in place: the tests read it as they read a result.
+
+    Raises NoValueError if something else is in them.
+    """
+    waiting, known = list(arguments), set[int]()
+
+    def convert_part(value: Any) -> Any:
+        if not _is_container(value):
+            return convert_value(value)
+        waiting.append(value)
+        return value
+
+    while waiting:
+        value = waiting.pop()
+        if id(value) in known:
+            continue
+        known.add(id(value))
+        if isinstance(value, list):
+            value[:] = [convert_part(each) for each in value]
+        elif isinstance(value, dict):
+            pairs = {convert_value(key): convert_part(each) for key, each in value.items()}
+            value.clear()
+            value.update(pairs)
+        elif isinstance(value, set):
+            members = {convert_value(each) for each in value}
+            value.clear()
+            value.update(members)
+        elif isinstance(value, tuple):
+            for each in value:
+                convert_part(each)
+
+
+def _is_container(value: Any) -> bool:
+    return isinstance(value, list | dict | set | tuple)
+
+
+def convert_value(value: Any) -> Any:
+    """The value, of the types that a course could write it in. Raises NoValueError where something else is in it."""
+    kind = type(value)
+    if kind is MaskedText:
+        return unmask_text(value)
+    if kind is int and not -(2**63) <= value < 2**63:
+        raise NoValueError("a very large integer came back")  # a set of some with one hash takes hours to make
+    if isinstance(value, ATOMS):
+        return value  # no array comes over with objects in it
+    if kind in (list, set, frozenset):
+        return kind([convert_value(each) for each in value])
+    if isinstance(value, tuple):
+        parts = [convert_value(each) for each in value]
+        return kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
+    if kind in (dict, OrderedDict):
+        return kind((convert_value(key), convert_value(each)) for key, each in value.items())
+    raise NoValueError("an object came back that is no plain value")

@@ -1,0 +1,189 @@
+"""What nbgrader_config.py sets for stock nbgrader's way of grading: what of it counts here, and what doesn't.
+
+Files that students write, time limits and cells that aren't run are read. Of everything else that nbgrader would read,
+the instructor hears once; where a mark would be another, nothing is graded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_locked, is_solution, is_task
+
+from autograder.errors import GradlabError
+
+# nbgrader's class that runs notebooks, after the classes that it inherits settings from: the last one counts.
+EXECUTE = ("NotebookClient", "ExecutePreprocessor", "Execute")
+AUTOGRADE = ("BaseConverter", "Autograde")
+UNLIMITED = 1e9  # seconds: the limit of the whole submission ends it first
+SKIP = "skip-execution"  # nbclient's tag of cells that it doesn't run
+OURS = "autograder.plugin."
+ORDINARY = frozenset(
+    """Examine IgnorePattern ClearMetadataPreprocessor LimitOutput SaveScores AssignLatePenalties
+    CheckCellMetadata""".split()
+)
+FOLDERS = {
+    "directory_structure": "{nbgrader_step}/{student_id}/{assignment_id}",
+    **{f"{name}_directory": name for name in ("source", "release", "submitted", "autograded", "feedback")},
+}
+OTHER_KERNELS = ("bash", "java", "julia", "octave", "ruby", "sos", "xcpp")
+NOTHING: Mapping[str, Any] = {}
+NO_KERNEL = "cells run in Gradlab's own Python, without a Jupyter kernel"
+AT_A_LIMIT = "a cell that takes too long ends its process, and the cells before it run again"
+ERRORS = "an exception never ends a notebook"
+ALWAYS = "this is always done"
+HOOK = "only nbgrader autograde calls it"
+PAGES = "feedback pages are Gradlab's own"
+FILES = "files are written as nbgrader writes them by default"
+# Why a setting isn't read; None for one that is, or that changes nothing here. Without a name: all others of the class.
+OF_EXECUTE = {
+    **dict.fromkeys(("timeout", "timeout_func", "skip_cells_with_tag", "enabled")),
+    **dict.fromkeys(("interrupt_on_timeout", "error_on_timeout"), AT_A_LIMIT),
+    **dict.fromkeys(("allow_errors", "allow_error_names", "force_raise_errors"), ERRORS),
+    "": NO_KERNEL,
+}
+OF_AUTOGRADE = {**dict.fromkeys(("exclude_overwriting", "create_student", "force")), "permissions": FILES, "": HOOK}
+UNREAD: Mapping[str, Mapping[str, str | None]] = {
+    **{section: OF_EXECUTE for section in EXECUTE},
+    **{section: OF_AUTOGRADE for section in AUTOGRADE},
+    **{section: {"": ALWAYS} for section in ("DeduplicateIds", "OverwriteKernelspec", "CheckCellMetadata")},
+    "OverwriteCells": {"add_missing_cells": ALWAYS, "": "the words above a cell that was put back are nbgrader's"},
+}
+FEEDBACK = ("GenerateFeedback", "Feedback", "GetGrades", "HTMLExporter", "TemplateExporter")
+
+
+def get_setting(config: Mapping[str, Any], sections: Sequence[str], name: str, default: Any = None) -> Any:
+    """What these classes, the last of them first, are set to."""
+    for section in reversed(sections):
+        if name in config.get(section, {}):
+            return config[section][name]
+    return default
+
+
+def get_student_files(config: Mapping[str, Any], assignment: str) -> frozenset[str]:
+    """The files beside the notebooks that students write: the course's don't take their places."""
+    found = get_setting(config, AUTOGRADE, "exclude_overwriting", {})
+    names = found.get(assignment, ()) if isinstance(found, Mapping) else None
+    if names is None or isinstance(names, str):
+        raise GradlabError(
+            "c.Autograde.exclude_overwriting in nbgrader_config.py is no dictionary of lists\n"
+            f'    fix: {{"{assignment}": ["helper.py"]}}'
+        )
+    return frozenset(PurePosixPath(str(name)).as_posix() for name in names)
+
+
+def is_left_out(config: Mapping[str, Any], student: str, known: Collection[str]) -> bool:
+    """Whether nbgrader would not grade this student's submission. known: students that the gradebook has."""
+    excluded = str(config.get("CourseDirectory", {}).get("student_id_exclude", "")).split(",")
+    return student in excluded or (not get_setting(config, AUTOGRADE, "create_student", True) and student not in known)
+
+
+def get_cell_seconds(config: Mapping[str, Any]) -> float | None:
+    """The time limit of a cell that is set for stock nbgrader; None where none is."""
+    found = get_setting(config, EXECUTE, "timeout", "none")
+    return None if found == "none" else _parse_seconds(found)
+
+
+def get_cell_limits(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> dict[str, float]:
+    """What c.Execute.timeout_func says of the course's cells that have a time limit of their own, by get_cell_key()."""
+    limit: Callable[[NotebookNode], Any] | None = get_setting(config, EXECUTE, "timeout_func")
+    if limit is None:
+        return {}
+    try:
+        return {get_cell_key(cell): _parse_seconds(limit(cell)) for cell in cells if cell.cell_type == "code"}
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        raise GradlabError(f"c.Execute.timeout_func in nbgrader_config.py does not work: {words}") from None
+
+
+def find_skipped_cells(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> tuple[str, ...]:
+    """Cells of the course that nbgrader doesn't run, by get_cell_key()."""
+    tag = get_setting(config, EXECUTE, "skip_cells_with_tag", SKIP)
+    return tuple(get_cell_key(cell) for cell in cells if tag and tag in cell.metadata.get("tags", []))
+
+
+def is_kept(cell: NotebookNode) -> bool:
+    """Whether nbgrader keeps this cell. Of one that was made ordinary again, it leaves the name in the notebook."""
+    return bool(is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell))
+
+
+def get_cell_key(cell: NotebookNode) -> str:
+    """nbgrader's name of a cell that it keeps, or the text of another."""
+    name = cell.metadata.nbgrader.get("grade_id") if is_kept(cell) else ""
+    return f"id {name}" if name else f"text {cell.source.strip()}"
+
+
+def _parse_seconds(found: Any) -> float:
+    return UNLIMITED if not found or found < 0 else float(found)
+
+
+def refuse_other_marks(config: Mapping[str, Any]) -> None:
+    """Raise GradlabError where a mark would be another than by these settings."""
+    for name, default in FOLDERS.items():
+        found = config.get("CourseDirectory", {}).get(name, default)
+        if str(found) not in (default, f"{default}/"):
+            raise GradlabError(f"c.CourseDirectory.{name} is {found!r}, and Gradlab reads {default!r} alone")
+    kernel = str(get_setting(config, EXECUTE, "kernel_name", ""))
+    if kernel.lower() in ("ir", "octave", "sos") or kernel.lower().startswith(
+        ("julia", "xcpp", "java", "ruby", "bash")
+    ):
+        raise GradlabError(f"c.Execute.kernel_name is {kernel!r}, and Gradlab runs Python: grade with stock nbgrader")
+    for name in ("sanitize_preprocessors", "autograde_preprocessors"):
+        steps = get_setting(config, ("Autograde",), name, ())
+        names = [step if isinstance(step, str) else step.__name__ for step in steps]
+        more = [step for step in names if step.rpartition(".")[2] not in ORDINARY]
+        if (name == "sanitize_preprocessors" and steps) or more:
+            what = f" ({', '.join(more)})" if more else ""
+            raise GradlabError(
+                f"gradlab grade does not run c.Autograde.{name}{what}\n"
+                "    fix: nbgrader autograde, which does; or take it out of nbgrader_config.py"
+            )
+
+
+def list_unread_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
+    """A line for each reason why settings of nbgrader's grading aren't read here. usual: what configure() sets."""
+    reasons: dict[str, list[str]] = {}
+    for section, known in UNREAD.items():
+        for name, value in config.get(section, {}).items():
+            why = known.get(name, known[""])
+            if why and not _is_usual(usual, section, name, value) and not _has_no_effect(name, value):
+                reasons.setdefault(why, []).append(f"c.{section}.{name}")
+    return [_format_line(names, why) for why, names in reasons.items()]
+
+
+def list_unread_page_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
+    """The same of how nbgrader makes its feedback."""
+    names = [
+        f"c.{section}.{name}"
+        for section in FEEDBACK
+        for name, value in config.get(section, {}).items()
+        if name != "force" and not _is_usual(usual, section, name, value) and not _has_no_effect(name, value)
+    ]
+    return [_format_line(names, PAGES)] if names else []
+
+
+def _format_line(names: Sequence[str], why: str) -> str:
+    *some, last = names
+    listed = f"{', '.join(some)} and {last}" if some else last
+    return f"{listed} in nbgrader_config.py {'are' if some else 'is'} not read: {why}"
+
+
+def _is_usual(usual: Mapping[str, Any], section: str, name: str, value: Any) -> bool:
+    known = usual.get(section, {})
+    return name in known and (known[name] == value or repr(known[name]) == repr(value))
+
+
+def _has_no_effect(name: str, value: Any) -> bool:
+    """Whether configure() set it, or it says what is so here anyway."""
+    if name in ("exporter_class", "pre_convert_hook"):
+        return str(value).startswith(OURS)
+    if name in ("preprocessors", "autograde_preprocessors", "sanitize_preprocessors"):
+        return not value or any(str(step).startswith(OURS) for step in value)
+    if name == "kernel_name":
+        return str(value) in ("", "python", "python3")
+    return name in ("add_missing_cells", "allow_errors", "interrupt_on_timeout", "enabled", "sanitize_html") and bool(
+        value
+    )

@@ -1,0 +1,144 @@
+"""What keeps nbgrader from taking an assignment into its gradebook, in a sentence with the fix, before it tries.
+
+nbgrader itself ends with a traceback in most of these cases.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.nbgraderformat import MetadataValidator
+from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme, ClearSolutions
+from nbgrader.utils import is_grade, is_task
+from traitlets.config import Config
+
+from autograder.errors import GradlabError
+from autograder.intake.cell_origin import shorten_first_line
+from autograder.stock.assignment import SILENT, list_source_notebooks, refuse_other_languages, upgrade_metadata
+from autograder.stock.settings import is_kept
+
+NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")
+PATTERNS = "*?[]"  # nbgrader looks for names as for patterns of files
+UNFIT = {"+": "nbgrader takes no name with +", "{": "nbgrader fills in what is in braces"}
+
+
+def refuse_unfit(course: Path, name: str, config: Mapping[str, Any]) -> None:
+    """Raise GradlabError where nbgrader can't take source/NAME as it is."""
+    _refuse_name(course / "source" / name)
+    for path in list_source_notebooks(course, name):
+        _refuse_name(path)
+        notebook = _read(path)
+        refuse_other_languages(
+            path, notebook.metadata.get("kernelspec", {}), notebook.metadata.get("language_info", {})
+        )
+        _refuse_stub(path, notebook, config)
+        _refuse_metadata(path, notebook)
+        _refuse_regions(path, notebook, config)
+
+
+def _refuse_name(path: Path) -> None:
+    odd = [letter for letter in path.stem if letter in PATTERNS or letter in UNFIT]
+    if odd:
+        why = UNFIT.get(odd[0], f"nbgrader reads {odd[0]} as a pattern of file names")
+        plain = "".join("_" if letter in (*PATTERNS, *UNFIT, "}") else letter for letter in path.stem).strip("_")
+        raise GradlabError(
+            f"{path} cannot be graded under this name: {why}\n    fix: mv '{path}' {path.with_stem(plain)}"
+        )
+
+
+def _read(path: Path) -> NotebookNode:
+    try:
+        notebook = nbformat.read(path, as_version=4)
+    except Exception as error:
+        raise GradlabError(f"{path} is no notebook: {_get_first_line(error)}") from None
+    for number, cell in enumerate(notebook.cells, start=1):
+        flags = cell.metadata.get("nbgrader")
+        if flags is not None and not isinstance(flags, dict):
+            raise _make_error(path, number, cell, "nbgrader's metadata is no dictionary", "remove it")
+    try:
+        return upgrade_metadata(notebook)
+    except Exception as error:
+        raise GradlabError(f"{path} has metadata of nbgrader's that it can't read: {_get_first_line(error)}") from None
+
+
+def _refuse_stub(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) -> None:
+    """nbgrader looks the stub of a solution up by the language as it is written."""
+    language = notebook.metadata.get("kernelspec", {}).get("language", "python")
+    stubs = config.get("ClearSolutions", {}).get("code_stub", {"python": ""})
+    if isinstance(stubs, Mapping) and language not in stubs:
+        raise GradlabError(
+            f'{path} says that its language is "{language}", for which nbgrader has no stub\n'
+            '    fix: write "language": "python" into metadata.kernelspec, or choose the kernel again and save'
+        )
+
+
+def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
+    places: dict[str, int] = {}
+    validator = MetadataValidator()
+    for number, cell in enumerate(notebook.cells, start=1):
+        flags = cell.metadata.get("nbgrader")
+        if not flags:
+            continue
+        name = str(flags.get("grade_id", ""))
+        if not NAME.fullmatch(name):
+            what = f'its grade_id is "{name}", and nbgrader takes letters from a to z, digits, - and _ alone'
+            raise _make_error(path, number, cell, what, f"make it {NOT_IN_NAME.sub('_', name)} in Create Assignment")
+        if not is_kept(cell):
+            continue
+        if not name:
+            raise _make_error(path, number, cell, "it has no grade_id", "give it one in Create Assignment")
+        if name in places:
+            what = f"its grade_id is {name}, which cell {places[name]} has too"
+            raise _make_error(path, number, cell, what, "give one of them another in Create Assignment")
+        places[name] = number
+        if is_grade(cell) or is_task(cell):
+            _refuse_points(path, number, cell)
+        try:
+            validator.validate_cell(cell)
+        except Exception as error:
+            raise _make_error(
+                path, number, cell, _get_first_line(error), "set its type again in Create Assignment"
+            ) from None
+
+
+def _refuse_points(path: Path, number: int, cell: NotebookNode) -> None:
+    points = cell.metadata.nbgrader.get("points")
+    try:
+        sound = points is not None and math.isfinite(float(points)) and float(points) >= 0
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        what = "it has no points" if points is None else f"its points are {json.dumps(points)}"
+        raise _make_error(path, number, cell, what, "set them in Create Assignment, to 0 or more")
+
+
+def _refuse_regions(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) -> None:
+    """Regions of solutions, hidden tests and mark schemes that don't end, or are where nbgrader allows none."""
+    for kind in (ClearSolutions, ClearHiddenTests, ClearMarkScheme):
+        preprocessor = kind(config=Config({kind.__name__: dict(config.get(kind.__name__, {}))}))
+        preprocessor.log = SILENT
+        for number, cell in enumerate(notebook.cells, start=1):
+            try:
+                preprocessor.preprocess_cell(NotebookNode(cell), {"language": "python"}, number)
+            except (RuntimeError, KeyError) as error:
+                raise _make_error(
+                    path, number, cell, _get_first_line(error), "look at its BEGIN and END lines"
+                ) from None
+
+
+def _make_error(path: Path, number: int, cell: NotebookNode, what: str, fix: str) -> GradlabError:
+    return GradlabError(
+        f"{path}, cell {number}, which begins `{shorten_first_line(cell.source)}`: {what}\n    fix: {fix}"
+    )
+
+
+def _get_first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines or [type(error).__name__])[0]

@@ -1,0 +1,59 @@
+"""A call that must leave its arguments as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from labkit.compare import Mismatch, assert_close, show_key
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The keys of a dict, in order. A message names none: they can be those of a hidden input."""
+
+    keys: tuple[Any, ...]
+
+
+def unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call function with these arguments, and raise AssertionError where one is another afterwards. Returns its result.
+
+    Looked at are tensors (values, dtype, requires_grad, .grad), arrays, numbers and texts, in lists, tuples and dicts
+    as well. What has changed is told by its place: "after the call, .grad of argument 2[0] is None".
+    """
+    given = {f"argument {place}": value for place, value in enumerate(args, start=1)} | kwargs
+    before = [(name, list(_iter_parts(name, value))) for name, value in given.items()]
+    result = function(*args, **kwargs)
+    for name, looks in before:
+        after = dict(_iter_parts(name, given[name]))
+        for place, look in looks:  # the number of items before the items
+            if isinstance(look, Keys) and after.get(place) != look:
+                raise Mismatch(f"after the call, {place} are not as before")
+            if not isinstance(look, Keys):
+                assert_close(after.get(place), look, rtol=0, atol=0, name=f"after the call, {place}")
+    return result
+
+
+def _iter_parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """(place, a copy) of everything in a value that can be compared, by where it stands."""
+    if isinstance(value, Tensor):
+        yield name, value.detach().clone()
+        yield f"requires_grad of {name}", value.requires_grad
+        if value.is_leaf:
+            yield f".grad of {name}", None if value.grad is None else value.grad.detach().clone()
+    elif isinstance(value, Mapping):
+        yield f"the keys of {name}", Keys(tuple(value))
+        for place, (key, item) in enumerate(value.items()):
+            yield from _iter_parts(f"{name}{show_key(key, place)}", item)
+    elif isinstance(value, list | tuple):
+        yield f"the number of items of {name}", len(value)
+        for place, item in enumerate(value):
+            yield from _iter_parts(f"{name}[{place}]", item)
+    elif isinstance(value, np.ndarray):
+        yield name, value.copy()
+    elif isinstance(value, bool | int | float | complex | str | None):
+        yield name, value

@@ -1,0 +1,110 @@
+"""autograded/STUDENT/LAB holds what nbgrader needs, and of a team each member's own secret."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nbgrader.utils import find_all_files
+
+from autograder.gradebook.autograded_folder import list_companion_files, list_files, write_autograded
+from autograder.timestamps import SECRET
+
+LAB = "x"
+
+
+def hand_in(course: Path, student: str) -> None:
+    folder = course / "submitted" / student / LAB
+    folder.mkdir(parents=True)
+    (folder / SECRET).write_text(f"{student}'s")
+    (folder / "data.csv").write_text(f"1,{student}")
+
+
+@pytest.mark.parametrize(("student", "secret"), [("ada", "ada's"), ("ben", "ben's"), ("cy", None)])
+def test_a_page_of_a_team_is_fetched_by_each_members_own_secret(tmp_path: Path, student: str, secret: str) -> None:
+    """Else the pages of a team would take each other's place in the exchange."""
+    for member in ("ada", "ben"):
+        hand_in(tmp_path, member)
+    write_autograded(tmp_path, LAB, student, {LAB: "{}"}, [], 0o644, "ada")
+    folder = tmp_path / "autograded" / student / LAB
+    assert (folder / "data.csv").read_text() == "1,ada" and (folder / f"{LAB}.ipynb").exists()
+    assert ((folder / SECRET).read_text() if (folder / SECRET).exists() else None) == secret
+
+
+NAMES = ["a.csv", "b.pyc", ".hidden", ".b.pyc", "n.ipynb", "feedback", "x[1].txt", "line\nbreak.pyc", "ä.tmp"]
+FOLDERS = [
+    "",
+    "data",
+    "data/deep",
+    "__pycache__",
+    "__pycache__/deep",
+    ".ipynb_checkpoints",
+    ".git",
+    "old.tmp",
+    "old.tmp/x",
+]
+PATTERNS = [".ipynb_checkpoints", "*.pyc", "__pycache__", "feedback", "*.ipynb", "*.tmp", ".g*", "x[[]1].txt", "data/*"]
+
+
+@pytest.mark.parametrize("ignore", [[], ["*"], [".*"], ["?*"], PATTERNS, *([pattern] for pattern in PATTERNS), [LAB]])
+def test_the_files_are_those_that_nbgrader_finds(tmp_path: Path, ignore: list[str]) -> None:
+    folder = tmp_path / LAB
+    for place in FOLDERS:
+        (folder / place).mkdir(parents=True, exist_ok=True)
+        for name in NAMES:
+            (folder / place / name).touch()
+    (folder / "dangling").symlink_to("nowhere")
+    (folder / "linked").symlink_to(folder / "data")
+    assert list_files(folder, ignore) == [
+        Path(path).relative_to(folder) for path in sorted(find_all_files(str(folder), ignore))
+    ]
+
+
+def test_folders_are_listed_no_more_often_with_many_files_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one submission of many files keeps the watch from all others."""
+    for place in ("submitted/ada/x/data", "source/x"):
+        (tmp_path / place).mkdir(parents=True)
+        for number in range(100):
+            (tmp_path / place / f"{number}.txt").touch()
+    listed: list[str] = []
+    real = os.scandir
+
+    def count(path: str) -> Iterator[os.DirEntry[str]]:
+        listed.append(os.fspath(path))
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", count)
+    assert len(list_companion_files(tmp_path, LAB, "ada", PATTERNS)) == 200
+    assert len(listed) <= 4  # of three folders; the source's once more, for its notebooks
+
+
+def test_the_older_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ada")
+    write_autograded(tmp_path, LAB, "ada", {LAB: "old"}, [], 0o644)
+    notebook = tmp_path / "autograded" / "ada" / LAB / f"{LAB}.ipynb"
+    seen: list[str] = []
+    with pytest.raises(OSError):
+        write_autograded(tmp_path, LAB, "ada", {"n" * 300: "new"}, [], 0o644, before=lambda: seen.append("called"))
+    assert notebook.read_text() == "old" and not seen
+    write_autograded(tmp_path, LAB, "ada", {LAB: "new"}, [], 0o644, before=lambda: seen.append(notebook.read_text()))
+    assert notebook.read_text() == "new" and seen == ["old"]
+    assert os.listdir(notebook.parent.parent) == [LAB]
+
+
+def test_a_file_that_cannot_be_copied_costs_the_others_nothing(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ada")
+    (tmp_path / "submitted" / "ada" / LAB / "gone").symlink_to("nowhere")
+    (line,) = write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, [], 0o644)
+    assert line.startswith("gone could not be copied")
+    assert {"data.csv", f"{LAB}.ipynb"} <= set(os.listdir(tmp_path / "autograded" / "ada" / LAB))
+
+
+def test_a_folder_in_the_place_of_the_secret_keeps_no_team_from_its_mark(tmp_path: Path) -> None:
+    hand_in(tmp_path, "ada")
+    secret = tmp_path / "submitted" / "ada" / LAB / SECRET
+    secret.unlink()
+    secret.mkdir()
+    (secret / "x").touch()
+    assert write_autograded(tmp_path, LAB, "ben", {LAB: "{}"}, [], 0o644, "ada") == []

@@ -1,0 +1,30 @@
+"""Who is on the roster, by what a roster brings and grading does not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.gradebook.enrolment import find_strangers
+from autograder.gradebook.writer import open_gradebook
+from autograder.lms.people import Person
+from autograder.lms.roster import write_roster
+
+
+@pytest.fixture
+def gradebook(tmp_path: Path) -> Iterator[Gradebook]:
+    with open_gradebook(f"sqlite:///{tmp_path}/gradebook.db") as found:
+        yield found
+
+
+def test_who_has_nothing_but_an_id_was_added_by_grading(gradebook: Gradebook) -> None:
+    write_roster(gradebook, [Person(id="ada", first_name="Ada"), Person(id="ben", email="ben@example.org")])
+    gradebook.add_student("cy")  # as grading adds who handed in
+    assert find_strangers(gradebook, ["dee", "cy", "ben", "ada"]) == ["cy", "dee"]
+
+
+def test_without_a_roster_or_with_one_of_ids_alone_nothing_is_said(gradebook: Gradebook) -> None:
+    assert find_strangers(gradebook, ["ada"]) == []
+    write_roster(gradebook, [Person(id="ada")])
+    assert find_strangers(gradebook, ["ada", "ben"]) == []

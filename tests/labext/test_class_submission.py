@@ -1,0 +1,121 @@
+"""Mark my work in a class hands in through a real exchange, and shows the page that a watch gives back."""
+
+import asyncio
+import json
+import shutil
+import time
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from autograder.grading.inbox import Inbox
+from autograder.reports.unmarked_page import render_unmarked_page
+from labext.class_submission import LATER, SubmissionError, find_class, submit_notebook
+from labext.workspace import Workspace
+from labkit.progress import get_page_path
+
+LAB = "01_squares"
+PAGE = '<meta name="gradlab-mark" content="1.5 of 2 points"><p>your page'
+
+
+@pytest.fixture
+def student(small_course: Path, tmp_path: Path) -> Path:
+    """A student's folder with a fetched notebook; the exchange of the class lies beside it."""
+    folder, exchange = tmp_path / "student", tmp_path / "exchange" / "gradlab"
+    (exchange / "inbound").mkdir(parents=True)
+    (tmp_path / "exchange").chmod(0o777)
+    (exchange / "inbound").chmod(0o777)
+    for target in (exchange / "outbound" / LAB, folder / LAB):
+        shutil.copytree(small_course / "release" / LAB, target)
+    config = f'c = get_config()\nc.CourseDirectory.course_id = "gradlab"\nc.Exchange.root = "{tmp_path}/exchange"\n'
+    (folder / "nbgrader_config.py").write_text(f'{config}c.Exchange.cache = "{tmp_path}/cache"\n')
+    return folder
+
+
+def inbox(student: Path) -> Inbox:
+    exchange = student.parent / "exchange" / "gradlab"
+    return Inbox(exchange / "inbound", exchange / "outbound", exchange / "feedback", owned=False)
+
+
+def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
+    """What a watch does: as soon as a submission is there, its page is released."""
+
+    def watch() -> None:
+        while not (arrived := [each for each in inbox(student).iter_arrivals([LAB]) if not each.wrong]):
+            time.sleep(0.01)
+        inbox(student).release(arrived[0], [page])
+
+    page.write_text(text)
+    thread = Thread(target=watch)
+    thread.start()
+    return thread
+
+
+@pytest.mark.slow
+def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Path) -> None:
+    """Slow: nbgrader submits in a process of its own, twice."""
+    notebook = student / LAB / f"{LAB}.ipynb"
+    to = find_class(notebook, Workspace(student))
+    assert to is not None
+    watching = answer_the_next(student, tmp_path / f"{LAB}.html")
+    told = asyncio.run(submit_notebook(to, notebook, wait=3600))
+    watching.join()
+    assert told == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
+    assert get_page_path(notebook).read_text() == PAGE
+    (arrived,) = inbox(student).iter_arrivals([LAB])
+    assert json.loads((arrived.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
+    assert asyncio.run(submit_notebook(to, notebook, wait=0.1)) == {"words": LATER, "marked": False}
+
+
+@pytest.mark.slow
+def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark(student: Path, tmp_path: Path) -> None:
+    """Slow: nbgrader submits in a process of its own."""
+    notebook = student / LAB / f"{LAB}.ipynb"
+    to = find_class(notebook, Workspace(student))
+    assert to is not None
+    get_page_path(notebook).parent.mkdir(exist_ok=True)
+    get_page_path(notebook).write_text("of the last mark")
+    words = "It waits, and is marked from 2026-02-01 14:20 UTC on."
+    page = render_unmarked_page(LAB, "ada", "today", words)
+    watching = answer_the_next(student, tmp_path / f"{LAB}.html", page)
+    told = asyncio.run(submit_notebook(to, notebook, wait=3600))
+    watching.join()
+    assert told == {"words": f"Handed in. {words}", "marked": False}
+    assert get_page_path(notebook).read_text() == "of the last mark"
+
+
+@pytest.mark.slow
+def test_what_the_exchange_refuses_is_told_in_its_words(student: Path) -> None:
+    """Slow: nbgrader submits in a process of its own."""
+    to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
+    assert to is not None
+    shutil.rmtree(student.parent / "exchange" / "gradlab" / "inbound")
+    with pytest.raises(SubmissionError, match="Inbound directory doesn't exist"):
+        asyncio.run(submit_notebook(to, student / LAB / f"{LAB}.ipynb"))
+
+
+def test_without_an_exchange_that_offers_the_lab_there_is_no_class(student: Path, tmp_path: Path) -> None:
+    other = student / "02_other" / "02_other.ipynb"
+    assert find_class(other, Workspace(student)) is None
+    assert find_class(student / LAB / f"{LAB}.ipynb", Workspace(tmp_path)) is None
+
+
+@pytest.mark.slow
+def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_path: Path) -> None:
+    """Slow: nbgrader submits in a process of its own."""
+    trace, own = tmp_path / "it_ran", tmp_path / "own"
+    own.mkdir()
+    (student / "nbgrader_config.py").rename(own / "nbgrader_config.py")
+    for name in ("nbgrader_config.py", "jupyter_config.py", "sqlalchemy.py", "nbgrader.py"):
+        (student / name).write_text(f"open({str(trace)!r}, 'w')\n")
+    student.chmod(0o777)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_CONFIG_DIR", str(own))
+        to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
+        assert to is not None and not to.runs_config
+        assert asyncio.run(submit_notebook(to, student / LAB / f"{LAB}.ipynb", wait=0.1)) == {
+            "words": LATER,
+            "marked": False,
+        }
+    assert not trace.exists() and not [each for each in inbox(student).iter_arrivals([LAB]) if each.wrong]

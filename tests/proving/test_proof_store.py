@@ -1,0 +1,70 @@
+"""A lab that was proved is not proved again while it, the code that proves it, and the versions are the same."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.course_folder import read_course, read_labs
+from autograder.course import Lab
+from autograder.proving import proof_store
+from autograder.proving.proof import Proof
+from autograder.proving.proof_store import FILE, load_proof, save_proof
+from tests.conftest import ROOT
+
+PROOF = Proof("01_squares", points=2, right=2, wrong=4, claimed={"sum_of_squares": 0.5})
+IMPORTED = """
+import json, sys
+import autograder.authoring.course_folder, autograder.proving.labs
+print(json.dumps([name for name in sys.modules if name.startswith(("autograder.", "labkit"))]))
+"""
+
+
+def lab_of(course: Path) -> Lab:
+    return next(read_labs(read_course(course)))
+
+
+def test_a_proof_is_kept_with_what_it_found(small_course: Path) -> None:
+    lab = lab_of(small_course)
+    assert load_proof(lab) is None
+    save_proof(lab, PROOF)
+    found = load_proof(lab_of(small_course))
+    assert found is not None and found.kept
+    assert (found.right, found.wrong, found.points, found.claimed) == (2, 4, 2, {"sum_of_squares": 0.5})
+
+
+@pytest.mark.parametrize("file", ["lab.py", "exercises/sum_of_squares.py"])
+def test_a_lab_that_changed_is_not_proved(small_course: Path, file: str) -> None:
+    save_proof(lab_of(small_course), PROOF)
+    path = small_course / "labs" / "01_squares" / file
+    path.write_text(path.read_text() + "\n")
+    assert load_proof(lab_of(small_course)) is None
+
+
+def test_a_proof_by_other_code_or_another_torch_is_none(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = lab_of(small_course)
+    save_proof(lab, PROOF)
+    with monkeypatch.context() as other:
+        other.setattr(proof_store, "_digest_code", lambda: "other code")
+        assert load_proof(lab) is None
+    monkeypatch.setattr(proof_store.torch, "__version__", "2.99")
+    assert load_proof(lab) is None
+
+
+def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_none(small_course: Path) -> None:
+    lab = lab_of(small_course)
+    save_proof(lab, Proof("01_squares", problems=["a check is wrong"]))
+    assert not (lab.path / FILE).exists()
+    save_proof(lab, PROOF)
+    record = json.loads((lab.path / FILE).read_text())
+    for damaged in ("", "{}", json.dumps(record | {"proof": {"unknown": 1}}), json.dumps({"key": record["key"]})):
+        (lab.path / FILE).write_text(damaged)
+        assert load_proof(lab) is None
+
+
+def test_all_code_that_takes_part_in_a_proof_is_under_the_digest() -> None:
+    ran = subprocess.run([sys.executable, "-c", IMPORTED], cwd=ROOT, check=True, capture_output=True, text=True)
+    packages = {name.split(".")[1] for name in json.loads(ran.stdout) if name.startswith("autograder.")}
+    assert packages <= {name.removesuffix(".py") for name in proof_store.CODE} and "examiner" in packages

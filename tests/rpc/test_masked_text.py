@@ -1,0 +1,81 @@
+"""Text of a student process is compared as any other, passed on as any other, and shown by nobody."""
+
+import collections
+
+import pytest
+import torch
+
+from autograder.rpc import values
+from autograder.rpc.masked_text import MaskedText
+from labkit.check import check, record_outcomes
+from labkit.compare import Mismatch, assert_close, describe
+from tests.examiner.test_trust import world_of
+
+SECRET = "what the hidden check passed in"
+
+
+def test_it_is_equal_and_comes_back_as_it_was_sent() -> None:
+    with world_of(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
+        got = world.get_proxy("f")()
+        assert got == {SECRET: [SECRET]} and got[SECRET][0] == SECRET and hash(got[SECRET][0]) == hash(SECRET)
+        assert world.get_proxy("g")(got[SECRET][0]) == "str" + SECRET
+
+
+@pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
+def test_whoever_shows_it_gets_its_length(show) -> None:  # type: ignore[no-untyped-def]
+    assert SECRET not in show(MaskedText(SECRET)) and f"a text of {len(SECRET)} characters" in show(MaskedText(SECRET))
+
+
+@pytest.mark.parametrize("result", [SECRET, [SECRET], {SECRET: 1}, {"a": SECRET}, (1, SECRET), {SECRET}])
+def test_no_message_of_a_comparison_holds_it(result: object) -> None:
+    for want in (3, "x", [1, 2], {"a": 1}, torch.ones(2), 2.5, None):
+        with world_of(f=lambda: result) as world, pytest.raises(Mismatch) as raised:
+            assert_close(world.get_proxy("f")(), want)
+        assert SECRET not in raised.value.seen + raised.value.expected + str(raised.value)
+
+
+def test_an_assert_of_a_check_can_say_something_about_it() -> None:
+    with world_of(f=lambda: [SECRET]) as world, record_outcomes() as outcomes:
+        got = world.get_proxy("f")()
+        with check("a list of one"):
+            assert got == ["x"], f"you gave {sorted(map(str, got))}"
+    assert outcomes[0].seen.startswith("you gave ['a text of") and SECRET not in outcomes[0].seen
+
+
+def test_a_message_that_names_its_type_names_the_one_the_student_knows() -> None:
+    with world_of(f=lambda: SECRET) as world:
+        assert type(world.get_proxy("f")()).__name__ == "str"
+
+
+def _answers(reply: object) -> object:
+    class Line:
+        def ask(self, request: object, callbacks: object) -> object:
+            return reply
+
+    return Line()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [[SECRET], [None, [SECRET, 1], None, [], [], [], []], [None, [[], ["named", SECRET]], None, [], [], [], []]],
+)
+def test_what_is_no_answer_is_not_quoted(reply: object) -> None:
+    from autograder.examiner.connection import Stopped
+    from autograder.examiner.remote_namespace import RemoteNamespace
+
+    with pytest.raises(Stopped) as raised:
+        RemoteNamespace(_answers(reply), {}).get_proxy("f")()
+    assert str(raised.value) == "the Python process sent what is no answer"
+
+
+def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_its_own() -> None:
+    """A name has a hundred letters: a message that quoted it would hold what a hidden check passed in."""
+    said = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
+    sent = collections.namedtuple("Batch", "x")(1)
+    values.pack_tuple(sent, lambda part: part)
+    assert type(values.strip_names(said)).__name__ == "Record" and values.strip_names(said) == said
+    assert type(values.strip_names(said))._fields == ("field0",), "and no name of a field"
+    assert repr(values.strip_names(sent)) == "Batch(x=1)"
+    for value in (values.strip_names(said), said, [said], {"a": said}, [b"letters"], type("B" * 30, (), {})()):
+        assert not set(describe(value)) & {"\u4e00", "B"} and "letters" not in describe(value)
+    assert describe([1, 2.5, None, True]) == "[1, 2.5, None, True]"

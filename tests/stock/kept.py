@@ -1,0 +1,50 @@
+"""The marks of stock nbgrader for the small course, kept: it starts a kernel for each notebook, half a minute by day.
+
+`python -m tests.stock.kept` makes them anew; by night they are compared with what it gives then.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from autograder.digest import digest
+from tests.stock.plain_course import STOCK, copied, released, rows, run
+from tests.stock.small_course import make
+
+LABS = ("ps1", "ps2")
+KEPT = Path(__file__).with_name("stock_marks.json")
+
+
+def graded_by_stock(handed_in: Path, to: Path) -> Path:
+    """A copy of the course, released and graded by nbgrader alone."""
+    course = copied(handed_in, to, STOCK)
+    released(course, LABS)
+    for lab in LABS:
+        said = run(course, "nbgrader", "autograde", lab)
+        assert "exit status 0" in said, said
+    return course
+
+
+def marks_in(course: Path) -> Any:
+    """What the gradebook holds, as JSON has it."""
+    return json.loads(json.dumps(rows(course)))
+
+
+def kept_marks(handed_in: Path) -> Any:
+    """What stock nbgrader gave for these very files."""
+    kept = json.loads(KEPT.read_text())
+    assert kept["of"] == _of(handed_in), f"{KEPT.name} is of another course\n    fix: python -m tests.stock.kept"
+    return kept["marks"]
+
+
+def _of(handed_in: Path) -> str:
+    files = sorted(path for path in handed_in.rglob("*") if path.is_file())
+    return digest(STOCK, *[part for path in files for part in (str(path.relative_to(handed_in)), path.read_text())])
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        made = make(Path(folder, "handed_in"))
+        of, marks = _of(made), marks_in(graded_by_stock(made, Path(folder, "stock")))
+    KEPT.write_text(json.dumps({"of": of, "marks": marks}, indent=1) + "\n")

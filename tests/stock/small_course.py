@@ -1,0 +1,83 @@
+"""Two assignments as an instructor writes them for stock nbgrader, and what a few students make of them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.stock.plain_course import answered, by_hand, cell, given, graded, notebook, solution, task, write
+
+SOURCE = notebook(
+    cell("# Numbers", "markdown"),
+    cell("import math\nimport sys"),
+    given("limit", "LIMIT = 4"),
+    solution("scale", "def scale(x, k):\n    ### BEGIN SOLUTION\n    return [v * k for v in x]\n    ### END SOLUTION"),
+    graded(
+        "scale_values",
+        "assert scale([1, 2], 3) == [3, 6]\n### BEGIN HIDDEN TESTS\nassert scale([7, 0], -1) == [-7, 0]\n"
+        "assert math.isclose(scale([0.1], 3)[0], 0.3)\n### END HIDDEN TESTS",
+        2,
+    ),
+    solution("value", "### BEGIN SOLUTION\na = 7\n### END SOLUTION"),
+    graded("value_is", "assert a == 7, 'another a'"),
+    solution("words", "### BEGIN SOLUTION\nfound = ['a', 'b', 'c', 'd']\n### END SOLUTION"),
+    graded("words_found", "len(found) / LIMIT * 4 if found else 0", 4),
+    graded("lines", "with open('data.txt') as file:\n    rows = file.read().split()\nassert len(rows) == 3"),
+    by_hand("why", "YOUR ANSWER HERE"),
+    by_hand("free", "# YOUR CODE HERE\nraise NotImplementedError()", kind="code"),
+    task("explore", "Look at the data. Say what you see."),
+)
+RIGHT: Mapping[str, str | None] = {
+    "scale": "def scale(x, k):\n    return [k * each for each in x]",
+    "value": "a = 7",
+    "words": "found = list('abcd')",
+    "why": "Because of the sign.",
+    "free": "print('free')",
+}
+STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
+UNCHANGED: Mapping[str, str | None] = {
+    "scale": f"def scale(x, k):\n    {STUB}".replace("\nraise", "\n    raise"),
+    "value": STUB,
+    "words": STUB,
+}
+RELEASED: Mapping[str, str | None] = {"scale_values": "assert scale([1, 2], 3) == [3, 6]"}
+STUDENTS: Mapping[str, Mapping[str, str | None]] = {
+    "right": RIGHT,
+    "unchanged": UNCHANGED,
+    "half": RIGHT | {"words": "found = ['a', 'b']"},
+    "hardcoded": RIGHT | {"scale": "def scale(x, k):\n    return [3, 6]"},
+    "warns": RIGHT | {"scale": "def scale(x, k):\n    print('!', file=sys.stderr)\n    return [k * v for v in x]"},
+    "changes_tests": UNCHANGED | {"scale_values": "pass", "value_is": "a = 7", "limit": "LIMIT = 1"},
+    "deletes_tests": RIGHT | {"value": "a = 8", "value_is": None, "scale_values": None},
+    "deletes_answers": RIGHT | {"scale": None, "why": None},
+    "silent": RIGHT
+    | {
+        "value": "from IPython.core.interactiveshell import InteractiveShell as S\nS.showtraceback = lambda *a, **k: None"
+    },
+    "hangs": RIGHT | {"value": "while True:\n    pass"},
+}
+TWO = {
+    "first": notebook(
+        solution("f", "def f(n):\n    ### BEGIN SOLUTION\n    return n + 1\n    ### END SOLUTION"),
+        graded("same", "assert f(1) == 2"),
+    ),
+    "second": notebook(
+        solution("g", "def g(text):\n    ### BEGIN SOLUTION\n    return text.upper()\n    ### END SOLUTION"),
+        graded("same", "assert g('a') == 'A'", 3),
+        minor=0,
+    ),
+}
+
+
+def make(root: Path) -> Path:
+    """The course's folder, with what its students handed in."""
+    write(root / "source/ps1/p1.ipynb", SOURCE)
+    write(root / "source/ps1/data.txt", "one two three\n")
+    for name, text in TWO.items():
+        write(root / f"source/ps2/{name}.ipynb", text)
+    for student, answers in STUDENTS.items():
+        write(root / f"submitted/{student}/ps1/p1.ipynb", answered(SOURCE, RELEASED | answers))
+    write(root / "submitted/right/ps1/data.txt", "the student's own\n")
+    for student in ("right", "half"):
+        write(root / f"submitted/{student}/ps2/first.ipynb", answered(TWO["first"], {"f": "f = lambda n: n + 1"}))
+    answer = {"g": "def g(text):\n    return text.upper()"}
+    write(root / "submitted/right/ps2/second.ipynb", answered(TWO["second"], answer))
+    return root

@@ -1,0 +1,83 @@
+"""Small courses of the kinds that strangers bring, as files, and grading them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.preprocessors import ClearSolutions
+from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, is_task
+
+from autograder.gradebook.reader import read_result
+from autograder.gradebook.schema import SubmissionResult
+from autograder.gradebook.store import load_result
+from autograder.grading.backends import LocalBackend
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.outcomes import GradingOutcome
+from autograder.grading.whole_lab import grade_lab
+from autograder.intake.read import read_notebook
+from autograder.result import Result
+from autograder.stock.assignment import StockNotebook, read_assignment, upgrade_metadata
+from autograder.stock.preprocess import repair
+from tests.stock.plain_course import OURS, write
+
+
+def made(root: Path, files: Mapping[str, str], settings: str = "") -> Path:
+    """A course with these files, by their paths, and these lines in its configuration."""
+    write(root / "nbgrader_config.py", OURS + settings)
+    for path, text in files.items():
+        write(root / path, text)
+    return root
+
+
+def grade(course: Path, where: LocalBackend, lab: str = "a1") -> list[GradingOutcome]:
+    return list(grade_lab(open_course(course), lab, where))
+
+
+def document(course: Path, student: str, lab: str = "a1") -> Result:
+    result = load_result(course, lab, student)
+    assert result is not None
+    return result
+
+
+def in_gradebook(course: Path, student: str, lab: str = "a1") -> SubmissionResult:
+    return read_result(f"sqlite:///{course}/gradebook.db", course, lab, student)
+
+
+def course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = None) -> StockNotebook:
+    """What grading knows of this source, without nbgrader's gradebook."""
+    write(root / "source/a1/p.ipynb", source)
+    released, _ = ClearSolutions().preprocess(upgrade_metadata(nbformat.reads(source, as_version=4)), {})
+    cells = [
+        SimpleNamespace(
+            name=cell.metadata.nbgrader.grade_id,
+            cell_type=cell.cell_type,
+            source=cell.source,
+            checksum=compute_checksum(cell),
+            locked=is_locked(cell),
+            max_score=cell.metadata.nbgrader.get("points", 0.0),
+            of=cell,
+        )
+        for cell in released.cells
+        if is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell)
+    ]
+    row = SimpleNamespace(
+        name="p",
+        source_cells=cells,
+        grade_cells=[cell for cell in cells if is_grade(cell.of)],
+        solution_cells=[cell for cell in cells if is_solution(cell.of)],
+        task_cells=[cell for cell in cells if is_task(cell.of)],
+    )
+    gradebook = SimpleNamespace(find_assignment=lambda _: SimpleNamespace(notebooks=[row]))
+    return read_assignment(root, "a1", gradebook, config).notebooks[0]
+
+
+def repaired(handed_in: str, course: StockNotebook) -> tuple[NotebookNode, list[str]]:
+    """The notebook to grade, without the notes in it, and these notes."""
+    notebook, notes = repair(read_notebook(handed_in.encode()), course)
+    notebook.cells = notebook.cells[1:] if notes else notebook.cells
+    return notebook, notes

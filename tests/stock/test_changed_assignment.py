@@ -1,0 +1,140 @@
+"""An assignment that changed after students had handed it in: it is graded anew, and marks by hand stay.
+
+Slow: nbgrader puts the assignment into its gradebook several times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Grade
+
+from autograder.gradebook.changed_cells import LOST
+from autograder.gradebook.schema import ExerciseResult
+from autograder.grading.backends import LocalBackend
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import open_class
+from tests.stock.plain_course import Cell, by_hand, graded, notebook, solution, task, write
+from tests.stock.strange_course import grade, in_gradebook, made
+
+pytestmark = pytest.mark.slow
+F = solution("f", "def f(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION")
+T = graded("t", "assert f(1) == 2\nassert f(2) == 3", 2)
+WORDS = by_hand("words", "YOUR ANSWER HERE", 4)
+HANDED_IN = [{**F, "source": "def f(x):\n    return x + 1 if x < 3 else 0"}, T, {**WORDS, "source": "Since."}]
+
+
+@pytest.fixture
+def course(two_graders: LocalBackend, tmp_path: Path) -> Iterator[Path]:
+    """Graded once, and ada's words read: 3 points, a comment and half a point on top."""
+    root = made(
+        tmp_path, {"source/a1/p.ipynb": notebook(F, T, WORDS), "submitted/ada/a1/p.ipynb": notebook(*HANDED_IN)}
+    )
+    grade(root, two_graders)
+    with open_course(root).gradebook as gradebook:
+        row = gradebook.find_grade("words", "p", "a1", "ada")
+        row.manual_score, row.extra_credit, row.needs_manual_grade = 3.0, 0.5, False
+        gradebook.find_comment("words", "p", "a1", "ada").manual_comment = "good"
+        gradebook.db.commit()
+    yield root
+
+
+def changed(course: Path, where: LocalBackend, **notebooks: list[Cell]) -> list[str]:
+    """Grade the assignment with these notebooks, and give what the instructor is told of the change."""
+    for path in (course / "source/a1").glob("*.ipynb"):
+        path.unlink()
+    for name, cells in notebooks.items():
+        write(course / f"source/a1/{name}.ipynb", notebook(*cells))
+    with open_class(open_course(course), "a1", where) as (writer, _):
+        lines = list(writer.lines)
+    assert not [done.failure for done in grade(course, where) if done.failure]
+    return lines
+
+
+def found(course: Path) -> dict[str, ExerciseResult]:
+    return {exercise.name: exercise for exercise in in_gradebook(course, "ada").exercises}
+
+
+def test_a_graded_cell_that_was_added_is_graded(course: Path, two_graders: LocalBackend) -> None:
+    (line,) = changed(course, two_graders, p=[F, T, graded("u", "assert f(5) == 6", 5), WORDS, task("free", "Draw.")])
+    assert line == "a1 changed after it was handed in, and is graded anew (new: p/free, p/u)"
+    now = found(course)
+    assert (now["t"].points, now["u"].points, now["u"].worth) == (2, 0, 5)
+    assert (now["words"].points, now["words"].comment, now["words"].waits) == (3.5, "good", False)
+    assert now["free"].waits
+
+
+def test_one_that_was_dropped_is_gone_and_its_marks_by_hand_are_written_down(
+    course: Path, two_graders: LocalBackend
+) -> None:
+    (line,) = changed(course, two_graders, p=[F, T])
+    assert "(gone: p/words). Marks by hand of cells that are gone are kept in" in line
+    assert set(found(course)) == {"t"} and in_gradebook(course, "ada").worth == 2
+    rows = [json.loads(row) for row in (course / "results/a1" / LOST).read_text().splitlines()]
+    ada = {"student": "ada", "notebook": "p", "cell": "words"}
+    assert rows == [ada | {"points": 3.0, "extra credit": 0.5}, ada | {"comment": "good"}]
+
+
+def test_one_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalBackend) -> None:
+    renamed = {**WORDS, "metadata": {"nbgrader": {**WORDS["metadata"]["nbgrader"], "grade_id": "why"}}}
+    changed(course, two_graders, p=[F, T, renamed])
+    now = found(course)["why"]
+    assert (now.points, now.comment, now.waits) == (3.5, "good", False)
+    assert not (course / "results/a1" / LOST).exists()
+
+
+def test_one_that_was_split_is_graded_in_its_parts(course: Path, two_graders: LocalBackend) -> None:
+    changed(course, two_graders, p=[F, graded("t1", "assert f(1) == 2"), graded("t2", "assert f(4) == 5"), WORDS])
+    now = found(course)
+    assert (now["t1"].points, now["t2"].points, now["words"].points) == (1, 0, 3.5) and "t" not in now
+
+
+def test_points_that_changed_count_and_marks_by_hand_stay(course: Path, two_graders: LocalBackend) -> None:
+    more = by_hand("words", "YOUR ANSWER HERE", 8)
+    assert changed(course, two_graders, p=[F, graded("t", T["source"], 6), more]) == []
+    now = found(course)
+    assert (now["t"].points, now["words"].points, now["words"].worth) == (6, 3.5, 8)
+
+
+def test_a_cell_of_another_kind_is_graded_as_it_is_now(course: Path, two_graders: LocalBackend) -> None:
+    changed(course, two_graders, p=[F, T, {**WORDS, "cell_type": "code", "execution_count": None, "outputs": []}])
+    assert found(course)["words"].points == 3.5
+
+
+def test_notebooks_come_and_go(course: Path, two_graders: LocalBackend) -> None:
+    more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
+    changed(course, two_graders, p=[F, T, WORDS], q=more)
+    assert found(course)["p/words"].points == 3.5 and found(course)["q/g_is"].points == 0
+    changed(course, two_graders, q=more)
+    assert set(found(course)) == {"g_is"}
+    with open_course(course).gradebook as gradebook:
+        assert gradebook.db.query(Grade).count() == 1
+
+
+def test_a_notebook_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalBackend) -> None:
+    (line,) = changed(course, two_graders, first=[F, T, WORDS])
+    assert "gone: p/t, p/words" in line
+    now = found(course)["words"]
+    assert (now.points, now.comment, now.waits) == (3.5, "good", False)
+    assert not (course / "results/a1" / LOST).exists()
+
+
+def test_marks_by_hand_in_a_notebook_that_is_gone_are_written_down(course: Path, two_graders: LocalBackend) -> None:
+    more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
+    (line,) = changed(course, two_graders, q=more)
+    assert "are kept in" in line and len((course / "results/a1" / LOST).read_text().splitlines()) == 2
+
+
+def test_a_gradebook_from_before_follows_a_source_that_changed(course: Path, two_graders: LocalBackend) -> None:
+    """As one that stock nbgrader made, which says nothing of what its source was."""
+    (course / "results/a1/.prepared").unlink()
+    (line,) = changed(course, two_graders, p=[F, T, graded("u", "assert f(5) == 6", 5), WORDS])
+    assert "new: p/u" in line and found(course)["words"].points == 3.5
+
+
+def test_nothing_is_lost_where_nothing_changed(course: Path, two_graders: LocalBackend) -> None:
+    assert changed(course, two_graders, p=[F, T, WORDS]) == []
+    assert found(course)["words"].points == 3.5

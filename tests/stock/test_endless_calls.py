@@ -1,0 +1,66 @@
+"""A C function that works on a student's value without end costs that student's cell, and no one else anything."""
+
+from pathlib import Path
+
+import pytest
+
+from autograder.gradebook.store import load_result
+from autograder.grading.backends import LocalBackend
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.whole_lab import grade_lab
+from autograder.stock import run_notebook
+from tests.stock.plain_course import OURS, answered, graded, marks, notebook, released, run, solution, write
+
+SOURCE = notebook(
+    solution("word", "### BEGIN SOLUTION\ndef word():\n    return 'ab'\n### END SOLUTION"),
+    solution("count", "### BEGIN SOLUTION\ndef count():\n    return 3\n### END SOLUTION"),
+    graded("before", "assert count() > 0"),
+    graded("matches", "import re\nassert re.match('(a+)+$', word()) is None"),
+    graded("factorial", "import math\nassert math.factorial(count()) > 5"),
+    graded("memory", "assert len([0] * count()) == count()"),
+    graded("after", "assert word().startswith('a')", 2),
+)
+ANSWERS = {
+    "right": {"word": "def word(): return 'ab'", "count": "def count(): return 3"},
+    "regex": {"word": "def word(): return 'a' * 60 + 'b'", "count": "def count(): return 3"},
+    "both": {"word": "def word(): return 'a' * 60 + 'b'", "count": "def count(): return 10 ** 9"},
+}
+EACH = {"before": 1, "matches": 1, "factorial": 1, "memory": 1, "after": 2}
+WANTED = {
+    "right": EACH,
+    "regex": EACH | {"matches": 0},
+    "both": EACH | {"matches": 0, "factorial": 0, "memory": 0},
+}
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write(tmp_path / "nbgrader_config.py", OURS)
+    write(tmp_path / "source/ps1/p1.ipynb", SOURCE)
+    for student, answers in ANSWERS.items():
+        write(tmp_path / f"submitted/{student}/ps1/p1.ipynb", answered(SOURCE, answers))
+    monkeypatch.setattr(run_notebook, "EXAMINER_SECONDS", 1.0)
+    monkeypatch.setattr(run_notebook, "SHORT_SECONDS", 1.0)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_in_a_class_it_costs_the_cell(course: Path) -> None:
+    """Slow: cells run into their limits."""
+    done = list(grade_lab(open_course(course), "ps1", LocalBackend(2)))
+    assert not [each.failure for each in done if each.failure]
+    assert {student: marks(course, student) for student in ANSWERS} == WANTED
+    result = load_result(course, "ps1", "both")
+    assert result is not None and not result.empty
+    beside = {each.id for each in result.cells if not each.own_process}
+    assert {"p1/before", "p1/matches", "p1/after"} <= beside
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_with_nbgraders_own_command_too(course: Path) -> None:
+    """Slow: the same, with limits of a minute, which this command's process counts."""
+    released(course, ["ps1"])
+    said = run(course, "nbgrader", "autograde", "ps1")
+    assert "exit status 0" in said, said
+    assert {student: marks(course, student) for student in ANSWERS} == WANTED

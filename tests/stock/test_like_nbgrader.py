@@ -1,0 +1,43 @@
+"""A whole course in nbgrader's own style: the marks of `gradlab grade`, and of nbgrader with the plugin, are stock nbgrader's."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.stock.kept import LABS, graded_by_stock, kept_marks, marks_in
+from tests.stock.plain_course import OURS, copied, released, run
+from tests.stock.small_course import make
+
+
+@pytest.fixture(scope="module")
+def handed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("handed_in"))
+
+
+@pytest.mark.slow
+def test_gradlab_gives_the_marks_of_stock_nbgrader(handed_in: Path, tmp_path: Path) -> None:
+    """Slow: two assignments are graded."""
+    course = copied(handed_in, tmp_path / "ours", OURS)
+    for lab in LABS:
+        said = run(course, "gradlab", "grade", lab)
+        assert "exit status 0" in said, said
+    assert marks_in(course) == kept_marks(handed_in)
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_stock_nbgrader_gives_the_marks_that_are_kept(handed_in: Path, tmp_path: Path) -> None:
+    """Slow: it starts a kernel for each notebook. By day the same marks are read from the file."""
+    assert marks_in(graded_by_stock(handed_in, tmp_path / "stock")) == kept_marks(handed_in)
+
+
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_nbgraders_own_command_gives_them_too(handed_in: Path, tmp_path: Path) -> None:
+    """Slow: the same, and by night, since it shares all but its loop with `gradlab grade`."""
+    course = copied(handed_in, tmp_path / "plugin", OURS)
+    released(course, LABS)
+    for lab in LABS:
+        said = run(course, "nbgrader", "autograde", lab)
+        assert "exit status 0" in said, said
+    assert marks_in(course) == kept_marks(handed_in)

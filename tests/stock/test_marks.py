@@ -1,0 +1,300 @@
+"""What submissions of plain assignments earn: by nbgrader's rules, in the sandbox, and checked beside where that can be.
+
+Slow: two classes are graded in this file, and nbgrader puts their assignments into the gradebook with a kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.errors import GradlabError
+from autograder.gradebook.autograded_folder import list_companion_files
+from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.reader import read_result
+from autograder.gradebook.store import load_result
+from autograder.grading.backends import LocalBackend
+from autograder.grading.nbgrader_api import open_course
+from autograder.grading.outcomes import GradingOutcome
+from autograder.grading.stock_tasks import read_companion_files
+from autograder.grading.task import digest_code
+from autograder.grading.whole_lab import grade_lab
+from autograder.reports.feedback import write_feedback
+from autograder.result import Result
+from tests.stock.plain_course import OURS, answered, cell, graded, marks, notebook, solution, write
+from tests.stock.small_course import RELEASED, RIGHT, SOURCE
+
+pytestmark = pytest.mark.slow
+# Once in a thousand cells somebody has more in mind than an exercise.
+STRIPS = """import ast
+class Strip(ast.NodeTransformer):
+    def visit_Assert(self, node):
+        return ast.Pass()
+get_ipython().ast_transformers.append(Strip())
+def scale(x, k):
+    return []
+"""
+TELLS = STRIPS.replace("return ast.Pass()", "open('told', 'w').close()\n        return ast.Pass()").replace(
+    "return []", "from os.path import exists\n    return [v * k for v in x] if exists('told') else []"
+)
+SAYS_YES = """class Yes(list):
+    def __eq__(self, other): return True
+    def __getitem__(self, n): return 0.3
+def scale(x, k):
+    return Yes()
+"""
+KEEPS = """kept = []
+def scale(x, k):
+    kept.append((x, k))
+    return [v * k for v in x]
+"""
+HANDED_IN = {
+    "right": RIGHT,
+    "strips": RIGHT | {"scale": STRIPS, "value": "a = 0"},
+    "tells": RIGHT | {"scale": TELLS},
+    "says_yes": RIGHT | {"scale": SAYS_YES},
+    "keeps": RIGHT | {"scale": KEEPS, "value": "a = 7\nprint('KEPT', kept)"},
+    "exits": RIGHT | {"value": "import os\nos._exit(3)"},
+    "kills": RIGHT | {"value": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"},
+}
+OLD = json.dumps(
+    {
+        "nbformat": 4,
+        "nbformat_minor": 0,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        "cells": [
+            cell("g = 3") | {"metadata": {"nbgrader": {"solution": True, "grade_id": "old"}}},
+            cell("assert g == 3") | {"metadata": {"nbgrader": {"grade": True, "grade_id": "old_is", "points": "2"}}},
+        ],
+    }
+)
+BONUS = notebook(solution("more", "found = 12"), graded("counted", "found", 10))
+MADE = notebook(
+    solution("made", "### BEGIN SOLUTION\nn = 5\n### END SOLUTION"), graded("made_is", "### HASHED AUTOTEST n")
+)
+# Of the first three tests the course's own solution passes none but where it runs.
+KEPT = notebook(
+    solution("both", "def same(x):\n    return x\ndef upto(n):\n    return list(range(n))"),
+    graded("alias", "x = [1]\ny = same(x)\ny.append(2)\nassert x == [1, 2]"),
+    graded("long", "assert len(upto(200_000)) == 200_000"),
+    graded("quiet", "same(0.5);", 2),
+    graded("value", "assert same(3) == 3"),
+)
+AUTOTESTS = """python3:
+    setup: "from hashlib import sha1"
+    hash: 'sha1({{snippet}}.encode("utf-8") + b"{{salt}}").hexdigest()'
+    dispatch: "type({{snippet}})"
+    normalize: "str({{snippet}})"
+    check: 'assert {{snippet}} == "{{value}}", "{{message}}"'
+    success: "print('Success!')"
+    templates:
+        default:
+            - test: "str(type({{snippet}}))"
+              fail: "another type"
+        int:
+            - test: "str({{snippet}})"
+              fail: "another value"
+"""
+
+
+def grade(course: Path, lab: str, where: LocalBackend) -> list[GradingOutcome]:
+    return list(grade_lab(open_course(course), lab, where))
+
+
+def made(root: Path) -> Path:
+    write(root / "nbgrader_config.py", OURS)
+    write(root / "source/ps1/p1.ipynb", SOURCE)
+    write(root / "source/ps1/data.txt", "one two three\n")
+    for student, answers in HANDED_IN.items():
+        write(root / f"submitted/{student}/ps1/p1.ipynb", answered(SOURCE, RELEASED | answers))
+    again = json.loads(answered(SOURCE, RELEASED | RIGHT))
+    (place,) = [n for n, c in enumerate(again["cells"]) if c["metadata"].get("nbgrader", {}).get("grade_id") == "value"]
+    again["cells"].insert(place, again["cells"][place] | {"source": "a = 1"})
+    write(root / "submitted/twice/ps1/p1.ipynb", json.dumps(again))
+    write(root / "submitted/broken/ps1/p1.ipynb", "no notebook")
+    for name, text in (("old", OLD), ("bonus", BONUS), ("made", MADE)):
+        write(root / f"source/ps3/{name}.ipynb", text)
+    write(root / "source/ps3/autotests.yml", AUTOTESTS)
+    write(root / "submitted/right/ps3/old.ipynb", OLD)
+    write(root / "submitted/right/ps3/bonus.ipynb", BONUS)
+    write(root / "submitted/right/ps3/made.ipynb", answered(MADE, {"made": "n = 5"}))
+    write(root / "submitted/wrong/ps3/made.ipynb", answered(MADE, {"made": "n = 6"}))
+    write(root / "source/ps4/kept.ipynb", KEPT)
+    write(root / "submitted/right/ps4/kept.ipynb", KEPT)
+    stripped = STRIPS.replace("scale(x, k)", "same(x)") + "def upto(n):\n    return []\n"
+    write(root / "submitted/strips/ps4/kept.ipynb", answered(KEPT, {"both": stripped}))
+    with open_course(root).gradebook as gradebook:
+        gradebook.add_assignment("ps4", duedate="2999-01-01")  # and nobody has generated it
+    return root
+
+
+@pytest.fixture(scope="module")
+def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = made(tmp_path_factory.mktemp("plain"))
+    digest_code()  # of the code as it is now, also where somebody edits it while this runs
+    for lab in ("ps1", "ps3", "ps4"):
+        done = grade(root, lab, two_graders)
+        assert not [each.failure for each in done if each.failure]
+    return root
+
+
+def document(course: Path, student: str, lab: str = "ps1") -> Result:
+    result = load_result(course, lab, student)
+    assert result is not None
+    return result
+
+
+def own_process(course: Path, student: str) -> set[str]:
+    result = document(course, student)
+    return {result.shorten_cell_name(each.id) for each in result.cells if each.own_process}
+
+
+def test_each_cell_says_where_it_was_decided(course: Path) -> None:
+    assert marks(course, "right")["scale_values"] == 2
+    assert own_process(course, "right") == {"value_is", "words_found", "lines"}
+
+
+def test_a_class_that_was_just_graded_waits_for_nothing(course: Path) -> None:
+    members = read_class(f"sqlite:///{course}/gradebook.db", course, "ps1").members
+    assert not [member.student for member in members if member.older or member.again]
+
+
+def test_tests_that_are_taken_out_in_its_own_process_fail_beside_it(course: Path) -> None:
+    """What reads variables has no other place: there the submission's word counts, and the result says so."""
+    assert marks(course, "strips")["scale_values"] == 0
+    assert marks(course, "strips")["value_is"] == 1
+    assert "value_is" in own_process(course, "strips")
+    assert any("scale_values" in remark for remark in document(course, "strips").remarks)
+
+
+def test_what_its_own_process_learnt_of_a_test_comes_too_late(course: Path) -> None:
+    assert marks(course, "tells")["scale_values"] == 0
+
+
+def test_an_object_that_equals_everything_is_no_proof_and_named(course: Path) -> None:
+    assert marks(course, "says_yes")["scale_values"] == 2  # nbgrader's mark
+    assert "scale_values" in own_process(course, "says_yes")
+    assert any("no plain value" in remark for remark in document(course, "says_yes").remarks)
+
+
+def test_what_the_courses_own_solution_passes_in_its_own_process_alone_is_decided_there(course: Path) -> None:
+    assert marks(course, "right", "ps4", "kept") == {"alias": 1, "long": 1, "quiet": 2, "value": 1}
+    result = document(course, "right", "ps4")
+    assert [result.shorten_cell_name(each.id) for each in result.cells if each.own_process] == [
+        "alias",
+        "long",
+        "quiet",
+    ]
+    assert marks(course, "strips", "ps4", "kept")["value"] == 0, "the others go on to be decided beside"
+
+
+def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path: Path) -> None:
+    write(tmp_path / "source/ps1/data.txt", "the course's")
+    write(tmp_path / "submitted/ada/ps1/math.py", "raise SystemExit")
+    write(tmp_path / "submitted/ada/ps1/data.txt", "another")
+    files, given, _ = read_companion_files(tmp_path, "ps1", "ada", list_companion_files(tmp_path, "ps1", "ada", []))
+    assert dict(files) == {"data.txt": b"the course's", "math.py": b"raise SystemExit"} and given == {"data.txt"}
+
+
+def test_files_have_their_own_names_where_cells_run_unless_the_courses_are_there(tmp_path: Path) -> None:
+    write(tmp_path / "source/ps1/data/numbers.yaml", "the course's")
+    for name in ("settings.yaml.not-run", "data.not-run/x.csv", "data/numbers.yaml.not-run", "data/more.ini.not-run"):
+        write(tmp_path / "submitted/ada/ps1" / name, "own")
+    files, _, _ = read_companion_files(tmp_path, "ps1", "ada", list_companion_files(tmp_path, "ps1", "ada", []))
+    assert dict(files) == {
+        "settings.yaml": b"own",
+        "data/x.csv": b"own",
+        "data/numbers.yaml": b"the course's",
+        "data/numbers.yaml.not-run": b"own",
+        "data/more.ini": b"own",
+    }
+
+
+def test_why_a_source_is_refused_is_told_in_nbgraders_words(course: Path, tmp_path: Path) -> None:
+    course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
+    write(course / "source/ps5/p.ipynb", notebook(graded("", "assert True")))
+    write(course / "submitted/right/ps5/p.ipynb", notebook())
+    with pytest.raises(GradlabError, match="grade_id"):
+        grade(course, "ps5", LocalBackend())
+
+
+@pytest.mark.parametrize("student", ["exits", "kills"])
+def test_a_cell_that_ends_its_process_costs_itself(course: Path, student: str) -> None:
+    found = marks(course, student)
+    assert found["scale_values"] == 2 and found["words_found"] == 4 and found["lines"] == 1
+    assert found["value_is"] == 0
+    assert any("value" in remark for remark in document(course, student).remarks)
+    assert not document(course, student).notes
+
+
+def test_of_a_cell_that_stands_twice_the_last_one_counts(course: Path) -> None:
+    assert marks(course, "twice")["value_is"] == 1
+
+
+def test_what_is_no_notebook_ends_with_a_score_and_a_reason(course: Path) -> None:
+    assert set(marks(course, "broken").values()) == {0}
+    result = document(course, "broken")
+    assert result.empty and "not a notebook" in result.notes[0]
+
+
+def test_manual_and_task_cells_wait_for_a_person(course: Path) -> None:
+    found = marks(course, "right")
+    assert found["why"] is None and found["free"] is None and found["explore"] is None
+    result = read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", "right")
+    assert result.needs_manual_grade
+    assert [e.name for e in result.exercises if e.by_hand] == ["why", "free", "explore"]
+
+
+def test_a_score_above_the_maximum_counts_as_the_maximum(course: Path) -> None:
+    """Stock nbgrader stops at such a submission."""
+    assert marks(course, "right", "ps3", "bonus") == {"counted": 10}
+    assert any("above the 10 points" in note for note in document(course, "right", "ps3").notes)
+
+
+def test_metadata_of_older_versions_and_cells_without_ids_are_graded(course: Path) -> None:
+    assert marks(course, "right", "ps3", "old") == {"old_is": 2}
+    graded = nbformat.read(course / "autograded/right/ps3/old.ipynb", as_version=4)
+    nbformat.validate(graded)
+
+
+def test_tests_that_nbgrader_made_are_run_as_it_made_them(course: Path) -> None:
+    assert marks(course, "right", "ps3", "made") == {"made_is": 1}
+    assert marks(course, "wrong", "ps3", "made") == {"made_is": 0}
+    assert "AUTOTEST" not in (course / "autograded/right/ps3/made.ipynb").read_text()
+
+
+def test_a_notebook_that_was_not_handed_in_earns_nothing_and_waits_for_nobody(course: Path) -> None:
+    assert marks(course, "wrong", "ps3", "bonus") == {"counted": 0}
+    result = document(course, "wrong", "ps3")
+    assert result.missing == ("bonus", "old") and result.notebooks == ("bonus", "made", "old")
+
+
+def test_feedback_tells_nothing_of_a_hidden_test(course: Path) -> None:
+    """Also not what the submission kept of one and printed in a later cell."""
+    results = [read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", name) for name in ("keeps", "strips")]
+    kept, strips = (page.read_text() for page in write_feedback(results, course, "ps1"))
+    assert "KEPT [([1, 2]" in (course / "autograded/keeps/ps1/p1.ipynb").read_text()
+    for page in (kept, strips):
+        assert "HIDDEN" not in page and "isclose" not in page and "-7" not in page and "[7, 0]" not in page
+    assert "left out, since hidden tests ran before" in kept
+    assert "kept.append" in kept  # the student's own code
+
+
+def test_what_has_been_graded_is_kept_and_a_change_is_graded_alone(
+    course: Path, two_graders: LocalBackend, tmp_path: Path
+) -> None:
+    course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
+    before = {student: document(course, student).to_json() for student in HANDED_IN}
+    assert all(each.kept for each in grade(course, "ps1", two_graders))
+    path = course / "submitted/exits/ps1/p1.ipynb"
+    path.write_text(answered(SOURCE, RELEASED | RIGHT | {"value": "a = 7"}))
+    done = grade(course, "ps1", two_graders)
+    assert [each.student for each in done if not each.kept] == ["exits"]
+    assert marks(course, "exits")["value_is"] == 1
+    assert {s: document(course, s).to_json() for s in HANDED_IN if s != "exits"} == {
+        s: text for s, text in before.items() if s != "exits"
+    }

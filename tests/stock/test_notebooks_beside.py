@@ -1,0 +1,47 @@
+"""The notebooks of an assignment are files beside each other, as nbgrader has them: a later one may run an earlier one.
+
+Slow: nbgrader puts an assignment into a new gradebook.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.grading.backends import LocalBackend
+from tests.stock.plain_course import answered, cell, graded, marks, notebook, solution
+from tests.stock.strange_course import grade, made
+
+pytestmark = pytest.mark.slow
+TOOLS = notebook(
+    solution("twice", "def twice(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION"),
+    graded("twice_is", "assert twice(2) == 4\n### BEGIN HIDDEN TESTS\nassert twice(71) == 142\n### END HIDDEN TESTS"),
+)
+USES = notebook(
+    cell("%run a_tools.ipynb"),
+    graded("uses", "assert twice(4) == 8"),
+    graded("reads", "import json\nassert len(json.load(open('b_uses.ipynb'))['cells']) == 4"),
+    cell("texts = open('a_tools.ipynb').read()\nprint('HIDDEN' in texts, 'twice(71)' in texts)"),
+)
+
+
+@pytest.fixture(scope="module")
+def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    files = {"source/a1/a_tools.ipynb": TOOLS, "source/a1/b_uses.ipynb": USES}
+    for student, text in (("right", "def twice(x):\n    return x + x"), ("wrong", "def twice(x):\n    return x")):
+        files[f"submitted/{student}/a1/a_tools.ipynb"] = answered(TOOLS, {"twice": text})
+        files[f"submitted/{student}/a1/b_uses.ipynb"] = USES
+    root = made(tmp_path_factory.mktemp("beside"), files)
+    assert not [done.failure for done in grade(root, two_graders) if done.failure]
+    return root
+
+
+def test_a_notebook_runs_the_students_own_one_before_it(course: Path) -> None:
+    assert marks(course, "right", "a1", "b_uses") == {"uses": 1, "reads": 1}
+    assert marks(course, "wrong", "a1", "b_uses") == {"uses": 0, "reads": 1}
+
+
+def test_no_hidden_test_is_in_such_a_file(course: Path) -> None:
+    assert "False False" in (course / "autograded/right/a1/b_uses.ipynb").read_text()
+    assert "HIDDEN" in (course / "autograded/right/a1/a_tools.ipynb").read_text()

@@ -1,0 +1,66 @@
+"""A class is graded by what nbgrader_config.py sets for stock nbgrader: files of students, limits, cells that aren't run.
+
+Slow: nbgrader puts an assignment into a new gradebook.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.grading.backends import LocalBackend
+from tests.stock.plain_course import cell, graded, marks, notebook, solution
+from tests.stock.strange_course import document, grade, made
+
+pytestmark = pytest.mark.slow
+SOURCE = notebook(
+    cell("import helper"),
+    solution("f", "### BEGIN SOLUTION\nx = 1\n### END SOLUTION"),
+    graded("theirs", "assert helper.twice(2) == 4"),
+    graded("given", "import fixed\nassert fixed.N == 3"),
+    graded("trains", "import time\ntime.sleep(1.5)\nassert x == 1"),
+    cell("raise SystemError('never run')") | {"metadata": {"tags": ["skip-execution"]}},
+    graded("hangs", "while x:\n    pass"),
+)
+SETTINGS = """
+c.Autograde.exclude_overwriting = {"a1": ["helper.py"]}
+c.Execute.timeout_func = lambda cell: 60 if "sleep" in cell.source else 1
+"""
+
+
+@pytest.fixture(scope="module")
+def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    files = {
+        "source/a1/p.ipynb": SOURCE,
+        "source/a1/helper.py": "def twice(x):\n    return 2 * x\n",
+        "source/a1/fixed.py": "N = 3\n",
+    }
+    for student, helper in (("wrote", "twice = lambda x: x + x\n"), ("stub", "def twice(x):\n    ...\n")):
+        files[f"submitted/{student}/a1/p.ipynb"] = SOURCE
+        files[f"submitted/{student}/a1/helper.py"] = helper
+        files[f"submitted/{student}/a1/fixed.py"] = "N = 0\n"
+    root = made(tmp_path_factory.mktemp("settings"), files, SETTINGS)
+    assert not [done.failure for done in grade(root, two_graders) if done.failure]
+    return root
+
+
+def test_a_file_that_students_write_is_the_students_and_any_other_the_courses(course: Path) -> None:
+    wrote, stub = (marks(course, student, "a1", "p") for student in ("wrote", "stub"))
+    assert (wrote["theirs"], stub["theirs"]) == (1, 0)
+    assert wrote["given"] == stub["given"] == 1
+    assert (course / "autograded/stub/a1/helper.py").read_text().endswith("...\n")
+    assert (course / "autograded/stub/a1/fixed.py").read_text() == "N = 3\n"
+
+
+def test_a_cell_has_the_time_limit_that_the_course_gives_it(course: Path) -> None:
+    found = marks(course, "wrote", "a1", "p")
+    assert found["trains"] == 1 and found["hangs"] == 0
+    assert any("limit of 1 s" in note for note in document(course, "wrote").notes)
+
+
+def test_a_cell_with_the_tag_is_not_run(course: Path) -> None:
+    notebook = nbformat.read(course / "autograded/wrote/a1/p.ipynb", as_version=4)
+    (tagged,) = [cell for cell in notebook.cells if "never run" in cell.source]
+    assert tagged.outputs == []

@@ -1,0 +1,98 @@
+"""What nbgrader would end with a traceback is refused before, in a sentence that says where, and what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from traitlets.log import get_logger
+
+from autograder.errors import GradlabError
+from autograder.stock.source_check import refuse_unfit
+from tests.stock.plain_course import Cell, by_hand, cell, given, graded, notebook, solution, task, write
+
+F = solution("f", "### BEGIN SOLUTION\nx = 1\n### END SOLUTION")
+T = graded("t", "assert x == 1")
+
+
+def refusal(root: Path, text: str, lab: str = "a1", name: str = "p", config: Any = None) -> str:
+    write(root / "source" / lab / f"{name}.ipynb", text)
+    with pytest.raises(GradlabError) as refused:
+        refuse_unfit(root, lab, config or {})
+    assert "Traceback" not in str(refused.value) and len(str(refused.value).splitlines()) <= 2
+    return str(refused.value).replace(str(root), "")
+
+
+def with_kernel(language: str, name: str = "python3") -> str:
+    data = json.loads(notebook(F, T))
+    data["metadata"]["kernelspec"] = {"name": name, "display_name": name, "language": language}
+    return json.dumps(data)
+
+
+def test_a_sound_source_is_taken(tmp_path: Path) -> None:
+    write(
+        tmp_path / "source/a1/p.ipynb",
+        notebook(F, T, by_hand("w", "YOUR ANSWER HERE"), task("free", "Draw."), cell("")),
+    )
+    refuse_unfit(tmp_path, "a1", {})
+
+
+@pytest.mark.parametrize("language, name", [("R", "ir"), ("julia", "julia-1.10"), ("octave", "octave"), ("scala", "x")])
+def test_other_languages_go_to_stock_nbgrader(language: str, name: str, tmp_path: Path) -> None:
+    said = refusal(tmp_path, with_kernel(language, name))
+    assert f"kernel of {language.lower()}" in said and "fix: grade it with stock nbgrader" in said
+
+
+def test_a_language_in_another_case_is_written_right(tmp_path: Path) -> None:
+    assert 'fix: write "language": "python"' in refusal(tmp_path, with_kernel("Python"))
+
+
+@pytest.mark.parametrize("name", ["ps[a]", "ps*", "ps?", "ps+1", "ps{1}"])
+def test_names_that_nbgrader_reads_as_patterns_get_another(name: str, tmp_path: Path) -> None:
+    assert f"fix: mv '/source/{name}' /source/ps" in refusal(tmp_path, notebook(F, T), lab=name)
+    assert f"fix: mv '/source/a1/{name}.ipynb' /source/a1/ps" in refusal(tmp_path, notebook(F, T), name=name)
+
+
+def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "{").startswith("/source/a1/p.ipynb is no notebook: ")
+
+
+@pytest.mark.parametrize(
+    "cells, what",
+    [
+        (
+            [F, T, {**T, "source": "assert x"}],
+            "cell 3, which begins `assert x`: its grade_id is t, which cell 2 has too",
+        ),
+        (
+            [solution("my f", "x = 1")],
+            'its grade_id is "my f", and nbgrader takes letters from a to z, digits, - and _ alone',
+        ),
+        ([cell("x = 1", grade_id="x (old)")], "make it x_old_ in Create Assignment"),
+        ([F, graded("", "assert x")], "cell 2, which begins `assert x`: it has no grade_id"),
+        (
+            [F, graded("t", "assert x") | {"metadata": {"nbgrader": {**T["metadata"]["nbgrader"], "points": "two"}}}],
+            'its points are "two"',
+        ),
+        ([F, graded("t", "assert x", points=-1)], "its points are -1"),
+        ([cell("assert x", grade=True, grade_id="t")], "it has no points"),
+        ([cell("Tests.", "markdown", grade=True, grade_id="t", points=1)], "is not marked as a solution cell"),
+        ([solution("f", "### BEGIN SOLUTION\nx = 1")], "cell 1, which begins `### BEGIN SOLUTION`: no end solution"),
+        ([graded("t", "### BEGIN HIDDEN TESTS\nassert x")], "BEGIN HIDDEN TESTS`: No end hidden tests"),
+        ([task("free", "Draw.\n=== BEGIN MARK SCHEME ===\n1")], "No end mark scheme"),
+        ([cell("### BEGIN SOLUTION\nx = 1\n### END SOLUTION")], "in a non-solution cell"),
+        ([given("g", "x") | {"metadata": {"nbgrader": "?"}}], "nbgrader's metadata is no dictionary"),
+    ],
+)
+def test_a_cell_that_nbgrader_refuses_is_named(cells: list[Cell], what: str, tmp_path: Path) -> None:
+    said = refusal(tmp_path, notebook(*cells))
+    assert what in said and "    fix: " in said
+
+
+def test_nbgraders_own_log_is_heard_afterwards(tmp_path: Path) -> None:
+    """Its validators and preprocessors share the log of the whole program."""
+    write(tmp_path / "source/a1/p.ipynb", notebook(F, T))
+    refuse_unfit(tmp_path, "a1", {})
+    assert not get_logger().disabled
