@@ -57,8 +57,9 @@ def read_companion_files(
     for path in paths:
         folder = next(folder for folder in folders if path.is_relative_to(folder))
         where = path.relative_to(folder).as_posix()
-        if folder == folders[0] and not _has_conflict(restore_path(where), own):
-            where = restore_path(where)  # it runs where it can do no harm
+        handed_in_as = restore_path(where) if folder == folders[0] else where
+        if handed_in_as != where and not _has_conflict(handed_in_as, own):
+            where = handed_in_as  # it runs where it can do no harm
         size += path.stat().st_size
         if size > MAX_FILE:
             large.append(where)

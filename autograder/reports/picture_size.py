@@ -30,12 +30,6 @@ def count_pixels(picture: str) -> int | None:
         return None
 
 
-def can_be_shown(picture: str) -> bool:
-    """Whether a browser can show it without running out of memory."""
-    size = count_pixels(picture)
-    return size is not None and size <= MAX_PIXELS
-
-
 def _read_area(data: bytes, place: int, length: int, order: Literal["little", "big"]) -> int:
     """Of two numbers. Raises ValueError where one of them is 0 or missing: the size comes later, or never."""
     numbers = [int.from_bytes(data[at : at + length], order) for at in (place, place + length)]

@@ -35,11 +35,6 @@ DASH, MAX_DASHED = "stroke-dasharray", 200
 REFERS = re.compile(r"url\s*\(|@import|@font-face|\\|expression", re.IGNORECASE)
 
 
-def is_safe(svg: str, most_pixels: int) -> bool:
-    """Whether this may stand in a page."""
-    return count_safe_pixels(svg, most_pixels) is not None
-
-
 def count_safe_pixels(svg: str, most_pixels: int) -> int | None:
     """Width times height of SVG of known elements only, without entities, links and handlers, and of a bounded size.
 
