@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
 from autograder.errors import GradlabError
+from autograder.metadata import KEY
 
 
 def list_assignments(course: Path) -> set[str]:
     """Their names."""
     return {path.name for path in (course / "source").glob("*") if path.is_dir()}
+
+
+def list_source_notebooks(course: Path, name: str) -> list[Path]:
+    """The notebooks of the folder source/NAME, by name."""
+    return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
+
+
+def is_stock(course: Path, name: str) -> bool:
+    """Whether the assignment was made for stock nbgrader: no notebook in source/NAME is from Gradlab's builder."""
+    found = list_source_notebooks(course, name)
+    return bool(found) and not any(_is_built(path) for path in found)
+
+
+def _is_built(path: Path) -> bool:
+    try:
+        return KEY in json.loads(path.read_bytes()).get("metadata", {})
+    except (ValueError, AttributeError) as error:
+        raise GradlabError(f"{path} is no notebook: {error}") from None
 
 
 def refuse_unknown_lab(course: Path, lab: str) -> None:

@@ -68,9 +68,5 @@ class Result(Model):
     def get_points(self, cell_id: str) -> float | None:
         return next((cell.points for cell in self.cells if cell.id == cell_id), None)
 
-    def shorten_cell_name(self, cell_id: str) -> str:
-        """As pages name a cell: one of a plain assignment without its notebook, where that is the only one."""
-        return cell_id.partition("/")[2] if len(self.notebooks) == 1 else cell_id
-
     def to_json(self) -> str:
         return self.model_dump_json(indent=1) + "\n"

@@ -173,6 +173,9 @@ class _LabReader:
             raise SourceError(
                 raw.path, raw.line, f"{kind} {name!r} stands already at line {earlier.line}", "give each its own name"
             )
+        if kind.traits.graded and (earlier := self._find_graded(name)):
+            problem = f"{earlier.kind} {name!r} at line {earlier.line} earns points under this name"
+            raise SourceError(raw.path, raw.line, problem, "give the exercise and the question names of their own")
         cell = Cell(
             kind=kind,
             id=cell_id,
@@ -189,6 +192,10 @@ class _LabReader:
         refuse_bad_cell(cell)
         self.cells.append(cell)
         return cell
+
+    def _find_graded(self, name: str) -> Cell | None:
+        """The cell that earns points under this name, which reports use for an exercise and for a question."""
+        return next((cell for cell in self.cells if cell.kind.traits.graded and cell.name == name), None)
 
 
 def _has_only_imports(source: str) -> bool:

@@ -52,7 +52,7 @@ def grade(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
-    from autograder.forkserver.server_process import start_ahead
+    from autograder.grading.warm_start import start_ahead
 
     course = course.resolve()
     with contextlib.ExitStack() as ending:

@@ -30,13 +30,13 @@ def feedback(
 ) -> None:
     """Write a feedback page for each graded submission."""
     with pause_gc():
+        from autograder.assignments import is_stock
         from autograder.gradebook.reader import read_due_date, read_results
         from autograder.grading.nbgrader_api import open_course
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
         from autograder.plugin import make_usual_config
         from autograder.reports.feedback import write_feedback
         from autograder.reports.feedback_release import describe_still_working, make_releasable
-        from autograder.stock.assignment import is_stock
         from autograder.stock.settings import list_unread_page_settings
         from autograder.term import read_term, to_naive_utc
         from autograder.timestamps import get_utc_now

@@ -11,13 +11,13 @@ from nbformat.v4 import nbjson
 from nbgrader.api import MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
+from autograder.assignments import is_stock
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.writer import Penalty
 from autograder.grading.nbgrader_api import read_config
 from autograder.grading.whole_lab import load_late_penalty
 from autograder.metadata import get_answer_name, get_cell_name, make_stock_name
-from autograder.stock.assignment import is_stock
 
 
 class UnknownNameError(LookupError):

@@ -5,7 +5,6 @@ This file imports no torch: `gradlab grade` starts one first of all, and imports
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -15,8 +14,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.forkserver.imports import EVERYTHING, find_course_groups
-from autograder.gradebook.store import get_result_path
+from autograder.forkserver.imports import EVERYTHING
 from autograder.sandbox.home import build_environment
 
 # A library that started threads of its own could not be forked.
@@ -61,17 +59,3 @@ def start_server(clients: int = 1, groups: Collection[str] = EVERYTHING) -> Serv
     for _, theirs in pairs:
         theirs.close()
     return ServerProcess(process, tuple(ours for ours, _ in pairs), home)
-
-
-def start_ahead(course: Path, lab: str, student: str, jobs: int, again: bool) -> ServerProcess | None:
-    """For as many jobs as there are submissions, or for one student's; None where all of them have a result."""
-    students = [student] if student else list_submitted_students(course, lab)
-    if again or any(not get_result_path(course, lab, each).exists() for each in students):
-        return start_server(max(1, min(jobs, len(students))), find_course_groups(course, [lab]))
-    return None
-
-
-def list_submitted_students(course: Path, lab: str) -> list[str]:
-    """Who handed in this lab: folders submitted/STUDENT/LAB."""
-    folders = (course / "submitted").iterdir() if (course / "submitted").is_dir() else ()
-    return sorted(folder.name for folder in folders if os.path.lexists(folder / lab))

@@ -19,6 +19,7 @@ from nbgrader.api import (
     GradeCell,
     MissingEntry,
     Notebook,
+    SolutionCell,
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
@@ -28,17 +29,18 @@ from pydantic_core import from_json
 from sqlalchemy import func, select
 
 from autograder.arrivals import Arrival, collect_times, find_uncollected
-from autograder.assignments import refuse_unknown_lab
+from autograder.assignments import is_stock, refuse_unknown_lab
 from autograder.course import Kind
 from autograder.errors import GradlabError
+from autograder.fingerprint import LAB, digest_lab
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_files import find_page, read_counting_times, read_trouble
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.excuses import compute_points, set_passed
-from autograder.gradebook.names import make_sort_key, parse_graded_name
+from autograder.gradebook.names import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.past_marks import PastMark, read_history
-from autograder.gradebook.store import LAB, digest_lab, load_result
+from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import open_gradebook, read_recorded
 from autograder.metadata import KEY, read_exercise_name, read_facts, read_kind, read_stub
 from autograder.term import Term, read_term
@@ -61,8 +63,9 @@ def read_class(
         except MissingEntry:
             refuse_unknown_lab(course, lab)
             raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {quote(lab)} first") from None
-        columns = _read_columns(gradebook, lab, source, term.lab(lab).extra_credit)
-        rows = _read_rows(gradebook, lab, due, extended)
+        labels = CellLabels(is_stock(course, lab), _has_several_notebooks(gradebook, lab))
+        columns = _read_columns(gradebook, lab, labels, source, term.lab(lab).extra_credit)
+        rows = _read_rows(gradebook, lab, labels, due, extended)
         names = _read_students(gradebook)
         there = read_counting_times(course, lab, term)
         attempts = collect_times(arrivals, lab, get_utc_now())
@@ -93,6 +96,7 @@ def read_class(
         }
         found = _read_documents(course, lab, student, whole, checks) if row else {}
         made_of = found.pop("made_of", {})
+        found["stopped"] = {cell: labels.label_id(cell) for cell in found.get("stopped", ())}
         known["older"] = bool(of_lab) and made_of.get(LAB, of_lab) != of_lab
         excused = term.excused(lab, student)
         shown = {
@@ -111,17 +115,23 @@ def list_labs(db_url: str) -> list[str]:
         return sorted((str(name) for (name,) in gradebook.db.execute(select(Assignment.name))), key=make_sort_key)
 
 
-def _read_columns(gradebook: Any, lab: str, source: list[Any], extra: Sequence[str]) -> tuple[Column, ...]:
+def _read_columns(
+    gradebook: Any, lab: str, labels: CellLabels, source: list[Any], extra: Sequence[str]
+) -> tuple[Column, ...]:
     """An exercise for extra credit is worth nothing in the gradebook; the notebook says how much comes on top."""
     facts = {facts.exercise: facts for cell in source if (facts := read_facts(cell)) and facts.kind.traits.graded}
     order = list(facts)
-    several = _has_several_notebooks(gradebook, lab)
+    written = select(Notebook.name, SolutionCell.name).join(SolutionCell.notebook).join(Assignment)
+    answers = {tuple(row) for row in gradebook.db.execute(written.where(Assignment.name == lab))}
     found = {}
     for kind in (GradeCell, TaskCell):
-        cells = select(Notebook.name, kind.name, kind.max_score).join(kind.notebook).join(Assignment)
-        for notebook, cell, worth in gradebook.db.execute(cells.where(Assignment.name == lab)):
-            by_hand, name = _parse_column_name(cell, notebook if several else "")
-            on_top = name in extra or (not worth and name in facts and facts[name].points > 0)
+        cells = select(Notebook.name, kind.name, kind.max_score, kind.cell_type).join(kind.notebook).join(Assignment)
+        for notebook, cell, worth, cell_type in gradebook.db.execute(cells.where(Assignment.name == lab)):
+            by_hand = kind is TaskCell or cell_type == "markdown" or (notebook, cell) in answers
+            name = labels.label(cell, notebook)
+            on_top = any(labels.has_name(each, cell, notebook) for each in extra) or (
+                not worth and name in facts and facts[name].points > 0
+            )
             found[name] = Column(name, facts[name].points if on_top and name in facts else worth, by_hand, on_top)
     return tuple(sorted(found.values(), key=lambda c: order.index(c.name) if c.name in order else len(order)))
 
@@ -132,14 +142,8 @@ def _has_several_notebooks(gradebook: Any, lab: str) -> bool:
     return bool(gradebook.db.execute(count).scalar() > 1)
 
 
-def _parse_column_name(cell: str, notebook: str = "") -> tuple[bool, str]:
-    """(whether a person grades it, the name of its exercise or question); the cell's own where no builder made it."""
-    kind, name = parse_graded_name(cell)
-    return kind is Kind.QUESTION, f"{notebook}/{name}" if notebook else name
-
-
 def _read_rows(
-    gradebook: Any, lab: str, due: datetime | None, extended: Mapping[str, datetime]
+    gradebook: Any, lab: str, labels: CellLabels, due: datetime | None, extended: Mapping[str, datetime]
 ) -> dict[str, dict[str, Any]]:
     """student -> what the gradebook has. Rows, not objects: a large class has tens of thousands.
 
@@ -155,7 +159,6 @@ def _read_rows(
         until = extended.get(student) or (due + extension if due and extension else None)
         late = max((submitted - max(due, until or due)).total_seconds(), 0.0) if submitted and due else 0.0
         found[student] = {"marks": {}, "submitted": submitted, "until": until, "late": late}
-    several = _has_several_notebooks(gradebook, lab)
     notebooks = select(mine.c.student_id).join(SubmittedNotebook, SubmittedNotebook.assignment_id == mine.c.id)
     taken = notebooks.add_columns(func.sum(SubmittedNotebook.late_submission_penalty)).group_by(mine.c.student_id)
     for student, penalty in gradebook.db.execute(taken):
@@ -173,7 +176,7 @@ def _read_rows(
     for student, notebook, cell, auto, manual, extra, waits in gradebook.db.execute(grades.add_columns(*columns)):
         points = manual if manual is not None else auto
         counts = None if points is None else round(points + (extra or 0), 4)
-        found[student]["marks"][_parse_column_name(cell, notebook if several else "")[1]] = Mark(counts, bool(waits))
+        found[student]["marks"][labels.label(cell, notebook)] = Mark(counts, bool(waits))
     return found
 
 
@@ -194,7 +197,8 @@ def _find_unwritten_excuses(
     found = set()
     for student, names in changed.items():
         result, scores = load_result(course, lab, student), known[student].scores
-        if result and any(scores.get(cell.id) != compute_points(cell, names) for cell in result.cells):
+        labels = make_labels(result) if result else CellLabels(is_stock=False)
+        if result and any(scores.get(cell.id) != compute_points(labels, cell, names) for cell in result.cells):
             found.add(student)
     return found
 
@@ -215,13 +219,14 @@ def _read_documents(course: Path, lab: str, student: str, whole: bool, checks: b
     document = load_result(course, lab, student)
     if document is None:
         return found
+    labels = make_labels(document)
     return found | {
         "notes": (*document.notes, *document.remarks),
         "stopped": document.stopped,
         "changed": document.changed,
         "made_of": document.made_of,
-        "checks": {_parse_column_name(document.shorten_cell_name(cell.id))[1]: cell.checks for cell in document.cells},
-        "own_process": tuple(document.shorten_cell_name(cell.id) for cell in document.cells if cell.own_process),
+        "checks": {labels.label_id(cell.id): cell.checks for cell in document.cells},
+        "own_process": tuple(labels.label_id(cell.id) for cell in document.cells if cell.own_process),
     }
 
 

@@ -15,60 +15,68 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A graded cell of the lab. by_hand: a question in words. extra: its points come on top."""
+    """A graded cell of the lab."""
 
     name: str
     worth: float
     by_hand: bool = False
+    """Whether a person marks it."""
     extra: bool = False
+    """Whether its points come on top of the lab's."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """points: what counts now; None where nothing does yet. waits: for a person, who has yet to read it, or again."""
+    """What one graded cell of a submission earns."""
 
     points: float | None
+    """What counts now; None if nothing does yet."""
     waits: bool = False
+    """Whether a person has yet to read it, or to read it again."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A student of the class, with what is known of the submission of one lab.
-
-    handed_in: a file lies there, or lay there when it was graded. again: a later one than the graded one lies there,
-    or an excuse that was given or taken back is not in the gradebook yet. older: its mark is of an earlier build of the
-    lab. uncollected: the exchange has a still later one. marks: by name of the
-    graded cell. until: of who has an extension, UTC without a zone. late: seconds after that, or after the lab's due
-    date. checks: by exercise, with excused ones as passed. written: exercise or question -> what the student wrote
-    there, without those left as they were handed out. page: the feedback page, or the graded notebook where there is
-    none yet, seen from results/. attempts: each that the exchange has. history: all marks so far. stopped: cells that
-    ran into a limit or ended their process, or one of whose checks did. on_roster: whether a roster names the student,
-    where there is one. team: its name in term.toml.
-    """
+    """A student of the class, with what is known of the submission of one lab."""
 
     student: str
     name: str = ""
     handed_in: bool = False
+    """Whether there is a submission, or was one when it was graded."""
     graded: bool = False
     again: bool = False
+    """Whether a later submission than the graded one waits, or an excuse is not in the gradebook yet."""
     older: bool = False
+    """Whether the mark is from an earlier build of the lab."""
     uncollected: bool = False
+    """Whether the exchange has a still later submission."""
     marks: Mapping[str, Mark] = field(default_factory=dict)
+    """By the graded cell's label."""
     penalty: float = 0.0
+    """Points that lateness costs."""
     submitted: datetime | None = None
     until: datetime | None = None
+    """When an extension ends, UTC without a zone."""
     late: float = 0.0
+    """Seconds after the due date, or after the extension."""
     notes: tuple[str, ...] = ()
-    stopped: tuple[str, ...] = ()
+    stopped: Mapping[str, str] = field(default_factory=dict)
+    """Cells that ran into a limit or ended their process, or one of whose checks did: id to label."""
     on_roster: bool = True
+    """False only if there is a roster and it doesn't name the student."""
     team: str = ""
     changed: tuple[str, ...] = ()
     checks: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
+    """By exercise, with excused checks as passed."""
     written: Mapping[str, str] = field(default_factory=dict)
+    """What the student wrote, by exercise or question, without answers left as they were handed out."""
     page: str = ""
+    """The feedback page, or the graded notebook if there is no page yet, relative to results/."""
     attempts: tuple[datetime, ...] = ()
+    """Every attempt in the exchange."""
     history: tuple[PastMark, ...] = ()
     own_process: tuple[str, ...] = ()
+    """Labels of the cells that the submission's own process decided."""
 
     @property
     def points(self) -> float:
@@ -82,17 +90,17 @@ class Member:
 
 @dataclass(frozen=True)
 class LabClass:
-    """A lab and everybody in the course. columns: in the lab's order.
-
-    stubs, solutions: exercise -> its text as it is handed out, and as the course works it out.
-    """
+    """A lab and everybody in the course."""
 
     lab: str
     columns: tuple[Column, ...]
+    """In the lab's order."""
     members: tuple[Member, ...]
     due: datetime | None = None
     stubs: Mapping[str, str] = field(default_factory=dict)
+    """Each exercise as it is handed out."""
     solutions: Mapping[str, str] = field(default_factory=dict)
+    """Each exercise as the course solves it."""
 
     @property
     def worth(self) -> float:

@@ -6,30 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from autograder.gradebook.names import list_graded_names
-
 if TYPE_CHECKING:
+    from autograder.gradebook.names import CellLabels
     from autograder.result import GradedCell
     from labkit.outcome import Outcome
 
 Excused = Mapping[str, frozenset[str]]  # exercise -> the ids of checks that count as passed; none: the whole exercise
 
 
-def find_excused(cell: str, excused: Excused) -> frozenset[str] | None:
-    """The checks of this graded cell, by its name, that are excused: none named for all; None where no check is.
-
-    A cell of a plain assignment is meant by its grade_id, with its notebook's name or without.
-    """
-    names = {cell, cell.rpartition("/")[2]}
-    for exercise, checks in excused.items():
-        if names.intersection(list_graded_names(exercise)):
-            return checks
-    return None
+def find_excused(labels: CellLabels, cell_id: str, excused: Excused) -> frozenset[str] | None:
+    """The excused checks of a graded cell, by its id; an empty set excuses all of them, None means no excuse."""
+    notebook, cell = labels.split(cell_id)
+    return next((checks for name, checks in excused.items() if labels.has_name(name, cell, notebook)), None)
 
 
-def compute_points(cell: GradedCell, excused: Excused) -> float:
-    """What the cell earns where excused checks count as passed."""
-    checks = find_excused(cell.id, excused)
+def compute_points(labels: CellLabels, cell: GradedCell, excused: Excused) -> float:
+    """What the cell earns if excused checks count as passed."""
+    checks = find_excused(labels, cell.id, excused)
     if checks is None:
         return cell.points
     from labkit.outcome import compute_earned  # with it torch comes

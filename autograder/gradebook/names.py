@@ -3,23 +3,58 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from autograder.course import Kind
-from autograder.metadata import make_cell_name, split_cell_name
+from autograder.metadata import make_stock_name, split_cell_name
+from autograder.result import Result
 
 
-def parse_graded_name(cell: str) -> tuple[Kind, str]:
-    """(kind, exercise or question) of a graded cell; a check under the cell's own name where no builder made it."""
+@dataclass(frozen=True)
+class CellLabels:
+    """How people name the graded cells of one assignment.
+
+    In a lab a cell has the name of its exercise or question. In a stock assignment it has the name that its author
+    chose, whatever that looks like.
+    """
+
+    is_stock: bool
+    """Whether the assignment was made for stock nbgrader."""
+    has_several: bool = False
+    """Whether it has several notebooks, which may use one name twice."""
+
+    def label(self, cell: str, notebook: str) -> str:
+        """The label of a cell by its names in the gradebook."""
+        if not self.is_stock:
+            return _get_exercise(cell)
+        return make_stock_name(notebook, cell) if self.has_several else cell
+
+    def has_name(self, name: str, cell: str, notebook: str) -> bool:
+        """Whether an instructor means this cell by this name. A stock assignment's cell may go without its notebook."""
+        return name in ((cell, make_stock_name(notebook, cell)) if self.is_stock else (_get_exercise(cell),))
+
+    def split(self, cell_id: str) -> tuple[str, str]:
+        """(notebook, cell) of an id in a result document; a lab's ids name no notebook."""
+        notebook, _, cell = cell_id.partition("/") if self.is_stock else ("", "", cell_id)
+        return notebook, cell
+
+    def label_id(self, cell_id: str) -> str:
+        """The label of a cell by its id in a result document."""
+        notebook, cell = self.split(cell_id)
+        return self.label(cell, notebook)
+
+
+def make_labels(result: Result) -> CellLabels:
+    """The labels of the cells of a result document."""
+    return CellLabels(bool(result.notebooks), len(result.notebooks) > 1)
+
+
+def _get_exercise(cell: str) -> str:
+    """The exercise or question of a lab's graded cell."""
     try:
         kind, name = split_cell_name(cell)
     except ValueError:
-        return Kind.CHECK, cell
-    return (kind, name) if kind.traits.graded else (Kind.CHECK, cell)
-
-
-def list_graded_names(exercise: str) -> tuple[str, str, str]:
-    """The names that the graded cell of this exercise or question can have; its own where no builder made it."""
-    return exercise, make_cell_name(Kind.CHECK, exercise), make_cell_name(Kind.QUESTION, exercise)
+        return cell
+    return name if kind.traits.graded else cell
 
 
 def make_sort_key(name: str) -> list[tuple[int, str]]:

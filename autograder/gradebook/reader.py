@@ -15,13 +15,15 @@ from autograder.course import Kind
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.excuses import Excused, find_excused
-from autograder.gradebook.names import make_sort_key, parse_graded_name
+from autograder.gradebook.names import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import open_gradebook
 from autograder.metadata import get_cell_name, make_cell_name, make_stock_name
 from autograder.result import GradedCell, Result
 from autograder.term import Term, read_term
+
+LAB_LABELS = CellLabels(is_stock=False)
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
@@ -70,9 +72,9 @@ def _build_result(submission: Any, course: Path, lab: str, term: Term) -> Submis
     if document and document.notebooks:
         exercises = _build_stock_exercises(submission, document, course, excused)
     else:
-        exercises = [_build_exercise(g, graded.get(g.name), comments.get(g.name, ""), excused) for g in grades]
         order = read_cell_names(course / "autograded" / student / lab / f"{lab}.ipynb")
-        exercises.sort(key=lambda e: order.index(_make_cell_id(e)) if _make_cell_id(e) in order else len(order))
+        grades.sort(key=lambda g: order.index(g.name) if g.name in order else len(order))
+        exercises = [_build_exercise(g, graded.get(g.name), comments.get(g.name, ""), excused) for g in grades]
     return SubmissionResult(
         student=student,
         lab=lab,
@@ -90,24 +92,23 @@ def _build_result(submission: Any, course: Path, lab: str, term: Term) -> Submis
 
 
 def _build_exercise(grade: Any, graded: GradedCell | None, comment: str, excused: Excused) -> ExerciseResult:
-    kind, name = parse_graded_name(grade.name)
     points = grade.manual_score if grade.manual_score is not None else grade.auto_score
     return ExerciseResult(
-        name=name,
+        name=LAB_LABELS.label_id(grade.name),
         points=None if points is None else points + (grade.extra_credit or 0),
         worth=grade.max_score or (graded.worth if graded else 0.0),
-        by_hand=kind is Kind.QUESTION,
+        by_hand=grade.name.startswith(make_cell_name(Kind.QUESTION, "")),
         comment=comment,
         checks=graded.checks if graded else (),
         waits=bool(grade.needs_manual_grade),
-        excused=find_excused(grade.name, excused),
+        excused=find_excused(LAB_LABELS, grade.name, excused),
         extra=not grade.max_score and graded is not None and graded.worth > 0,
     )
 
 
 def _build_stock_exercises(submission: Any, document: Result, course: Path, excused: Excused) -> list[ExerciseResult]:
     """The graded cells of a plain assignment, by its notebooks and in their order."""
-    cells = {cell.id: cell for cell in document.cells}
+    cells, labels = {cell.id: cell for cell in document.cells}, make_labels(document)
     exercises = []
     for part in sorted(submission.notebooks, key=lambda part: part.name):
         order = read_cell_names(get_autograded_path(course, document.lab, document.student, part.name))
@@ -115,11 +116,11 @@ def _build_stock_exercises(submission: Any, document: Result, course: Path, excu
         for grade in sorted(part.grades, key=lambda g: order.index(g.name) if g.name in order else len(order)):
             cell = cells.get(make_stock_name(part.name, grade.name))
             about = {
-                "name": document.shorten_cell_name(make_stock_name(part.name, grade.name)),
+                "name": labels.label(grade.name, part.name),
                 "by_hand": cell is None and part.name not in document.missing,
                 "notebook": part.name,
                 "own_process": cell is not None and cell.own_process,
-                "excused": find_excused(make_stock_name(part.name, grade.name), excused),
+                "excused": find_excused(labels, make_stock_name(part.name, grade.name), excused),
             }
             found = _build_exercise(grade, cell, comments.get(grade.name, ""), excused)
             exercises.append(found.model_copy(update=about))
@@ -130,10 +131,6 @@ def read_cell_names(path: Path) -> list[str]:
     """The names of the cells of this notebook, in their order; none where there is no file."""
     notebook = read_notebook(path)
     return [get_cell_name(cell) for cell in notebook.cells] if notebook else []
-
-
-def _make_cell_id(exercise: ExerciseResult) -> str:
-    return make_cell_name(Kind.QUESTION if exercise.by_hand else Kind.CHECK, exercise.name)
 
 
 def read_notebook(path: Path) -> Any:

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from autograder.atomic_files import write_atomically
-from autograder.digest import digest
 from autograder.errors import GradlabError
-
-LAB = "the lab"  # in Result.made_of
-SHORT = 12  # digits of a digest that tells one thing from another
 
 if TYPE_CHECKING:
     from autograder.result import Result
@@ -20,11 +16,6 @@ if TYPE_CHECKING:
 
 def get_result_path(course: Path, lab: str, student: str) -> Path:
     return course / "results" / lab / f"{student}.json"
-
-
-def digest_lab(source: bytes) -> str:
-    """Of the lab's source notebook, or what stands for it, as Result.made_of has it."""
-    return digest(source)[:SHORT]
 
 
 def write_result(course: Path, result: Result) -> None:

@@ -10,13 +10,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from nbformat import NotebookNode
 from nbgrader.api import BaseCell, Comment, Grade, Gradebook, Notebook, Student, SubmittedAssignment, SubmittedNotebook
-from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
 from sqlalchemy import make_url, select
 from sqlalchemy.exc import NoSuchModuleError, OperationalError
 from sqlalchemy.orm import selectinload
@@ -24,7 +22,9 @@ from sqlalchemy.orm import selectinload
 from autograder.errors import GradlabError
 from autograder.gradebook.excuses import Excused, compute_points, find_excused
 from autograder.gradebook.extensions import set_extension
+from autograder.gradebook.names import make_labels
 from autograder.gradebook.new_gradebook import patch_version_lookup
+from autograder.marks import Marks
 from autograder.metadata import choose_name, get_answer_name, make_stock_name
 
 if TYPE_CHECKING:
@@ -37,50 +37,16 @@ Extended = Mapping[str, datetime]  # student -> until when, UTC
 Penalty = Callable[[str, float, float], float | None]  # of (student, score, seconds late)
 
 
-@dataclass(frozen=True)
-class Marks:
-    """What the gradebook takes from a submission.
-
-    scores: by grade_id; None where a person is to grade. unanswered: solution cells, True where one is as it was handed
-    out. submitted: when, where that is known. worth: of the graded cells. same: those whose answer is the one that was
-    graded before, for which a mark by hand still holds.
-    """
-
-    student: str
-    scores: Mapping[str, float | None]
-    unanswered: Mapping[str, bool] = field(default_factory=dict)
-    submitted: datetime | None = None
-    worth: Mapping[str, float] = field(default_factory=dict)
-    same: frozenset[str] = frozenset()
-
-
-def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:
-    """notebook: the autograded one."""
-    scores: dict[str, float | None] = {}
-    worth = {}
-    unanswered = {}
-    for cell in notebook.cells:
-        if is_grade(cell):
-            flags = cell.metadata.nbgrader
-            points = result.get_points(flags.grade_id)
-            scores[flags.grade_id] = determine_grade(cell)[0] if points is None else points
-            worth[flags.grade_id] = float(flags.points)
-        if is_solution(cell) or is_task(cell):
-            flags = cell.metadata.nbgrader
-            unanswered[flags.grade_id] = not is_task(cell) and flags.get("checksum") == compute_checksum(cell)
-    return Marks(result.student, scores, unanswered, submitted, worth)
-
-
 def apply_decisions(marks: Marks, result: Result, excused: Excused, before: Result | None) -> Marks:
     """The marks with what was decided for this student: excused checks, and marks by hand that still hold.
 
     before: what came of the submission the last time.
     """
-    scores = dict(marks.scores)
+    scores, labels = dict(marks.scores), make_labels(result)
     for cell in result.cells:
-        scores[cell.id] = compute_points(cell, excused)
+        scores[cell.id] = compute_points(labels, cell, excused)
     for name in scores:
-        if result.get_points(name) is None and find_excused(name, excused) is not None:
+        if result.get_points(name) is None and find_excused(labels, name, excused) is not None:
             scores[name] = marks.worth[name]
     same = frozenset(name for name in scores if before and is_same_answer(name, before, result))
     return replace(marks, scores=scores, same=same)
@@ -128,7 +94,8 @@ class RecordedMarks:
 
     def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
         """Whether nothing is to be written. What lateness takes off depends on settings, so that is never sure."""
-        same = all(self.scores.get(cell.id) == compute_points(cell, excused) for cell in result.cells)
+        labels = make_labels(result)
+        same = all(self.scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
         return same and not self.late and submitted in (None, self.submitted)
 
 

@@ -12,33 +12,28 @@ from typing import Any
 
 import nbformat
 
+from autograder.assignments import is_stock
 from autograder.digest import digest
 from autograder.errors import GradlabError
+from autograder.fingerprint import SUBMISSION, list_changes
 from autograder.gradebook.autograded_folder import get_autograded_path, list_companion_files, write_autograded
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.store import get_result_path, load_result, write_result
-from autograder.gradebook.writer import (
-    Marks,
-    Penalty,
-    RecordedMarks,
-    apply_decisions,
-    compute_marks,
-    read_recorded,
-    record,
-)
+from autograder.gradebook.writer import Penalty, RecordedMarks, apply_decisions, read_recorded, record
 from autograder.grading.backends import Backend, ClusterBackend
 from autograder.grading.cluster import grade_on_cluster
 from autograder.grading.one_submission import GradedSubmission
 from autograder.grading.outcomes import GradingOutcome, find_last_error, run_guarded, write_log
 from autograder.grading.pool import grade_all
 from autograder.grading.stock_tasks import build_stock_task, read_stock_marks
-from autograder.grading.task import SUBMISSION, Settings, Task, compute_key, compute_part_digests, list_changes
+from autograder.grading.task import Settings, Task, compute_key, compute_part_digests
 from autograder.grading.worker import Failure
 from autograder.intake.files import normalize_folder
 from autograder.intake.read import RefusedSubmission, read_file
 from autograder.intake.releases import read_release_bytes
+from autograder.marks import Marks, compute_marks
 from autograder.result import Result
-from autograder.stock.assignment import is_stock, read_assignment
+from autograder.stock.assignment import read_assignment
 from autograder.stock.settings import get_student_files
 from autograder.term import Term
 
@@ -165,7 +160,7 @@ class GradebookWriter:
         if result is None:
             return task
         if result.key != compute_key(task, self.layers):
-            self._anew[student] = list_changes(result, task, self.layers)
+            self._anew[student] = list_changes(result, compute_part_digests(task, self.layers))
             return replace(task, kept=result.cells)
         submitted, excused = self._read_submitted_time(student), self.term.excused(self.lab, student)
         if row is None or not row.is_up_to_date(result, submitted, excused):

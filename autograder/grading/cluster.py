@@ -16,9 +16,10 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from autograder.errors import GradlabError
+from autograder.fingerprint import describe_environment
 from autograder.grading.cluster_process import describe_difference, grade_on_worker, inspect_worker
 from autograder.grading.one_submission import GradedSubmission
-from autograder.grading.task import Settings, Task, describe_environment
+from autograder.grading.task import Settings, Task
 from autograder.grading.worker import STUCK_SECONDS, Failure, plan_next_try
 
 if TYPE_CHECKING:

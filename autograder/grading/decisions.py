@@ -12,11 +12,10 @@ import nbformat
 from nbgrader.api import MissingEntry
 from nbgrader.utils import is_grade, parse_utc
 
-from autograder.assignments import refuse_unknown_lab
+from autograder.assignments import list_source_notebooks, refuse_unknown_lab
 from autograder.errors import GradlabError
 from autograder.gradebook.extensions import remember_extended, set_extension
 from autograder.metadata import get_cell_name, read_facts
-from autograder.stock.assignment import list_source_notebooks
 from autograder.term import Excuse, Extension, add_excuse, add_extension
 
 A_DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")

@@ -21,16 +21,17 @@ from autograder.examiner.clock import Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.examine import Step, StepResult, examine
 from autograder.examiner.watchdog import bound_work
+from autograder.fingerprint import MARKS, digest_code, get_versions
 from autograder.forkserver.client import ForkServer
-from autograder.gradebook.writer import Marks, compute_marks
 from autograder.grading.notebook_text import format_notebook
-from autograder.grading.task import Task, compute_key, compute_part_digests, digest_code, get_versions
+from autograder.grading.task import Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
 from autograder.intake.notes import RAN_WITHOUT, has_empty_note
 from autograder.intake.read import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank, repair
 from autograder.intake.submitted_cells import build_released_cell, is_answer
+from autograder.marks import Marks, compute_marks
 from autograder.metadata import get_cell_name, is_written, read_exercise_name, read_facts, read_kind, split_cell_name
 from autograder.result import GradedCell, Result
 from autograder.sandbox.gpu import list_gpus
@@ -191,7 +192,7 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
 def _compute_keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
     """For each check cell, by its id, of all that its outcomes depend on."""
     ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
-    same = digest(*ran, *sorted(layers), device, get_versions().model_dump_json(), digest_code())
+    same = digest(*ran, *sorted(layers), device, get_versions().model_dump_json(), digest_code(MARKS))
     points = {get_cell_name(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
     return {step.id: digest(same, step.source, str(points[step.id])) for step in steps if step.kind == "check"}
 

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from autograder.assignments import is_stock, list_source_notebooks
 from autograder.errors import GradlabError
 from autograder.gradebook.changed_cells import LOST, update_notebooks, write_lost_marks
-from autograder.gradebook.names import list_graded_names
+from autograder.gradebook.names import CellLabels
 from autograder.grading.outcomes import find_last_error
 from autograder.grading.stock_tasks import digest_source
-from autograder.stock.assignment import is_stock, list_source_notebooks, read_kept_names
+from autograder.stock.assignment import read_kept_names
 from autograder.stock.source_check import refuse_unfit
 from autograder.term import read_term
 from autograder.words import join_names
@@ -27,15 +28,15 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> list[str]:
     What changed of them after students had handed it in, in lines.
     """
     note = course / "results" / lab / ".prepared"
-    extra = read_term(course).lab(lab).extra_credit
+    labels, extra = CellLabels(is_stock(course, lab)), read_term(course).lab(lab).extra_credit
     source = digest_source(course, lab, api.coursedir.db_url, *extra)
     known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
     if known and note.exists() and note.read_text() == source:
-        _apply_extra_credit(gradebook, lab, extra)  # nbgrader's own command may have given them their points
+        _apply_extra_credit(gradebook, lab, labels, extra)  # nbgrader's own command may have given them their points
         return []
     brought = False
-    if is_stock(course, lab):
+    if labels.is_stock:
         refuse_unfit(course, lab, api.config)
         brought = known and not note.exists() and _has_source_cells(gradebook, course, lab)
     note.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +51,7 @@ def prepare(api: Any, course: Path, lab: str, gradebook: Any) -> list[str]:
         _generate(api, course, lab)
         gradebook.db.expire_all()
         lines = _describe_changes(course, lab, before, _list_graded_cells(gradebook, lab))
-        _apply_extra_credit(gradebook, lab, extra)
+        _apply_extra_credit(gradebook, lab, labels, extra)
     note.write_text(source)
     return lines
 
@@ -121,13 +122,12 @@ def _describe_changes(course: Path, lab: str, before: set[str], after: set[str])
     return [f"{lab} changed after it was handed in, and is graded anew ({said}){kept}"]
 
 
-def _apply_extra_credit(gradebook: Any, lab: str, exercises: Sequence[str]) -> None:
+def _apply_extra_credit(gradebook: Any, lab: str, labels: CellLabels, exercises: Sequence[str]) -> None:
     """Extra credit: these exercises are worth nothing of the lab's points, so what they earn comes on top."""
     if not exercises:
         return
-    cells = {cell.name: cell for notebook in gradebook.find_assignment(lab).notebooks for cell in notebook.grade_cells}
-    for exercise in exercises:
-        cell = next((cells[name] for name in list_graded_names(exercise) if name in cells), None)
-        if cell:  # else refuse_unknown_names says so
-            cell.max_score = 0.0
+    for notebook in gradebook.find_assignment(lab).notebooks:
+        for cell in notebook.grade_cells:
+            if any(labels.has_name(exercise, cell.name, notebook.name) for exercise in exercises):
+                cell.max_score = 0.0
     gradebook.db.commit()

@@ -11,7 +11,7 @@ from typing import Any
 
 from autograder.assignments import suggest_nearest
 from autograder.errors import GradlabError
-from autograder.gradebook.names import parse_graded_name
+from autograder.gradebook.names import make_labels
 from autograder.gradebook.writer import read_recorded
 from autograder.grading.backends import Backend
 from autograder.grading.class_writer import GradebookWriter, get_course_folder
@@ -88,7 +88,8 @@ def regrade(
 def _find_changes(writer: GradebookWriter, graded: GradedSubmission, before: dict[str, float | None]) -> list[Change]:
     after = writer.decide_marks(graded).scores
     changed = ((name, before.get(name), score) for name, score in after.items())
-    cells = tuple((parse_graded_name(name)[1], old, new) for name, old, new in changed if old != new)
+    labels = make_labels(graded.result)
+    cells = tuple((labels.label_id(name), old, new) for name, old, new in changed if old != new)
     return [Change(graded.result.student, cells)] if cells else []
 
 
@@ -109,7 +110,11 @@ def _limit_to_exercise(writer: GradebookWriter, graded: GradedSubmission, exerci
 def _merge_cells(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
     """The cells of now, but for the other exercises as they were."""
     old = {cell.id: cell for cell in before.cells}
-    return tuple(cell if parse_graded_name(cell.id)[1] == exercise else old.get(cell.id, cell) for cell in now.cells)
+    labels = make_labels(now)
+    return tuple(
+        cell if labels.has_name(exercise, *reversed(labels.split(cell.id))) else old.get(cell.id, cell)
+        for cell in now.cells
+    )
 
 
 def _pack_graded(graded: GradedSubmission) -> tuple[GradedSubmission, bytes, dict[str, bytes]]:

@@ -12,6 +12,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade
 
+from autograder.assignments import is_stock
 from autograder.atomic_files import write_atomically
 from autograder.course import Kind
 from autograder.errors import GradlabError
@@ -28,7 +29,6 @@ from autograder.intake.read import RefusedSubmission, read_file
 from autograder.metadata import get_cell_name, read_facts
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.stock.assignment import is_stock
 from labkit.progress import DAMAGED, digest_sources, get_marks_path, get_page_path
 
 STUDENT = "your own copy"

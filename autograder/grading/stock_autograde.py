@@ -10,6 +10,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
+from autograder.assignments import list_source_notebooks
 from autograder.errors import GradlabError
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.autograded_folder import list_companion_files
@@ -25,7 +26,7 @@ from autograder.intake.read import RefusedSubmission, read_file, read_notebook
 from autograder.intake.repair import read_notes
 from autograder.metadata import make_stock_name
 from autograder.result import Result
-from autograder.stock.assignment import StockNotebook, list_source_notebooks, read_assignment
+from autograder.stock.assignment import StockNotebook, read_assignment
 from autograder.stock.preprocess import build_blank, build_released_notebook, repair
 from autograder.stock.settings import get_student_files
 

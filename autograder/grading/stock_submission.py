@@ -14,12 +14,12 @@ from autograder.digest import digest
 from autograder.examiner.connection import Stopped
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
-from autograder.gradebook.writer import Marks
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.one_submission import TOO_MUCH, GradedSubmission, get_device_versions, limit_outputs
 from autograder.grading.task import HandedInNotebook, Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
 from autograder.intake.read import RefusedSubmission, read_notebook
+from autograder.marks import Marks
 from autograder.metadata import get_cell_name, is_written, make_stock_name
 from autograder.result import GradedCell, Result
 from autograder.stock.assignment import StockAssignment, StockNotebook

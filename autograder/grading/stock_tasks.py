@@ -7,17 +7,17 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.assignments import refuse_unknown_lab
+from autograder.assignments import list_source_notebooks, refuse_unknown_lab
 from autograder.digest import digest
 from autograder.errors import GradlabError
 from autograder.gradebook.autograded_folder import get_autograded_path
-from autograder.gradebook.writer import Marks
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import HandedInNotebook, Settings, Task
 from autograder.intake.read import RefusedSubmission, read_file
 from autograder.intake.safe_names import restore_path
+from autograder.marks import Marks
 from autograder.result import Result
-from autograder.stock.assignment import StockAssignment, list_source_notebooks
+from autograder.stock.assignment import StockAssignment
 from autograder.timestamps import SECRET
 
 MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all of them

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-import autograder
-import labkit
-from autograder.digest import digest, digest_files
+from autograder.digest import digest
 from autograder.examiner.clock import Timeouts
-from autograder.gradebook.store import LAB, SHORT
-from autograder.result import GradedCell, Result
+from autograder.fingerprint import BESIDE, LAB, RELEASES, SHORT, SUBMISSION, describe_environment
+from autograder.result import GradedCell
 from autograder.sandbox import Limits
 from autograder.stock.settings import get_cell_seconds
-from autograder.versions import Versions
-
-GRADLAB, CODE, SUBMISSION, BESIDE = "Gradlab", "Gradlab's code", "the submission", "what lies beside the notebook"
-RELEASES = "earlier releases of the lab"
-COMES_WITH = {CODE: GRADLAB, BESIDE: SUBMISSION, RELEASES: LAB}  # what is not worth a word where the other changed
 
 
 @dataclass(frozen=True)
@@ -101,35 +90,6 @@ class Task:
     isolates_tests: bool = False
 
 
-@functools.cache
-def get_versions() -> Versions:
-    """What this process grades with."""
-    import torch
-
-    return Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)
-
-
-@functools.cache
-def digest_code() -> str:
-    """Of all code of this project: what has a part in a result is nowhere listed, so nothing can be left out."""
-    return digest_files(*(Path(str(package.__file__)).parent for package in (labkit, autograder)))
-
-
-def describe_environment(layers: Sequence[str]) -> dict[str, str]:
-    """What results depend on beside their task: where two machines give the same, they grade alike.
-
-    layers: those between the submission and the grader.
-    """
-    found = get_versions()
-    return {
-        GRADLAB: found.gradlab,
-        CODE: digest_code()[:SHORT],
-        "Python": found.python,
-        "torch": found.torch,
-        "the sandbox": ", ".join(sorted(layers)),
-    }
-
-
 def _digest_task(task: Task) -> dict[str, str]:
     """Of what the task holds, by the names under which a person is told that it changed."""
     handed_in: list[str | bytes] = [task.notebook or b"", task.refusal, *task.notes]
@@ -152,14 +112,3 @@ def compute_key(task: Task, layers: Sequence[str]) -> str:
 def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:
     """The same by its parts, shortly: which of them differ tells why something is graded anew."""
     return describe_environment(layers) | {name: found[:SHORT] for name, found in _digest_task(task).items()}
-
-
-def list_changes(result: Result, task: Task, layers: Sequence[str]) -> tuple[str, ...]:
-    """What is another than when this result was made, in words."""
-    if not result.key:
-        return ("one exercise alone, or nbgrader autograde, had been graded",)
-    if not result.made_of:
-        return ("an earlier Gradlab had graded it",)
-    now = compute_part_digests(task, layers)
-    names = [name for name in now if result.made_of.get(name) != now[name]]
-    return tuple(f"{name} changed" for name in names if COMES_WITH.get(name) not in names)

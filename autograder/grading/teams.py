@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from autograder.forkserver.server_process import list_submitted_students
+from autograder.grading.warm_start import list_submitted_students
 from autograder.term import Term
 from autograder.timestamps import convert_file_time, read_time
 

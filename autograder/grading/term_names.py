@@ -12,7 +12,6 @@ from typing import Any
 from autograder.assignments import list_assignments, suggest_nearest
 from autograder.errors import GradlabError
 from autograder.gradebook.enrolment import find_strangers, list_roster_students
-from autograder.gradebook.excuses import find_excused
 from autograder.grading.decisions import read_checks
 from autograder.intake.strays import find_strays
 from autograder.term import FILE, Term
@@ -66,9 +65,8 @@ def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]
         *((f"labs.{lab}.extra_credit", exercise, "") for exercise in extra),
         *((f"[[excuse]] of {lab}", each.exercise, each.check) for each in excuses),
     ):
-        named = {exercise.rpartition("/")[2]: frozenset[str]()}  # in a plain assignment behind its notebook's name
-        meant = next((name for name in checks if find_excused(name, named) is not None), None)
-        if meant is None:
+        meant = exercise.rpartition("/")[2]  # a stock assignment's cell may have its notebook's name before it
+        if meant not in checks:
             yield f"{where} names {exercise!r}, which {lab} does not have\n    fix: {_describe_fix(exercise, checks)}"
         elif check and check not in checks[meant]:
             fix = _describe_fix(check, checks[meant])

@@ -11,6 +11,7 @@ from threading import Event
 from typing import Any
 
 from autograder.arrivals import CLOCKS, Arrival, group_by_reason, select_newest
+from autograder.assignments import list_source_notebooks
 from autograder.errors import GradlabError
 from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.grading.attempts import CAUSE, Decision, decide, describe_counting_mark, resolve_lab_term
@@ -19,7 +20,6 @@ from autograder.grading.collection import get_submitted_folder, is_superseded
 from autograder.grading.inbox import Inbox
 from autograder.grading.inbox_memory import InboxMemory
 from autograder.reports.unmarked_page import render_unmarked_page
-from autograder.stock.assignment import list_source_notebooks
 from autograder.term import LabTerm, Term, read_term
 from autograder.timestamps import format_time, get_utc_now, read_time
 from autograder.words import join_names

@@ -12,7 +12,7 @@ from typing import Any
 
 from nbgrader.preprocessors import AssignLatePenalties
 
-from autograder.assignments import suggest_nearest
+from autograder.assignments import is_stock, suggest_nearest
 from autograder.errors import GradlabError
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.writer import Penalty, open_gradebook
@@ -28,7 +28,6 @@ from autograder.grading.teams import find_submitters
 from autograder.grading.term_names import refuse_unknown_names
 from autograder.intake.files import rename_student_folders
 from autograder.sandbox import list_layer_names, require
-from autograder.stock.assignment import is_stock
 from autograder.stock.settings import is_left_out, refuse_other_marks
 from autograder.term import read_term
 from autograder.timestamps import COLLECT

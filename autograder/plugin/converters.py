@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
+from autograder.assignments import is_stock
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.imports import find_course_groups
@@ -21,7 +22,7 @@ from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
-from autograder.gradebook.writer import apply_decisions, compute_marks, set_score
+from autograder.gradebook.writer import apply_decisions, set_score
 from autograder.grading.one_submission import Submission, grade_notebook
 from autograder.grading.stock_autograde import (
     drop_absent_notebooks,
@@ -37,12 +38,13 @@ from autograder.intake.files import normalize_folder
 from autograder.intake.read import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
 from autograder.intake.repair import build_blank, read_notes, repair
+from autograder.marks import compute_marks
 from autograder.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
 from autograder.reports.feedback import NO_SOLUTIONS, render_page_or_bare
 from autograder.result import Result
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
-from autograder.stock.assignment import is_stock, upgrade_metadata
+from autograder.stock.assignment import upgrade_metadata
 from autograder.term import read_term
 
 _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 
 from autograder.gradebook.class_schema import LabClass, Member
-from autograder.gradebook.names import parse_graded_name
 from autograder.intake.notes import RAN_WITHOUT, has_empty_note
 
 
@@ -54,7 +53,7 @@ def list_reasons(member: Member, standing: Standing) -> list[str]:
     if standing is Standing.DAMAGED:
         return [note for note in member.notes if has_empty_note([note])]
     said = [note for note in member.notes if note.endswith(RAN_WITHOUT)]
-    names = {cell: cell.rpartition("/")[2] for cell in member.stopped}  # of a plain assignment, behind its notebook
+    names = {cell: cell.rpartition("/")[2] for cell in member.stopped}  # notes name a cell without its notebook
     silent = [cell for cell, name in names.items() if not any(_is_about(note, name) for note in said)]
     return said + [_describe_stopped_check(cell, member) for cell in silent]
 
@@ -66,7 +65,7 @@ def _is_about(note: str, name: str) -> bool:
 
 def _describe_stopped_check(cell: str, member: Member) -> str:
     """Which check of this cell was stopped, where the outcomes say it."""
-    name = parse_graded_name(cell)[1]
+    name = member.stopped[cell]
     stopped = [outcome for outcome in member.checks.get(name, ()) if outcome.blame == "process"]
     if not stopped:
         return f"{name}: one of its checks ran into a limit, or ended the process."

@@ -16,10 +16,10 @@ from nbgrader.utils import is_grade, is_solution
 from pydantic import Field
 from traitlets.config import Config
 
+from autograder.assignments import list_source_notebooks
 from autograder.course import Model
 from autograder.errors import GradlabError
 from autograder.intake.submitted_cells import find_defined_names
-from autograder.metadata import KEY
 from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits, is_kept
 
 SILENT = logging.Logger("nbgrader, unheard")
@@ -116,28 +116,10 @@ class StockAssignment(Model):
         return self.model_dump_json().encode()
 
 
-def list_source_notebooks(course: Path, name: str) -> list[Path]:
-    """The notebooks of the folder source/NAME, by name."""
-    return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
-
-
 def read_kept_names(path: Path) -> set[str]:
     """nbgrader's names of the cells of this source notebook that it keeps."""
     cells = upgrade_metadata(nbformat.read(path, as_version=4)).cells
     return {_get_grade_id(cell) for cell in cells if is_kept(cell)}
-
-
-def is_stock(course: Path, name: str) -> bool:
-    """Whether nothing in source/NAME says that Gradlab's builder made it."""
-    found = list_source_notebooks(course, name)
-    return bool(found) and not any(_is_built(path) for path in found)
-
-
-def _is_built(path: Path) -> bool:
-    try:
-        return KEY in json.loads(path.read_bytes()).get("metadata", {})
-    except (ValueError, AttributeError) as error:
-        raise GradlabError(f"{path} is no notebook: {error}") from None
 
 
 def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None) -> StockAssignment:

@@ -19,9 +19,10 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme, ClearSolut
 from nbgrader.utils import is_grade, is_task
 from traitlets.config import Config
 
+from autograder.assignments import list_source_notebooks
 from autograder.errors import GradlabError
 from autograder.intake.cell_origin import shorten_first_line
-from autograder.stock.assignment import SILENT, list_source_notebooks, refuse_other_languages, upgrade_metadata
+from autograder.stock.assignment import SILENT, refuse_other_languages, upgrade_metadata
 from autograder.stock.settings import is_kept
 
 NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")

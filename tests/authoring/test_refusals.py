@@ -186,6 +186,11 @@ def test_an_exercise_stands_once() -> None:
     assert "stands already at line" in error.problem
 
 
+def test_a_question_has_another_name_than_every_exercise() -> None:
+    error = refusal(GOOD.replace("# %% question: why", "# %% question: double"))
+    assert "check 'double'" in error.problem and "earns points under this name" in error.problem
+
+
 def test_a_file_of_which_the_lesson_says_nothing_is_refused() -> None:
     error = refusal(GOOD + "# ---- exercises/triple.py\n# %% exercise\n")
     assert "does not say where 'triple' stands" in error.problem

@@ -12,9 +12,10 @@ from autograder.course import Kind
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.store import write_result
-from autograder.gradebook.writer import Marks, record
+from autograder.gradebook.writer import record
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.preparation import prepare
+from autograder.marks import Marks
 from autograder.metadata import read_kind
 from autograder.result import GradedCell, Result
 from autograder.versions import Versions

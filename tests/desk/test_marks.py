@@ -11,7 +11,8 @@ from nbgrader.api import Gradebook
 from autograder.desk.marks import ConflictError, DeskMark, change_items, read_marks, read_rubric, save
 from autograder.desk.place import Desk, GradedPlace, UnknownNameError, find_place, open_desk
 from autograder.desk.rubric import Item
-from autograder.gradebook.writer import Marks, record
+from autograder.gradebook.writer import record
+from autograder.marks import Marks
 from tests.desk.answered_class import CHECK, LAB, QUESTION
 
 FULL = Item(id="00000001", text="right", points=3)

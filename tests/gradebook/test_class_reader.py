@@ -7,11 +7,12 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.errors import GradlabError
+from autograder.fingerprint import digest_lab
 from autograder.gradebook.class_files import read_submitted_times
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.reader import read_results
-from autograder.gradebook.store import digest_lab, load_result, write_result
+from autograder.gradebook.store import load_result, write_result
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from autograder.reports.status import compute_status

@@ -10,7 +10,8 @@ from nbgrader.api import Gradebook
 
 from autograder.errors import GradlabError
 from autograder.gradebook import writer
-from autograder.gradebook.writer import Marks, open_gradebook, record
+from autograder.gradebook.writer import open_gradebook, record
+from autograder.marks import Marks
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.gradebook.writer import Marks, record
+from autograder.gradebook.writer import record
+from autograder.marks import Marks
 from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
 
 

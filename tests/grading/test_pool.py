@@ -14,12 +14,12 @@ from autograder.examiner.clock import Timeouts
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import start_server
-from autograder.gradebook.writer import Marks
 from autograder.grading import pool, worker
 from autograder.grading.one_submission import GradedSubmission
 from autograder.grading.pool import grade_all
 from autograder.grading.task import Settings, Task
 from autograder.grading.worker import UNGRADABLE, Failure
+from autograder.marks import Marks
 from autograder.result import Result
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.versions import Versions

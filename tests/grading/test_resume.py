@@ -15,13 +15,13 @@ import pytest
 from autograder.authoring.course_folder import build, read_course
 from autograder.cli import main
 from autograder.errors import GradlabError
+from autograder.fingerprint import get_versions
 from autograder.gradebook.store import get_result_path
 from autograder.grading import class_writer as grade
 from autograder.grading import one_submission, task
 from autograder.grading.backends import LocalBackend
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.summary import describe_regraded
-from autograder.grading.task import get_versions
 from autograder.grading.whole_lab import choose_device, grade_lab, lock_lab
 from tests.conftest import NIGHTLY
 from tests.grading.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written

@@ -14,10 +14,11 @@ from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.class_schema import LabClass
 from autograder.gradebook.store import write_result
-from autograder.gradebook.writer import Marks, record
+from autograder.gradebook.writer import record
 from autograder.grading.inbox import Inbox
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.preparation import prepare
+from autograder.marks import Marks
 from autograder.metadata import read_exercise_name
 from autograder.result import GradedCell, Result
 from autograder.timestamps import SECRET

@@ -13,15 +13,16 @@ import nbformat
 import pytest
 
 from autograder.errors import GradlabError
+from autograder.fingerprint import MARKS, digest_code
 from autograder.gradebook.autograded_folder import list_companion_files
 from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.names import make_labels
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.grading.backends import LocalBackend
 from autograder.grading.nbgrader_api import open_course
 from autograder.grading.outcomes import GradingOutcome
 from autograder.grading.stock_tasks import read_companion_files
-from autograder.grading.task import digest_code
 from autograder.grading.whole_lab import grade_lab
 from autograder.reports.feedback import write_feedback
 from autograder.result import Result
@@ -135,7 +136,7 @@ def made(root: Path) -> Path:
 @pytest.fixture(scope="module")
 def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = made(tmp_path_factory.mktemp("plain"))
-    digest_code()  # of the code as it is now, also where somebody edits it while this runs
+    digest_code(MARKS)  # of the code as it is now, also where somebody edits it while this runs
     for lab in ("ps1", "ps3", "ps4"):
         done = grade(root, lab, two_graders)
         assert not [each.failure for each in done if each.failure]
@@ -150,7 +151,7 @@ def document(course: Path, student: str, lab: str = "ps1") -> Result:
 
 def own_process(course: Path, student: str) -> set[str]:
     result = document(course, student)
-    return {result.shorten_cell_name(each.id) for each in result.cells if each.own_process}
+    return {make_labels(result).label_id(each.id) for each in result.cells if each.own_process}
 
 
 def test_each_cell_says_where_it_was_decided(course: Path) -> None:
@@ -184,7 +185,7 @@ def test_an_object_that_equals_everything_is_no_proof_and_named(course: Path) ->
 def test_what_the_courses_own_solution_passes_in_its_own_process_alone_is_decided_there(course: Path) -> None:
     assert marks(course, "right", "ps4", "kept") == {"alias": 1, "long": 1, "quiet": 2, "value": 1}
     result = document(course, "right", "ps4")
-    assert [result.shorten_cell_name(each.id) for each in result.cells if each.own_process] == [
+    assert [make_labels(result).label_id(each.id) for each in result.cells if each.own_process] == [
         "alias",
         "long",
         "quiet",

@@ -1,0 +1,66 @@
+"""A stock assignment's cells may have any names, also those that Gradlab gives the cells of its labs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from autograder.grading.backends import LocalBackend
+from tests.stock.plain_course import by_hand, graded, marks, notebook, run, solution
+from tests.stock.strange_course import grade, made
+
+pytestmark = pytest.mark.slow
+SOURCE = notebook(
+    solution("exercise-1", "### BEGIN SOLUTION\nx = 1  # the answer\n### END SOLUTION"),
+    graded("check-1", "assert x == 1", 3),
+    graded("question-1", "assert x > 0", 5),
+    graded("1", "assert x < 2", 7),
+    by_hand("check-essay", "Why?", 11),
+)
+NAMES = ["check-1", "question-1", "1", "check-essay"]
+EXCUSED = '[[excuse]]\nlab = "a1"\nexercise = "1"\nreason = "the test was wrong"\n'
+
+
+@pytest.fixture(scope="module")
+def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """right: everything right. wrong: everything wrong, and 1 is excused for all."""
+    wrong = SOURCE.replace("x = 1  # the answer", "x = -1")
+    assert wrong != SOURCE
+    files = {"source/a1/p.ipynb": SOURCE, "submitted/right/a1/p.ipynb": SOURCE, "submitted/wrong/a1/p.ipynb": wrong}
+    root = made(tmp_path_factory.mktemp("labels"), files | {"term.toml": EXCUSED}, "")
+    assert not [done.failure for done in grade(root, two_graders) if done.failure]
+    return root
+
+
+def test_an_excuse_is_for_the_cell_of_exactly_this_name(course: Path) -> None:
+    assert marks(course, "wrong", "a1", "p") == {"check-1": 0, "question-1": 0, "1": 7, "check-essay": None}
+
+
+def test_the_report_and_the_export_lose_no_point(course: Path) -> None:
+    run(course, "gradlab", "report", "a1")
+    with (course / "results" / "a1.csv").open(encoding="utf-8") as file:
+        right, wrong = csv.DictReader(file)
+    assert [float(right[name] or -1) for name in NAMES] == [3, 5, 7, -1]
+    assert (float(right["points"]), float(right["worth"]), float(wrong["points"])) == (15, 26, 7)
+    said = json.loads((course / "results" / "a1.json").read_text())
+    assert {each["name"]: each["by_hand"] for each in said["exercises"]} == dict.fromkeys(NAMES[:3], False) | {
+        "check-essay": True
+    }
+
+
+def test_two_notebooks_keep_cells_of_one_name_apart(two_graders: LocalBackend, tmp_path: Path) -> None:
+    one, two = (notebook(graded("check-1", f"assert {x}", x)) for x in (1, 2))
+    files = {
+        f"{folder}/a1/{name}.ipynb": text
+        for folder in ("source", "submitted/ada")
+        for name, text in (("check-1", one), ("question-1", two))
+    }
+    course = made(tmp_path, files, "")
+    assert not [done.failure for done in grade(course, two_graders) if done.failure]
+    run(course, "gradlab", "report", "a1")
+    with (course / "results" / "a1.csv").open(encoding="utf-8") as file:
+        (ada,) = csv.DictReader(file)
+    assert (ada["points"], ada["check-1/check-1"], ada["question-1/check-1"]) == ("3.0", "1.0", "2.0")
