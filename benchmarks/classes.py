@@ -17,7 +17,7 @@ from statistics import mean, median
 
 import torch
 
-from autograder.course import Lab
+from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks import otter_grader
 from benchmarks.classroom import LIGHT, copy_for, hand_in, new_course

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.course import Lab
+from autograder.classroom.nbgrader_api import open_course
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.grading.nbgrader_api import open_course
+from autograder.model.course import Lab
 
 ROOT = Path(__file__).parent.parent
 LIGHT = "light_lab"

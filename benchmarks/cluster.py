@@ -20,11 +20,11 @@ import torch
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
-from autograder.course import Lab
 from autograder.demo.students import make_class
-from autograder.grading.cluster import grade_on_cluster
-from autograder.grading.one_submission import GradedSubmission
-from autograder.grading.task import Settings, Task
+from autograder.model.course import Lab
+from autograder.submission.lab_submission import GradedSubmission
+from autograder.submission.task import NotebookFile, Settings, Task
+from autograder.workers.cluster import grade_on_cluster
 
 ROOT = Path(__file__).parent.parent
 SUBMISSIONS = 40
@@ -63,7 +63,7 @@ def _tasks(lab: Lab, count: int) -> list[Task]:
         cell = nbformat.v4.new_code_cell(COMPUTES.format(seconds=SECONDS), id="computes")
         notebook["cells"].insert(1, cell)
         file = json.dumps(notebook).encode()
-        tasks.append(Task(lab.name, f"student_{number}", file, "", (), "", course, Settings()))
+        tasks.append(Task(lab.name, f"student_{number}", (NotebookFile(lab.name, file),), course, Settings()))
     return tasks
 
 

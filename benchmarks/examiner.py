@@ -15,11 +15,11 @@ import torch
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
-from autograder.cheap_forks import make_forks_cheap
+from autograder.base.fork_memory import make_forks_cheap
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.one_submission import list_steps
-from autograder.grading.solution_cache import prepare_compile_cache
+from autograder.submission.lab_submission import list_steps
+from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
 from labkit.outcome import compute_earned
 

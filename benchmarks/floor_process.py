@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from autograder.cheap_forks import make_forks_cheap
+from autograder.base.fork_memory import make_forks_cheap
 from autograder.forkserver.server import create_warm_kernel
 from autograder.student.kernel import Kernel
 

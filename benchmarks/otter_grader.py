@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.authoring.notebooks import build_source_notebook
-from autograder.course import Lab
+from autograder.model.course import Lab
 from benchmarks.measure import Cost, cost_of
 
 VERSION = "7.0.0"

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.nbgrader_api import open_course
+from autograder.classroom.nbgrader_api import open_course
 from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks.compare import differing_marks, marks_in
 from benchmarks.measure import Cost, cost_of, per_submission

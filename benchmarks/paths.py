@@ -8,12 +8,12 @@ from pathlib import Path
 import nbformat
 
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.one_submission import grade_task, list_steps
-from autograder.grading.solution_cache import prepare_compile_cache
-from autograder.grading.task import Task, make_settings
 from autograder.intake.read import read_file, read_notebook
 from autograder.intake.repair import repair
 from autograder.sandbox import find_layers, find_strongest_level
+from autograder.submission.lab_submission import grade_lab_task, list_steps
+from autograder.submission.task import NotebookFile, Task, make_settings
+from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import Run, new_floor
 from benchmarks.measure import Cost, cost_of, descendants, memory
 
@@ -62,7 +62,7 @@ def student_memory(course: Path, lab: str, student: str) -> int:
 
     fork_server._ask = look_first  # type: ignore[method-assign]
     try:
-        grade_task(Task(lab, student, path.read_bytes(), "", (), "", source, settings), fork_server)
+        grade_lab_task(Task(lab, student, (NotebookFile(lab, path.read_bytes()),), source, settings), fork_server)
     finally:
         fork_server.close()
     return max(seen)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from autograder.course import Lab
 from autograder.demo.students import collect_reference
+from autograder.model.course import Lab
 
 NAMES = "foo bar tmp out result acc val item data buf left right first second total part piece step".split()
 

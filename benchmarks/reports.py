@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from autograder.classroom.nbgrader_api import open_course
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import record
-from autograder.grading.nbgrader_api import open_course
-from autograder.marks import Marks
+from autograder.model.marks import Marks
 from benchmarks.classroom import copy_for, hand_in, new_course
 from benchmarks.measure import Cost, cost_of
 from benchmarks.paths import gradlab

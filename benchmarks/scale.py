@@ -18,7 +18,7 @@ from statistics import median
 
 import torch
 
-from autograder.course import Lab
+from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks.classroom import copy_for, hand_in, new_course
 from benchmarks.measure import Cost, median_of, per_submission

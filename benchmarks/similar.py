@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.course import Lab
 from autograder.demo.students import collect_reference
+from autograder.model.course import Lab
 from autograder.reports.similar_pairs import search
 from benchmarks.planted import planted_class, pool_of
 

@@ -22,7 +22,7 @@ from statistics import median
 import torch
 from nbgrader.utils import notebook_hash
 
-from autograder.course import Lab
+from autograder.model.course import Lab
 from benchmarks.classroom import copy_for, hand_in, members, new_course
 from benchmarks.measure import Cost, cost_of, per_submission
 from benchmarks.paths import JOBS, gradlab

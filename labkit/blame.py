@@ -6,8 +6,11 @@ import linecache
 import sysconfig
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from torch.autograd import graph
+
+from labkit.cause import Cause, StopReason
 
 _HERE = str(Path(__file__).parent)
 _ENGINE = str(graph.__file__)  # where backward runs: through the graph of the student's result
@@ -16,8 +19,21 @@ _LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
 NOT_WRITTEN = "This exercise is not written yet."
 
 
-def describe_exception(error: BaseException, trace: TracebackType | None, cell: str) -> tuple[str, str, str]:
-    """(what was seen, the exception's type name, whose error it was).
+class Blame(NamedTuple):
+    """What a student should see of an exception, and whose it was."""
+
+    seen: str
+    error: str = ""
+    """The exception's type, if it was more than a failed `assert`."""
+    whose: str = ""
+    """student, check (an error of the test itself), process, or empty."""
+    cause: Cause | None = None
+    limit: float = 0.0
+    """Seconds of a time limit that was reached."""
+
+
+def describe_exception(error: BaseException, trace: TracebackType | None, cell: str) -> Blame:
+    """What to say of an exception that ended a check.
 
     cell: the file name of the check cell. An exception that passed through code that is neither that cell's nor a
     library's is the student's. So is one that ended a probe, which does nothing but use the student's object, or a
@@ -26,40 +42,32 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     """
     kind = type(error).__name__
     if getattr(error, "from_course", False):
-        return f"this check does not work: {shorten(str(error))}", kind, "check"
-    if reason := _find_trouble(error):
-        return reason, kind, "process"
+        return Blame(f"this check does not work: {shorten(str(error))}", kind, "check")
+    if isinstance(reason := getattr(error, "reason", None), StopReason):
+        return Blame(reason.words, kind, "process", reason.cause, reason.seconds)
+    unwritten = Blame(NOT_WRITTEN, kind, "student", Cause.UNWRITTEN)
+    is_unwritten = isinstance(error, NotImplementedError) and not error.args
     if getattr(error, "from_student", False):  # raised in a student process
-        unwritten = isinstance(error, NotImplementedError) and not error.args
-        return NOT_WRITTEN if unwritten else f"raised {kind}: {shorten(str(error))}", kind, "student"
+        return unwritten if is_unwritten else Blame(f"raised {kind}: {shorten(str(error))}", kind, "student")
     frames = _list_frames(trace)
     students = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
     if students:
-        if isinstance(error, NotImplementedError) and not error.args:
-            return NOT_WRITTEN, kind, "student"
+        if is_unwritten:
+            return unwritten
         file, line = students[-1]
         source = linecache.getline(file, line).strip()
         where = f", at your line: {source}" if source else ""
-        return f"raised {kind}: {shorten(str(error))}{where}", kind, "student"
+        return Blame(f"raised {kind}: {shorten(str(error))}{where}", kind, "student")
     if isinstance(error, AssertionError):
-        return shorten(str(error)), "", ""
+        return Blame(shorten(str(error)))
     if isinstance(error, NameError):
-        return f"{error}. Run the cell that defines it first.", kind, "check"
+        return Blame(f"{error}. Run the cell that defines it first.", kind, "check")
     in_probe = any(name.startswith(_PROBES) for name, _ in frames)
     in_backward = [name for name, _ in frames[-1:]] == [_ENGINE]
     whose = "student" if in_probe or in_backward else "check"
     if "'NoneType' object" in str(error):
-        return f"it gave nothing back, or a part of it did: {kind}: {shorten(str(error))}", kind, whose
-    return f"your result could not be used: {kind}: {shorten(str(error))}", kind, whose
-
-
-def _find_trouble(error: BaseException) -> str:
-    """Why a student process could not answer, as the examiner says it; empty where that is not what happened.
-
-    Python's own UnicodeError has a `reason` too, which is no such thing.
-    """
-    told = getattr(error, "from_student", False) or isinstance(getattr(type(error), "reason", None), property)
-    return str(getattr(error, "reason", "")) if told else ""
+        return Blame(f"it gave nothing back, or a part of it did: {kind}: {shorten(str(error))}", kind, whose)
+    return Blame(f"your result could not be used: {kind}: {shorten(str(error))}", kind, whose)
 
 
 def _list_frames(trace: TracebackType | None) -> list[tuple[str, int]]:

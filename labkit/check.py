@@ -92,8 +92,10 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         if isinstance(error, Mismatch):
             outcome.seen, outcome.expected = shorten(error.seen), shorten(error.expected)
             outcome.misconception, outcome.difference = error.misconception, compute_difference(error.pair)
+            outcome.cause = error.cause
         elif error is not None:
-            outcome.seen, outcome.error, outcome.blame = describe_exception(error, trace, self._cell)
+            blame = describe_exception(error, trace, self._cell)
+            outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = blame
         outcome.notes = [shorten(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
             outcome.notes.append(shorten(text, 2_000))

@@ -7,6 +7,7 @@ that whoever shows the message decides whether it may be seen.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from labkit.cause import Cause
 from labkit.difference import Pair
 
 # (rtol, atol): wide enough for another order of summation, narrow enough that a wrong formula fails.
@@ -25,18 +27,26 @@ TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.bfloat16: (2e-2, 1e-2),
     torch.float16: (2e-3, 1e-3),
 }
+WHOLE_RESULT = re.compile(r"your \w+")  # the name of a result, and of no part of one
 CUDA_FACTOR = 5.0  # other kernels, other orders of summation
 
 
 class Mismatch(AssertionError):
     """A result that differs from the wanted one. `seen` speaks of the student's value, `expected` of the wanted one.
 
-    pair: the two tensors, where they are tensors.
+    pair: the two tensors, where they are tensors. cause: why there was nothing to compare.
     """
 
-    def __init__(self, seen: str, expected: str = "", misconception: str = "", pair: Pair | None = None) -> None:
+    def __init__(
+        self,
+        seen: str,
+        expected: str = "",
+        misconception: str = "",
+        pair: Pair | None = None,
+        cause: Cause | None = None,
+    ) -> None:
         super().__init__(misconception or seen)
-        self.seen, self.expected, self.misconception, self.pair = seen, expected, misconception, pair
+        self.seen, self.expected, self.misconception, self.pair, self.cause = seen, expected, misconception, pair, cause
 
 
 def assert_close(
@@ -61,20 +71,20 @@ def assert_close(
         _assert_tensors_close(got, want, rtol, atol, check_dtype, name, check_device)
     elif isinstance(want, np.ndarray):
         if not isinstance(got, np.ndarray):
-            raise Mismatch(f"{name} is {describe(got)}", f"a NumPy array of shape {want.shape}")
+            raise _build_mismatch(got, name, f"a NumPy array of shape {want.shape}")
         if check_dtype and got.dtype != want.dtype:
             raise Mismatch(f"{name} has dtype {got.dtype}", f"dtype {want.dtype}")
         _assert_tensors_close(torch.tensor(got), torch.tensor(want), rtol, atol, check_dtype, name)
     elif isinstance(want, Mapping):
         if not isinstance(got, Mapping):
-            raise Mismatch(f"{name} is {describe(got)}", "a dict")
+            raise _build_mismatch(got, name, "a dict")
         if set(got) != set(want):
             raise Mismatch(f"{name} has {_count_keys(got, want)}", f"the keys {', '.join(sorted(map(repr, want)))}")
         for place, key in enumerate(want):
             assert_close(got[key], want[key], name=f"{name}{show_key(key, place)}", **options)
     elif isinstance(want, list | tuple):
         if not isinstance(got, Sequence) or isinstance(got, str):
-            raise Mismatch(f"{name} is {describe(got)}", _count_items(want))
+            raise _build_mismatch(got, name, _count_items(want))
         if len(got) != len(want):
             raise Mismatch(f"{name} has {_count_items(got)}", _count_items(want))
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
@@ -82,7 +92,13 @@ def assert_close(
     elif isinstance(want, float):
         _assert_numbers_close(got, want, rtol, atol, name)
     elif isinstance(got, Tensor | np.ndarray) or isinstance(want, bool) != isinstance(got, bool) or got != want:
-        raise Mismatch(f"{name} is {describe(got)}", describe(want))
+        raise _build_mismatch(got, name, describe(want))
+
+
+def _build_mismatch(got: Any, name: str, expected: str) -> Mismatch:
+    """Of a value that is of another kind than the wanted one. A whole result of None is most often a lost return."""
+    is_nothing = got is None and WHOLE_RESULT.fullmatch(name)
+    return Mismatch(f"{name} is {describe(got)}", expected, cause=Cause.NOTHING if is_nothing else None)
 
 
 def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: Any) -> None:
@@ -96,7 +112,7 @@ def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: A
     except Mismatch as mismatch:
         for message, wrong in misconceptions.items():
             if wrong is not None and _is_close(got, wrong, options):
-                raise Mismatch(mismatch.seen, mismatch.expected, message, mismatch.pair) from None
+                raise Mismatch(mismatch.seen, mismatch.expected, message, mismatch.pair, mismatch.cause) from None
         raise
 
 
@@ -149,7 +165,7 @@ def _assert_tensors_close(
 ) -> None:
     wanted = describe(want)
     if not isinstance(got, Tensor):
-        raise Mismatch(f"{name} is {describe(got)}", wanted)
+        raise _build_mismatch(got, name, wanted)
     pair = Pair(got, want)
     if got.shape != want.shape:
         raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}", pair=pair)
@@ -185,7 +201,7 @@ def _assert_tensors_close(
 
 def _assert_numbers_close(got: Any, want: float, rtol: float | None, atol: float | None, name: str) -> None:
     if isinstance(got, bool) or not isinstance(got, int | float):
-        raise Mismatch(f"{name} is {describe(got)}", "a number")
+        raise _build_mismatch(got, name, "a number")
     relative = TOLERANCES[torch.float32][0] if rtol is None else rtol
     absolute = TOLERANCES[torch.float32][1] if atol is None else atol
     both_nan = math.isnan(got) and math.isnan(want)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from labkit.cause import Cause
 from labkit.difference import Difference
-
-NOTHING = re.compile(r"your \w+ is None")  # what is seen of a function without a return, and of no part of a result
 
 
 @dataclass
@@ -20,6 +18,7 @@ class Outcome:
     beside a check that the student can read. `blame` says whose exception it was: "student", "check" (an error of the
     test itself), "process" (the student process was gone) or "". `hidden`: the student never sees the check's code.
     `further_hints` come after `hint`, one by one. `difference`: of two tensors, never kept of a hidden check.
+    `cause`: why there was nothing to compare; `limit`: the seconds of a time limit that was reached.
     """
 
     id: str
@@ -39,6 +38,8 @@ class Outcome:
     hidden: bool = False
     further_hints: tuple[str, ...] = ()
     difference: Difference | None = None
+    cause: Cause | None = None
+    limit: float = 0.0
 
     def __post_init__(self) -> None:
         self.label = self.label or self.id
@@ -51,12 +52,14 @@ class Outcome:
 def build_outcome(data: Mapping[str, Any]) -> Outcome:
     """What as_dict made a dictionary of."""
     difference = data.get("difference")
-    return Outcome(**{**data, "difference": Difference(**difference) if difference else None})
+    cause = data.get("cause")
+    parts = {"difference": Difference(**difference) if difference else None, "cause": Cause(cause) if cause else None}
+    return Outcome(**{**data, **parts})
 
 
 def select_hints(outcome: Outcome) -> tuple[str, ...]:
     """The check's hints, where they fit what failed: not beside an exception, and not where nothing came back."""
-    if outcome.passed or outcome.error or NOTHING.fullmatch(outcome.seen) or not outcome.hint:
+    if outcome.passed or outcome.error or outcome.cause is Cause.NOTHING or not outcome.hint:
         return ()
     return (outcome.hint, *outcome.further_hints)
 

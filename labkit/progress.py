@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from labkit.blame import NOT_WRITTEN
+from labkit.cause import Cause
 from labkit.history import digest_source
 from labkit.verdict import MIME
 
@@ -195,11 +196,16 @@ def _build_work(
         return Work(name, kind, UNTOUCHED, points, stale=stale)
     if mark.get("source") == source:
         return Work(name, kind, MARKED, points, float(mark["points"]), passed, len(ran), stale)
-    if not ran or all(outcome.get("seen") == NOT_WRITTEN for outcome in ran):
+    if not ran or all(_is_unwritten(outcome) for outcome in ran):
         return Work(name, kind, WRITTEN, points, stale=stale)
     # The visible check of a quiz looks at its form only: passing it says nothing of the letters.
     fine = WRITTEN if kind == "quiz" else PASSING
     return Work(name, kind, fine if passed == len(ran) else FAILING, points, None, passed, len(ran))
+
+
+def _is_unwritten(outcome: Mapping[str, Any]) -> bool:
+    """Whether the exercise was as handed out. A card that an earlier version wrote says so in words only."""
+    return bool(outcome.get("cause", "") == Cause.UNWRITTEN or outcome.get("seen") == NOT_WRITTEN)
 
 
 def get_number(name: str) -> str:
@@ -244,7 +250,7 @@ def _find_labs(folder: Path) -> list[Path]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """The JSON in this file; nothing if there is none, or if it is damaged, too large, or no plain file.
+    """The JSON in this file; nothing if there is none, or if it is damaged, too large, or no regular file.
 
     A pipe is not waited for.
     """
@@ -252,8 +258,8 @@ def _read(path: Path) -> dict[str, Any]:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
-            plain = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
-            found = json.loads(file.read(MAX_BYTES)) if plain else {}
+            is_regular = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES
+            found = json.loads(file.read(MAX_BYTES)) if is_regular else {}
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from labkit.blame import NOT_WRITTEN
+from labkit.cause import Cause
 from labkit.difference import Difference
 from labkit.hint import fold_hints
-from labkit.outcome import NOTHING, Outcome, select_hints, select_paying
+from labkit.outcome import Outcome, select_hints, select_paying
 
 MIME = "application/vnd.gradlab.verdict+json"
 NO_RETURN = "Your function gave nothing back. Does each way through it end in a return?"
@@ -73,7 +73,7 @@ def summarize(verdict: Verdict) -> str:
 
 def is_unwritten(verdict: Verdict) -> bool:
     """Whether the exercise is as it was handed out."""
-    return bool(verdict.outcomes) and all(o.seen == NOT_WRITTEN for o in verdict.outcomes)
+    return bool(verdict.outcomes) and all(o.cause is Cause.UNWRITTEN for o in verdict.outcomes)
 
 
 def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
@@ -89,7 +89,7 @@ def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
         told.append(outcome.seen + expected)
     if difference := select_difference(outcome, verdict):
         told += _format_forms(difference)
-    if NOTHING.fullmatch(outcome.seen):
+    if outcome.cause is Cause.NOTHING:
         lines.append(NO_RETURN)
     return told + lines
 

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.course import Lab
+from autograder.model.course import Lab
 
 ROOT = Path(__file__).parent.parent
 TOOLS = (

@@ -13,9 +13,9 @@ import nbformat
 from playwright.sync_api import Page, sync_playwright
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.course import Kind
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.metadata import make_cell_name
+from autograder.model.course import Kind
+from autograder.model.metadata import make_cell_name
 from autograder.proving.bench import iter_benches
 from autograder.reports.feedback import render_feedback_page
 from labkit.outcome import Outcome, compute_earned

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from autograder.course import Course, Lab
     from autograder.forkserver.client import ForkServer
-    from autograder.grading.backends import LocalBackend
+    from autograder.model.course import Course, Lab
+    from autograder.workers.backends import LocalBackend
 
 ROOT = Path(__file__).parent.parent
 
@@ -67,7 +67,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatu
 
 def pytest_collection_finish() -> None:
     """Tests fork this process a few thousand times."""
-    from autograder.cheap_forks import make_forks_cheap
+    from autograder.base.fork_memory import make_forks_cheap
 
     gc.collect()
     make_forks_cheap()
@@ -123,7 +123,7 @@ def course_without_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def built_course(course_without_gradebook: Path) -> Path:
     """The same, with a gradebook: nbgrader starts a program for each new one, 2 s."""
-    from autograder.grading.nbgrader_api import open_course
+    from autograder.classroom.nbgrader_api import open_course
 
     with open_course(course_without_gradebook).gradebook:
         return course_without_gradebook
@@ -132,9 +132,9 @@ def built_course(course_without_gradebook: Path) -> Path:
 @pytest.fixture(scope="session")
 def two_graders(built_course: Path) -> Iterator[LocalBackend]:
     """They stay, as those of `gradlab watch` do, for tests that ask what grading gives: each start imports torch."""
-    from autograder.grading.backends import LocalBackend
-    from autograder.grading.nbgrader_api import open_course
-    from autograder.grading.watch_start import start_pool
+    from autograder.classroom.nbgrader_api import open_course
+    from autograder.watch.watch_start import start_pool
+    from autograder.workers.backends import LocalBackend
 
     pool = start_pool(open_course(built_course), "cpu", 2, None)
     yield LocalBackend(2, pool=pool)

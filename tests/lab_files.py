@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autograder.authoring.lab import read_lab, read_lab_sources
-from autograder.course import Lab, LabEntry
+from autograder.model.course import Lab, LabEntry
 
 BREAK = "# ---- "
 ENTRY = LabEntry(name="x", title="X", minutes=1)

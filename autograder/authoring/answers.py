@@ -6,8 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from autograder.authoring.raw_cells import RawCell
-from autograder.course import Answer, Check
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Answer, Check
 
 FORM = "'# %% right \"label\"', '# %% wrong \"label\" fails=id,id raises=Type' or '# %% liar \"label\"'"
 EQUIVALENT = "'# %% equivalent \"the mutant as prove --mutate prints it\"', with the reason in comments below"

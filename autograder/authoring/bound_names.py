@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from pyflakes import checker, messages
 
-from autograder.course import Cell
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Cell
 
 NOTEBOOK_NAMES = ("display", "get_ipython")
 # Functions and methods that draw from the global random state unless they are given a generator.

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from autograder.authoring.checks import is_check
 from autograder.authoring.regions import HIDDEN, find_regions
 from autograder.authoring.taint import COMPARISONS
-from autograder.course import Cell, Kind
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Cell, Kind
 
 FIX = (
     'write the text out, without a value: name="your result for a kernel with gaps". A count of what the student\'s '

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from autograder.authoring.regions import HIDDEN, find_regions
-from autograder.course import Cell, Check, Exercise
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Cell, Check, Exercise
 
 ID = re.compile(r"[a-z][a-z0-9_]{0,39}$")
 OPTIONS: dict[str, tuple[type, ...]] = {

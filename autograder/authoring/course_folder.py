@@ -17,8 +17,8 @@ from autograder.authoring.notebooks import (
     build_source_notebook,
     to_text,
 )
-from autograder.course import Course, Lab, LabEntry
-from autograder.errors import GradlabError, SourceError
+from autograder.base.errors import GradlabError, SourceError
+from autograder.model.course import Course, Lab, LabEntry
 
 GENERATED = {"source": build_source_notebook, "release": build_release_notebook, "solutions": build_solution_notebook}
 

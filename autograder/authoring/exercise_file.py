@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import MARKER
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
 
 ANSWERS = ("right", "wrong", "liar", "equivalent")
 ORDER = ("given", "exercise", "checks", "hidden checks", "answers")

@@ -13,7 +13,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_notebook
-from autograder.course import Kind, Lab
+from autograder.model.course import Kind, Lab
 
 NAME = "00_glossary.ipynb"
 TERM = re.compile(r"(?<![*\w])\*(?P<term>[A-Za-z][\w -]{1,40})\*(?![*\w])")

@@ -18,9 +18,9 @@ from autograder.authoring.predict import read_prediction
 from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import add_hidden
 from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable
-from autograder.course import Answer, Cell, Exercise, Kind, Lab, LabEntry, QuizStatement
-from autograder.errors import SourceError
-from autograder.metadata import NAMED, make_cell_name
+from autograder.base.errors import SourceError
+from autograder.model.course import Answer, Cell, Exercise, Kind, Lab, LabEntry, QuizStatement
+from autograder.model.metadata import NAMED, make_cell_name
 from labkit.hint import fold_hints
 
 NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
@@ -265,8 +265,8 @@ def _slugify(markdown: str) -> str:
     first = markdown.lstrip().split("\n", 1)[0]
     if not first.startswith("#"):
         return ""
-    plain = unicodedata.normalize("NFKD", first).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")[:40].rstrip("-")
+    ascii_text = unicodedata.normalize("NFKD", first).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")[:40].rstrip("-")
 
 
 def _build_exercise(written: _ExerciseCells, cells: list[Cell]) -> Exercise:

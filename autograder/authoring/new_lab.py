@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from autograder.authoring.course_folder import read_course
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 
 FILES = {"lab.py": "lab.py.txt", "exercises/sum_of_squares.py": "sum_of_squares.py.txt"}
 

@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograder.authoring.regions import strip_hidden, strip_markers
-from autograder.course import Cell, Exercise, Kind, Lab
-from autograder.metadata import KEY, WRITE_HERE, clear_hidden, make_cell_metadata, make_lab_metadata
+from autograder.model.course import Cell, Exercise, Kind, Lab
+from autograder.model.metadata import KEY, WRITE_HERE, clear_hidden, make_cell_metadata, make_lab_metadata
 
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},

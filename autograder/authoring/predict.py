@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from autograder.authoring.raw_cells import RawCell
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
 
 CHOICE = re.compile(r"- \[(?P<mark>[x ])\] (?P<text>.+)$")
 FORM = "'- [x] right' and '- [ ] wrong' below the question, or answer=NUMBER in the header"

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autograder.authoring.raw_cells import RawCell
-from autograder.course import Answer, QuizStatement
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Answer, QuizStatement
 
 TITLE = re.compile(r"\*\*(?P<title>[^*]+)\*\*(?P<rest>.*)$")
 STATEMENT = re.compile(r"- \[(?P<mark>[x ])\] (?P<text>.+)$")
@@ -192,9 +192,9 @@ def render_hidden_checks(quiz: Quiz) -> str:
 
 
 def _lower_title(title: str) -> str:
-    plain = title.replace("`", "")
-    first = plain.split(maxsplit=1)[0] if plain else ""
-    return plain if first[1:] != first[1:].lower() else plain[:1].lower() + plain[1:]
+    text = title.replace("`", "")
+    first = text.split(maxsplit=1)[0] if text else ""
+    return text if first[1:] != first[1:].lower() else text[:1].lower() + text[1:]
 
 
 def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:

@@ -8,7 +8,7 @@ import tokenize
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
 
 HEADER = re.compile(r"^# %%(?P<rest>.*)$")
 WORD = re.compile(r'\s*(?:(?P<key>\w+)=(?P<value>"[^"]*"|[^\s"]+)|"(?P<quoted>[^"]*)"|(?P<word>[^\s"=]+))(?=\s|$)')

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from autograder.course import Cell
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Cell
 
 SOLUTION = "SOLUTION"
 HIDDEN = "HIDDEN TESTS"

@@ -10,8 +10,8 @@ from autograder.authoring.check_messages import refuse_revealing_messages
 from autograder.authoring.checks import is_check, refuse_excess_observed
 from autograder.authoring.regions import HIDDEN, SOLUTION, Region, find_regions, stub_solutions
 from autograder.authoring.trust import find_given_probes, refuse_trust
-from autograder.course import Cell, Exercise, Kind
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Cell, Exercise, Kind
 
 
 def refuse_bad_cell(cell: Cell) -> None:

@@ -6,7 +6,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_notebook
-from autograder.course import Course
+from autograder.model.course import Course
 from labkit.progress import get_number
 
 NAME = "00_start_here.ipynb"

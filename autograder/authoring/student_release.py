@@ -22,8 +22,8 @@ from autograder.authoring import glossary
 from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import to_text
 from autograder.authoring.start_page import NAME, build_start_page
-from autograder.course import Course
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.model.course import Course
 
 NEEDED = (
     "torch",

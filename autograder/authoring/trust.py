@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from autograder.authoring.checks import is_check
 from autograder.authoring.taint import find_early_uses
-from autograder.course import Cell, Exercise, Kind
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Cell, Exercise, Kind
 
 # Probes of labkit's that tell counts and bytes of the process that they run in. Nothing can be computed from these.
 MEASURES = {

@@ -15,10 +15,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from autograder.atomic_files import is_full
-from autograder.errors import GradlabError
-from autograder.words import format_count as format_count
-from autograder.words import replace_controls
+from autograder.base.atomic_files import is_full
+from autograder.base.errors import GradlabError
+from autograder.base.text import format_count as format_count
+from autograder.base.text import replace_controls
 
 DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)

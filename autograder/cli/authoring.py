@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from autograder.base.errors import GradlabError
 from autograder.cli.app import CPUS, CoursePath, LabName, LabNames, app, err, format_count, out, pause_gc
-from autograder.errors import GradlabError
 
 
 def require_labs(course: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
+from autograder.base.errors import GradlabError
 from autograder.cli.app import CPUS, CoursePath, Isolation, Jobs, LabName, app, err, format_count, out, pause_gc
 from autograder.cli.grading import catch_ctrl_c
-from autograder.errors import GradlabError
 
 Reason = Annotated[str, typer.Option(help="Kept in term.toml, for you.")]
 
@@ -26,9 +26,9 @@ def extend(
 ) -> None:
     """Give a student more time for a lab. It is written to term.toml, and holds for late penalties."""
     with pause_gc():
+        from autograder.classroom.decisions import grant_extension
+        from autograder.classroom.nbgrader_api import open_course
         from autograder.gradebook.writer import open_gradebook
-        from autograder.grading.decisions import grant_extension
-        from autograder.grading.nbgrader_api import open_course
 
     api = open_course(course)
     with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
@@ -51,9 +51,9 @@ def excuse(
 ) -> None:
     """Give full points for a check or an exercise, to everybody or to one student. It is written to term.toml."""
     with pause_gc():
+        from autograder.classroom import decisions
+        from autograder.classroom.nbgrader_api import open_course
         from autograder.gradebook.writer import open_gradebook
-        from autograder.grading import decisions
-        from autograder.grading.nbgrader_api import open_course
 
     if student:
         api = open_course(course)
@@ -85,9 +85,9 @@ def regrade(
 ) -> None:
     """Grade anew, after a check was corrected, and show what would change before it is written."""
     with pause_gc():
-        from autograder.grading import regrade as regrading
-        from autograder.grading.backends import LocalBackend
-        from autograder.grading.nbgrader_api import open_course
+        from autograder.classroom import regrade as regrading
+        from autograder.classroom.nbgrader_api import open_course
+        from autograder.workers.backends import LocalBackend
 
     def confirm_changes(found: regrading.RegradeResult) -> bool:
         for line in regrading.describe_changes(found):

@@ -14,6 +14,8 @@ from typing import Annotated
 
 import typer
 
+from autograder.base.errors import GradlabError
+from autograder.base.progress_bar import show_progress
 from autograder.cli.app import (
     CPUS,
     ClusterAddress,
@@ -28,8 +30,6 @@ from autograder.cli.app import (
     pause_gc,
     print_doubtful,
 )
-from autograder.errors import GradlabError
-from autograder.progress_bar import show_progress
 
 
 class Device(StrEnum):
@@ -52,7 +52,7 @@ def grade(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
-    from autograder.grading.warm_start import start_ahead
+    from autograder.workers.warm_start import start_ahead
 
     course = course.resolve()
     with contextlib.ExitStack() as ending:
@@ -60,27 +60,26 @@ def grade(
         if ahead:
             ending.callback(ahead.close)
         with pause_gc():  # while the fork server imports, too
-            from autograder.arrivals import collect_times, find_uncollected
+            from autograder.base.text import join_names
+            from autograder.base.timestamps import get_utc_now
+            from autograder.classroom.nbgrader_api import open_course
+            from autograder.classroom.summary import describe_regraded, list_remarks, read_points, summarize_lab
+            from autograder.classroom.term_names import list_doubtful
+            from autograder.classroom.whole_lab import open_class
+            from autograder.exchange.inbox import read_exchange
             from autograder.gradebook.class_files import read_counting_times
             from autograder.gradebook.writer import open_gradebook
-            from autograder.grading.backends import ClusterBackend, LocalBackend
-            from autograder.grading.inbox import read_exchange
-            from autograder.grading.nbgrader_api import open_course
-            from autograder.grading.summary import describe_regraded, list_remarks, read_points, summarize_lab
-            from autograder.grading.term_names import list_doubtful
-            from autograder.grading.whole_lab import open_class
+            from autograder.model.arrivals import collect_times, find_uncollected
+            from autograder.model.term import read_term
             from autograder.plugin import make_usual_config
-            from autograder.stock.settings import list_unread_settings
-            from autograder.term import read_term
-            from autograder.timestamps import get_utc_now
-            from autograder.words import join_names
+            from autograder.workers.backends import ClusterBackend, LocalBackend
 
         api = open_course(course, isolation)
         results = []
         stop = ending.enter_context(catch_ctrl_c())
         where = ClusterBackend(cluster, wait, device) if cluster else LocalBackend(jobs, device, ahead)
         writer, students = ending.enter_context(open_class(api, lab, where, student))
-        for line in [*writer.lines, *(list_unread_settings(api.config, make_usual_config()) if writer.plain else ())]:
+        for line in [*writer.lines, *writer.assignment.list_unread_settings(api.config, make_usual_config())]:
             err.print(line, markup=False)
         if writer.left_out:
             why = "by c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
@@ -140,11 +139,11 @@ def watch(
         if ahead:
             ending.callback(ahead.close)
         with pause_gc():  # while the fork server imports, too
-            from autograder.grading.backends import ClusterBackend, LocalBackend
-            from autograder.grading.nbgrader_api import open_course
-            from autograder.grading.watch import watch as marks
-            from autograder.grading.watch_start import list_released, prepare_all, start_pool
+            from autograder.classroom.nbgrader_api import open_course
             from autograder.reports.standing import format_delay
+            from autograder.watch.watch import watch as marks
+            from autograder.watch.watch_start import list_released, prepare_all, start_pool
+            from autograder.workers.backends import ClusterBackend, LocalBackend
 
         api = open_course(course, isolation)
         watched = list(labs or list_released(api))
@@ -194,7 +193,7 @@ def mark(
         raise GradlabError(f"there is no {path}: name a lab that make lab put into work/, or a notebook's path")
     with contextlib.closing(start_server(1, find_course_groups(course, ["*" if serve else path.stem]))) as ahead:
         with pause_gc():  # while the fork server imports, too
-            from autograder.grading import self_marking
+            from autograder.classroom import self_marking
 
         if serve:
             self_marking.serve(course, sys.stdin, sys.stdout, ahead)

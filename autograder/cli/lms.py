@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from autograder.base.errors import GradlabError
 from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
-from autograder.errors import GradlabError
 from autograder.lms.systems import System
 
 
@@ -20,8 +20,8 @@ def roster(
 ) -> None:
     """Put the students of a CSV file into the gradebook. Who is there and not in the file stays."""
     with pause_gc():
+        from autograder.classroom.nbgrader_api import open_course
         from autograder.gradebook.writer import open_gradebook
-        from autograder.grading.nbgrader_api import open_course
         from autograder.lms.people import group_same_names, list_people
         from autograder.lms.roster import read_roster, write_roster
 
@@ -44,11 +44,11 @@ def collect(
 ) -> None:
     """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
     with pause_gc():
-        from autograder.assignments import refuse_unknown_lab
+        from autograder.classroom.nbgrader_api import open_course
         from autograder.gradebook.writer import open_gradebook
-        from autograder.grading.nbgrader_api import open_course
         from autograder.lms.downloads import collect_zip, list_marked_late
         from autograder.lms.people import list_people
+        from autograder.model.assignments import refuse_unknown_lab
 
     api = open_course(course)
     refuse_unknown_lab(course.resolve(), lab)
@@ -76,16 +76,16 @@ def export(
 ) -> None:
     """Write everybody's grades, a column for each lab, as a learning management system imports them."""
     with pause_gc():
+        from autograder.base.text import join_names
+        from autograder.classroom.nbgrader_api import open_course
+        from autograder.classroom.term_names import list_unknown_names
+        from autograder.exchange.inbox import read_exchange
         from autograder.gradebook.class_reader import list_labs, read_class
         from autograder.gradebook.writer import open_gradebook
-        from autograder.grading.inbox import read_exchange
-        from autograder.grading.nbgrader_api import open_course
-        from autograder.grading.term_names import list_unknown_names
         from autograder.lms.grades import build_grade_table
         from autograder.lms.people import list_people
+        from autograder.model.term import read_term
         from autograder.reports.tables import write_table
-        from autograder.term import read_term
-        from autograder.words import join_names
 
     api, root = open_course(course), course.resolve()
     url, term = api.coursedir.db_url, read_term(root)

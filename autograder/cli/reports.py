@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from autograder.base.errors import GradlabError
 from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
-from autograder.errors import GradlabError
 from autograder.lms.systems import System
 
 if TYPE_CHECKING:
-    from autograder.arrivals import Arrival
     from autograder.gradebook.class_schema import LabClass
+    from autograder.model.arrivals import Arrival
 
 
 @app.command()
@@ -30,22 +30,21 @@ def feedback(
 ) -> None:
     """Write a feedback page for each graded submission."""
     with pause_gc():
-        from autograder.assignments import is_stock
+        from autograder.base.text import join_names
+        from autograder.base.timestamps import get_utc_now
+        from autograder.classroom.nbgrader_api import open_course
+        from autograder.classroom.open_assignment import open_assignment
         from autograder.gradebook.reader import read_due_date, read_results
-        from autograder.grading.nbgrader_api import open_course
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
+        from autograder.model.term import read_term, to_naive_utc
         from autograder.plugin import make_usual_config
         from autograder.reports.feedback import write_feedback
         from autograder.reports.feedback_release import describe_still_working, make_releasable
-        from autograder.stock.settings import list_unread_page_settings
-        from autograder.term import read_term, to_naive_utc
-        from autograder.timestamps import get_utc_now
-        from autograder.words import join_names
 
     if zipped:
         refuse_unnamed(zipped, course.resolve(), lab)
     api = open_course(course)
-    for line in list_unread_page_settings(api.config, make_usual_config()) if is_stock(course, lab) else ():
+    for line in open_assignment(course, lab).list_unread_page_settings(api.config, make_usual_config()):
         err.print(line, markup=False)
     results = read_results(api.coursedir.db_url, course.resolve(), lab)
     pages = write_feedback(results, course.resolve(), lab)
@@ -91,12 +90,12 @@ def report(
 
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
     Thread(target=charts.load_script, daemon=True).start()  # takes a second of another core
+    from autograder.classroom.nbgrader_api import open_course
     from autograder.gradebook.class_reader import read_class
-    from autograder.grading.nbgrader_api import open_course
+    from autograder.model.term import read_term
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
     from autograder.reports.term_page import write_term_page
-    from autograder.term import read_term
 
     if lab:
         api = open_course(course)
@@ -120,11 +119,11 @@ def report(
 def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     """Write a page of submissions whose text is more alike than the class makes likely: to look at, no verdict."""
     gc.disable()
+    from autograder.classroom.nbgrader_api import open_course
     from autograder.gradebook.class_reader import read_class
-    from autograder.grading.nbgrader_api import open_course
+    from autograder.model.term import read_term
     from autograder.reports.similar_pairs import search
     from autograder.reports.similarity_page import collect_known_texts, collect_written_texts, write_similar_page
-    from autograder.term import read_term
 
     term = read_term(course)
     group = read_class(open_course(course).coursedir.db_url, course.resolve(), lab, checks=False)
@@ -147,8 +146,9 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
     """Say where each lab stands: handed in, graded, waiting, late, missing; its dates; and what to do next."""
-    from autograder.grading.inbox import has_released_lab
-    from autograder.grading.nbgrader_api import open_course
+    from autograder.classroom.nbgrader_api import open_course
+    from autograder.exchange.inbox import has_released_lab
+    from autograder.model.term import read_term
     from autograder.reports.calendar import build_calendar
     from autograder.reports.standing import Standing
     from autograder.reports.status import (
@@ -158,7 +158,6 @@ def status(course: CoursePath = Path(".")) -> None:
         compute_status,
         list_first_steps,
     )
-    from autograder.term import read_term
 
     classes, doubtful = _read_classes(course)
     term = read_term(course)
@@ -199,8 +198,8 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool
 
 def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
     """(every lab that the gradebook knows, without checks and texts; what is left out or doubtful, in lines)."""
+    from autograder.classroom.nbgrader_api import open_course
     from autograder.gradebook.class_reader import list_labs, read_class
-    from autograder.grading.nbgrader_api import open_course
 
     gc.disable()
     api = open_course(course)
@@ -215,10 +214,10 @@ def _read_arrivals(api: Any, course: Path, labs: Sequence[str], lab: str = "") -
 
     lab: of term.toml only what is of this one.
     """
+    from autograder.classroom.term_names import list_doubtful
+    from autograder.exchange.inbox import read_exchange
     from autograder.gradebook.writer import open_gradebook
-    from autograder.grading.inbox import read_exchange
-    from autograder.grading.term_names import list_doubtful
-    from autograder.term import read_term
+    from autograder.model.term import read_term
 
     arrivals, nobodys = read_exchange(api, labs)
     with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:

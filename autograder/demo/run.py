@@ -10,21 +10,21 @@ from rich.console import Console
 from rich.table import Table
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.course import Lab
+from autograder.base.errors import GradlabError
+from autograder.base.progress_bar import show_progress
+from autograder.base.text import format_count
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.whole_lab import grade_lab
 from autograder.demo.students import DemoSubmission, make_class
-from autograder.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
-from autograder.grading.backends import LocalBackend
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import grade_lab
-from autograder.progress_bar import show_progress
+from autograder.model.course import Lab
 from autograder.proving.proof import prove_lab
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.words import format_count
+from autograder.workers.backends import LocalBackend
 
 PROVED = 2  # labs that the demo proves
 MARKER = ".gradlab-demo"

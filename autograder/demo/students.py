@@ -12,8 +12,8 @@ from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_release_notebook
 from autograder.authoring.regions import strip_markers
-from autograder.course import Answer, Kind, Lab
-from autograder.metadata import read_exercise_name, read_kind
+from autograder.model.course import Answer, Kind, Lab
+from autograder.model.metadata import read_exercise_name, read_kind
 from autograder.proving.bench import compute_notebook_points
 
 PATCHES = """

@@ -1,6 +1,4 @@
-"""Of notebooks, the cells that one mark speaks of: in a student's what was written, in the source what was asked and a
-worked solution.
-"""
+"""What a question asks, and its worked solution, from the source notebook."""
 
 from __future__ import annotations
 
@@ -12,49 +10,19 @@ from markupsafe import Markup
 from nbgrader.utils import is_grade, is_solution, is_task
 
 from autograder.desk.place import GradedPlace
-from autograder.intake.cell_origin import find_lab_answer, find_stock_answer, is_own
-from autograder.metadata import get_answer_name, get_cell_name
+from autograder.model.metadata import get_cell_name
 from autograder.reports.prose import render_prose
 
 
-def select_answer_cells(cells: Sequence[Any], place: GradedPlace, plain: bool) -> list[Any]:
-    """The answer's cell with those of code that the student put after it.
+def render_asked_and_model(cells: Sequence[Any], place: GradedPlace, wanted: str, config: Any) -> tuple[Markup, Markup]:
+    """As HTML: the text before the answer, and the worked solution.
 
-    plain: made for stock nbgrader. There tests speak of the code before them, the last ones also of all that the
-    student wrote after them; and an answer is shown with all that the student wrote beside it.
+    Args:
+        cells: Those of the source notebook.
+        place: The graded cell.
+        wanted: The name of the cell that holds the worked answer.
+        config: nbgrader's, which may mark regions with other words.
     """
-    if plain and not (place.by_hand or place.task):
-        return _collect_tested_code(cells, place.cell)
-    if plain:
-        found_at = next((number for number, cell in enumerate(cells) if get_cell_name(cell) == place.cell), None)
-        return [] if found_at is None else [cells[number] for number in find_stock_answer(cells, found_at)]
-    wanted = get_answer_name(place.cell)
-    return [
-        cells[number]
-        for start, cell in enumerate(cells)
-        if get_cell_name(cell) == wanted
-        for number in find_lab_answer(cells, start)
-    ]
-
-
-def _collect_tested_code(cells: Sequence[Any], tests: str) -> list[Any]:
-    """The student's code between the tests before these and these; of the last tests, also what is after them."""
-    since: list[Any] = []
-    for number, cell in enumerate(cells):
-        if get_cell_name(cell) == tests:
-            rest = cells[number + 1 :]
-            last = not any(is_grade(other) or is_task(other) for other in rest)
-            return since + [other for other in rest if last and (is_own(other) or is_solution(other))]
-        if is_grade(cell):
-            since = []
-        elif cell.cell_type == "code" and (is_solution(cell) or "nbgrader" not in cell.metadata):
-            since.append(cell)
-    return []
-
-
-def render_asked_and_model(cells: Sequence[Any], place: GradedPlace, plain: bool, config: Any) -> tuple[Markup, Markup]:
-    """As HTML: the text before the answer, and the worked solution. cells: of the source notebook."""
-    wanted = place.cell if plain else get_answer_name(place.cell)
     asked, models = Markup(), list[Markup]()
     for cell in cells:
         name = get_cell_name(cell)

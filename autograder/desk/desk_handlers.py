@@ -18,12 +18,12 @@ from jupyter_server.utils import url_path_join
 from pydantic import Field, ValidationError
 from tornado import web
 
-from autograder.course import Model
+from autograder.base.errors import GradlabError
 from autograder.desk import html_pages, marks, reading
 from autograder.desk.place import Desk, GradedPlace, UnknownNameError, find_course, find_place, open_desk
 from autograder.desk.rubric import MAX_ITEMS, Item, make_id
-from autograder.errors import GradlabError
 from autograder.gradebook.writer import open_gradebook
+from autograder.model.course import Model
 
 MAX_BODY = 500_000  # bytes
 STATIC = files("autograder.desk").joinpath("static")

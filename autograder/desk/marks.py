@@ -12,10 +12,10 @@ from typing import Any
 from nbgrader.api import Comment, Grade, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 
+from autograder.base.digest import digest
+from autograder.base.errors import GradlabError
 from autograder.desk.place import Desk, GradedPlace, UnknownNameError
 from autograder.desk.rubric import Item, Rubric, lock_rubrics, read_rubrics, replace_choice, replace_items, write_rubric
-from autograder.digest import digest
-from autograder.errors import GradlabError
 from autograder.gradebook.writer import apply_late_penalty, write_with_retries
 
 AGAIN = "nothing was saved: save once more"

@@ -11,13 +11,12 @@ from nbformat.v4 import nbjson
 from nbgrader.api import MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
-from autograder.assignments import is_stock
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.classroom.nbgrader_api import read_config
+from autograder.classroom.whole_lab import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.writer import Penalty
-from autograder.grading.nbgrader_api import read_config
-from autograder.grading.whole_lab import load_late_penalty
-from autograder.metadata import get_answer_name, get_cell_name, make_stock_name
+from autograder.model.metadata import get_answer_name, get_cell_name, make_stock_name
 
 
 class UnknownNameError(LookupError):
@@ -33,10 +32,6 @@ class Desk:
     course_id: str
     config: Any
     penalty: Penalty
-
-    def plain(self, lab: str) -> bool:
-        """Whether the lab was made for stock nbgrader."""
-        return is_stock(self.course, lab)
 
     def source(self, lab: str, notebook: str) -> list[Any]:
         """The cells of the source notebook, with solutions; none where it is gone."""

@@ -14,15 +14,15 @@ from markupsafe import Markup
 from nbgrader.api import Assignment, Grade, Student
 from sqlalchemy import case, func, select
 
-from autograder.desk.cells import render_asked_and_model, select_answer_cells
+from autograder.base.digest import digest
+from autograder.desk.answer_cells import AnswerCells, find_answers
+from autograder.desk.cells import render_asked_and_model
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
 from autograder.desk.place import Desk, GradedPlace, list_places
 from autograder.desk.rubric import Rubric
-from autograder.digest import digest
 from autograder.gradebook.names import make_sort_key
 from autograder.gradebook.store import load_result
 from autograder.intake.cell_origin import digest_answer
-from autograder.metadata import make_stock_name
 from autograder.reports.feedback import ShownCell, render_cell
 from autograder.reports.prose import bound_page
 from labkit.outcome import Outcome
@@ -77,37 +77,31 @@ def list_questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
     numbers = {cell: rest for cell, *rest in rows}
     found = {}
     for lab in gradebook.db.scalars(select(Assignment.name).order_by(Assignment.name)).all():
-        plain = desk.plain(lab)
+        answers = find_answers(desk.course, lab)
         found[lab] = [
-            Question(place, format_place_name(place, plain), *numbers[place.cell_id])
+            Question(place, answers.label(place), *numbers[place.cell_id])
             for place in list_places(desk, gradebook, lab)
             if place.cell_id in numbers
         ]
     return {lab: asked for lab, asked in found.items() if asked}
 
 
-def format_place_name(place: GradedPlace, plain: bool) -> str:
-    """As feedback pages name it."""
-    if not plain:
-        return place.cell.partition("-")[2] or place.cell
-    return place.cell if place.notebook == place.lab else make_stock_name(place.notebook, place.cell)
-
-
 def build_page(desk: Desk, gradebook: Any, place: GradedPlace) -> Page:
     rubric = read_rubric(desk, place)
     marks = read_marks(gradebook, place, rubric)
-    plain = desk.plain(place.lab)
+    found = find_answers(desk.course, place.lab)
     names = {
         row.id: " ".join(filter(None, (row.first_name, row.last_name))) for row in _list_students(gradebook, place.lab)
     }
     answers = [
-        _build_answer(desk, place, plain, student, names[student], marks[student])
+        _build_answer(desk, place, found, student, names[student], marks[student])
         for student in sorted(marks, key=make_sort_key)
     ]
     used = Counter(mark.comment for mark in marks.values() if mark.comment)
     comments = [text for text, _ in used.most_common(MOST_COMMENTS)]
-    asked, model = render_asked_and_model(desk.source(place.lab, place.notebook), place, plain, desk.config)
-    return Page(place, format_place_name(place, plain), asked, model, answers, rubric, comments)
+    source, wanted = desk.source(place.lab, place.notebook), found.get_source_name(place)
+    asked, model = render_asked_and_model(source, place, wanted, desk.config)
+    return Page(place, found.label(place), asked, model, answers, rubric, comments)
 
 
 def _list_students(gradebook: Any, lab: str) -> Sequence[Any]:
@@ -116,15 +110,17 @@ def _list_students(gradebook: Any, lab: str) -> Sequence[Any]:
     return found
 
 
-def _build_answer(desk: Desk, place: GradedPlace, plain: bool, student: str, name: str, mark: DeskMark) -> ReadAnswer:
-    cells = select_answer_cells(desk.autograded(place.lab, student, place.notebook), place, plain)
+def _build_answer(
+    desk: Desk, place: GradedPlace, found: AnswerCells, student: str, name: str, mark: DeskMark
+) -> ReadAnswer:
+    cells = found.select(desk.autograded(place.lab, student, place.notebook), place)
     shown = _render_cells(cells[:MOST_CELLS])
     seen = [f"{each.source}\n{each.words}\n{each.text}\n{each.pictures}" for each in shown]
     return ReadAnswer(
         student,
         name,
         shown,
-        () if place.by_hand else _read_checks(desk, place, student, plain),
+        () if place.by_hand else _read_checks(desk, place, student, found.get_result_id(place)),
         mark,
         order=digest(place.key, student)[:16],
         same=digest(digest_answer(cells), *seen)[:16],
@@ -142,8 +138,7 @@ def _truncate_source(shown: ShownCell) -> ShownCell:
     return shown
 
 
-def _read_checks(desk: Desk, place: GradedPlace, student: str, plain: bool) -> Sequence[Outcome]:
+def _read_checks(desk: Desk, place: GradedPlace, student: str, cell_id: str) -> Sequence[Outcome]:
     """What the checks of an exercise saw, hidden ones too: this page is the instructor's."""
     result = load_result(desk.course, place.lab, student)
-    name = make_stock_name(place.notebook, place.cell) if plain else place.cell
-    return next((cell.checks for cell in result.cells if cell.id == name), ()) if result else ()
+    return next((cell.checks for cell in result.cells if cell.id == cell_id), ()) if result else ()

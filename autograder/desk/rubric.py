@@ -13,10 +13,10 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from autograder.atomic_files import write_atomically
-from autograder.course import Model
-from autograder.digest import digest
-from autograder.errors import GradlabError
+from autograder.base.atomic_files import write_atomically
+from autograder.base.digest import digest
+from autograder.base.errors import GradlabError
+from autograder.model.course import Model
 
 MAX_ITEMS = 50
 MAX_TEXT = 2_000  # characters of an item

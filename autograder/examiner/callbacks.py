@@ -18,7 +18,7 @@ from autograder.examiner.connection import Stopped, check_number, check_numbers,
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.exchange import Exchange, split_arguments
 from autograder.rpc.flags import Flags, read_flags, set_flags, unpack_flags, use_inference_mode
-from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
+from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText, unmask_text
 from autograder.rpc.messages import Product, Use, UseReply, read
 from autograder.rpc.random_states import set_torch_state, torch_state
@@ -74,13 +74,13 @@ class Callbacks:
         """Whether an earlier check passed this: what is done with it now would be in no record of this one."""
         return self._passed[place] not in (0, self._check())
 
-    def forget(self, nodes: Plain) -> None:
+    def forget(self, nodes: WireValue) -> None:
         """The student's process cannot come back to these uses. Raises ProtocolError."""
         for node in check_numbers(nodes, 2**62):
             self._nodes.pop(node, None)
             self._kept -= self._bytes.pop(node, 0)
 
-    def serve(self, request: Plain) -> Plain:
+    def serve(self, request: WireValue) -> WireValue:
         """The reply to a use. Raises ProtocolError where it is none, and Stopped."""
         self._uses += 1
         if self._uses > MAX_USES:
@@ -114,7 +114,7 @@ class Callbacks:
                 set_torch_state(my_state)
             self.serving = False
 
-    def _told(self, flags: Plain, state: Plain) -> Flags:
+    def _told(self, flags: WireValue, state: WireValue) -> Flags:
         """What a use says of the student's process, which is None of what it told before."""
         if flags is not None:
             self._flags = unpack_flags(flags)
@@ -191,13 +191,13 @@ class Callbacks:
     def _exchange(self) -> Exchange:
         return Exchange(opaque=self._opaque, handle=self.handle, enter=make_leaf, told=True)
 
-    def _opaque(self, value: Any) -> Plain:
+    def _opaque(self, value: Any) -> WireValue:
         place = self.get_number(value)
         if place is None:
             raise ProbeError(f"a function of this check gives a {type(value).__name__}, which cannot be passed")
         return [CALLBACK, place]
 
-    def handle(self, packed: Plain) -> Any:
+    def handle(self, packed: WireValue) -> Any:
         """The check's own object, handed back."""
         tag, place = expect(packed, 2)
         if tag != CALLBACK:

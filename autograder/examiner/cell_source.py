@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from autograder.examiner.plain_cells import is_immutable, is_plain
+from autograder.examiner.pure_cells import is_immutable, is_pure
 from autograder.examiner.writes import find_root_name, find_written_target, list_top_level
 
 MAX_SOURCE = 20_000  # characters; a longer cell may do anything
@@ -23,7 +23,7 @@ class CellSource:
 
     binds: names that it gives to values. constants: those of them whose values nothing can write into. defines: names
     that it gives to functions, classes and modules. reads: global names in it. recalls: those that its functions read
-    when they are called. writes: names into whose values it writes. plain: it keeps and reaches nothing else.
+    when they are called. writes: names into whose values it writes. is_pure: it keeps and reaches nothing else.
     """
 
     binds: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ class CellSource:
     reads: frozenset[str] = frozenset()
     recalls: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
-    plain: bool = False
+    is_pure: bool = False
 
 
 @functools.lru_cache(maxsize=1024)
@@ -70,7 +70,7 @@ def _read_source(source: str) -> CellSource:
         reads=read,
         recalls=inside,
         writes=frozenset(filter(None, writes)),
-        plain=all(writes) and is_plain(tree, nodes, inside),
+        is_pure=all(writes) and is_pure(tree, nodes, inside),
     )
 
 

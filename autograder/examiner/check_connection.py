@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
 from autograder.examiner.effort import Effort
+from labkit.cause import Cause, StopReason
 
 SHORT_SECONDS = 1.0  # of each check of an exercise after one of them ran out of time
 
@@ -29,7 +30,7 @@ class CheckConnection:
         self.begun = False
         self.checks = 0  # that have begun
         self.has_timed_out = False
-        self.why_not = "a call where there is no check"
+        self.why_not = StopReason("a call where there is no check")
 
     def __enter__(self) -> CheckConnection:
         return self
@@ -51,15 +52,17 @@ class CheckConnection:
                 seconds = min(seconds, SHORT_SECONDS)
             self.connection.effort, self.connection.most = self.student.effort(seconds), MAX_BYTES
         except Stopped as stopped:
-            self.connection, self.why_not = None, str(stopped)
+            self.connection, self.why_not = None, stopped.reason
 
     def ask(self, request: Any, callbacks: CallbackServer) -> Any:
         if self.connection is None:
             raise Stopped(self.why_not)
         try:
             return self.connection.ask(request, callbacks)
-        except Stopped:
+        except Stopped as stopped:
             self.has_timed_out |= self.connection.effort is not None and self.connection.effort.is_over()
-            if self.connection.broken == ENDED:
-                self.connection.broken = f"{self.student.why() or 'the Python process ended'} during this check"
-            raise Stopped(self.connection.broken) from None
+            reason = stopped.reason
+            if reason == ENDED:
+                words = f"{self.student.why() or 'the Python process ended'} during this check"
+                self.connection.broken = reason = StopReason(words, Cause.ENDED)
+            raise Stopped(reason) from None

@@ -9,44 +9,43 @@ from autograder.examiner.effort import Effort
 from autograder.rpc.frames import (
     CALLBACK,
     ConnectionClosed,
-    Plain,
     ProtocolError,
     ProtocolTimeout,
+    WireValue,
     from_bytes,
     receive,
     receive_bytes,
     send,
 )
 from autograder.rpc.global_state import GlobalState
+from labkit.cause import Cause, StopReason
 
 PING_SECONDS = 2.0
-ENDED = "the Python process ended during this check"
-TIMED_OUT = "the time limit of {:g} s for a check was reached"
-STARVED = "the machine was too busy for this check"
+ENDED = StopReason("the Python process ended during this check", Cause.ENDED)
+STARVED = StopReason("the machine was too busy for this check", Cause.BUSY)
 MAX_BYTES = 512 * 2**20  # of all that comes in one check
-NO_ANSWER = "the Python process sent what is no answer"
+NO_ANSWER = StopReason("the Python process sent what is no answer")
 
 
 class Stopped(Exception):
     """The student process could not answer: it ran out of time, died, or sent what is no message."""
 
-    @property
-    def reason(self) -> str:
-        """What a check's outcome says of it."""
-        return str(self)
+    def __init__(self, reason: StopReason | str) -> None:
+        super().__init__(str(reason))
+        self.reason = StopReason(reason) if isinstance(reason, str) else reason
 
 
 class CallbackServer(Protocol):
     """What answers the student process while it serves a call: the functions that a check passed to it."""
 
-    def serve(self, request: Plain) -> Plain: ...
-    def forget(self, nodes: Plain) -> None: ...
+    def serve(self, request: WireValue) -> WireValue: ...
+    def forget(self, nodes: WireValue) -> None: ...
 
 
 class Requester(Protocol):
     """What takes requests to a student process, and serves it meanwhile."""
 
-    def ask(self, request: Plain, callbacks: CallbackServer) -> Plain: ...
+    def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue: ...
 
 
 class Connection:
@@ -59,10 +58,10 @@ class Connection:
         self.channel = channel
         self.effort: Effort | None = None
         self.most = MAX_BYTES
-        self.broken = ""
+        self.broken: StopReason | None = None
         self.global_state = GlobalState()
 
-    def ask(self, request: Plain, callbacks: CallbackServer) -> Plain:
+    def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue:
         """The reply to a request; the global state goes along both ways. Until it comes, callbacks are served.
 
         Raises Stopped, and goes on raising it: after a lost reply nothing can be matched.
@@ -81,7 +80,7 @@ class Connection:
             self.global_state.apply(state)
             return reply
         except Stopped as stopped:  # of a callback: the student process waits for it
-            self.broken = str(stopped)
+            self.broken = stopped.reason
         except ProtocolTimeout:
             self.broken = _explain_delay(self.effort)
         except ConnectionClosed:
@@ -112,10 +111,10 @@ class Connection:
         """Hang up: the process at the other end then ends."""
         self.channel.close()
 
-    def _send(self, message: Plain) -> None:
+    def _send(self, message: WireValue) -> None:
         send(self.channel, message, None if self.effort is None else self.effort.wall())
 
-    def _receive(self) -> Plain:
+    def _receive(self) -> WireValue:
         if self.effort is not None:
             self.effort.wait(self.channel)
         data = receive_bytes(self.channel, None if self.effort is None else self.effort.wall(), self.most)
@@ -123,17 +122,22 @@ class Connection:
         return from_bytes(data)
 
 
-def _explain_delay(effort: Effort | None) -> str:
+def _explain_delay(effort: Effort | None) -> StopReason:
     if effort is not None and effort.was_starved():
         return STARVED
-    return TIMED_OUT.format(effort.seconds if effort else 0)
+    return build_timeout(effort.seconds if effort else 0)
 
 
-def _is_use(came: Plain) -> bool:
+def build_timeout(seconds: float) -> StopReason:
+    """The reason of a check that reached its time limit."""
+    return StopReason(f"the time limit of {seconds:g} s for a check was reached", Cause.TIME, seconds)
+
+
+def _is_use(came: WireValue) -> bool:
     return isinstance(came, list) and len(came) == 2 and came[0] == CALLBACK
 
 
-def expect(reply: Plain, length: int) -> list[Any]:
+def expect(reply: WireValue, length: int) -> list[Any]:
     """The reply as a list of this length. Raises ProtocolError."""
     if not isinstance(reply, list) or len(reply) != length:
         raise ProtocolError("a list of another length")
@@ -161,7 +165,7 @@ class DroppedReferences:
         self.nodes: list[int] = []
         self.handles: list[int] = []
 
-    def take(self) -> Plain:
+    def take(self) -> WireValue:
         taken = [self.nodes, self.handles]
         self.nodes, self.handles = [], []
         return taken

@@ -46,11 +46,11 @@ class Effects:
         self._values |= cell.binds - cell.constants
         if not given:
             self._made |= dict.fromkeys(new, cell)
-            self.keeps_nothing &= cell.plain and cell.writes <= self._values and not cell.binds & self.exercises
+            self.keeps_nothing &= cell.is_pure and cell.writes <= self._values and not cell.binds & self.exercises
         used = self._find_used_names()
         recalled = {name for made in used & self._made.keys() for name in self._made[made].recalls}
         self.keeps_nothing &= not recalled & self._values
-        return before and apart and (given or cell.plain)
+        return before and apart and (given or cell.is_pure)
 
     def _find_used_names(self) -> frozenset[str]:
         """The exercises that there are, and all names that they may come to: through what they read, and that reads."""

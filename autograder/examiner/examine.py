@@ -12,7 +12,7 @@ import torch
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.clock import Clock, Timeouts
-from autograder.examiner.connection import STARVED, Stopped
+from autograder.examiner.connection import Stopped
 from autograder.examiner.effects import Effects
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.given_names import select_kept_names
@@ -20,6 +20,7 @@ from autograder.examiner.section import can_use_names, run_checks, run_given
 from autograder.examiner.submission_code import Start, Student
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
+from labkit.cause import Cause
 from labkit.outcome import Outcome
 
 
@@ -118,7 +119,7 @@ def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, seen: dic
                 run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may show the student's result
         elif step.kind == "check":
             outcomes = _run_check_cell(step, student, clock, namespace, defined)
-            if any(outcome.seen == STARVED for outcome in outcomes) and student.restart():
+            if any(outcome.cause is Cause.BUSY for outcome in outcomes) and student.restart():
                 outcomes = _run_check_cell(step, student, clock, namespace, defined)
             seen[step.id].outcomes = outcomes
 

@@ -13,7 +13,7 @@ from autograder.examiner.connection import DroppedReferences, build_no_answer, c
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exchange import Exchange
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.messages import Product, ProductReply, read
 from autograder.rpc.tensors import Role, make_leaf
 from autograder.student.products import BackwardPass, get_current_pass
@@ -25,7 +25,7 @@ class NodeOwner(Protocol):
     dropped: DroppedReferences
     namespace: Mapping[str, Any]
 
-    def ask(self, *request: Plain) -> Plain: ...
+    def ask(self, *request: WireValue) -> WireValue: ...
 
 
 @dataclass
@@ -144,7 +144,7 @@ def _check_gradients(found: Any, inputs: list[Tensor]) -> list[Tensor | None]:
     return found
 
 
-def _record(reply: Reply, node: int, found: list[Tensor | None], inputs: list[Tensor], history: Plain) -> None:
+def _record(reply: Reply, node: int, found: list[Tensor | None], inputs: list[Tensor], history: WireValue) -> None:
     recorded = [found[i] for i in check_numbers(history, len(found))]
     outputs = [g for g in recorded if g is not None]
     RemoteNode.connect(Reply(reply.remote, node), inputs, outputs, [])

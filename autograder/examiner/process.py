@@ -18,9 +18,9 @@ from autograder.examiner.effort import CpuTime, Effort
 from autograder.rpc.frames import (
     MAX_FRAME,
     ConnectionClosed,
-    Plain,
     ProtocolError,
     ProtocolTimeout,
+    WireValue,
     receive,
     send,
 )
@@ -160,11 +160,11 @@ class StudentProcess:
             time.sleep(0.005)
         return why or "the Python process sent what is no answer"
 
-    def _request_answer(self, request: list[Any], effort: Effort, most: int = MAX_FRAME) -> Plain:
+    def _request_answer(self, request: list[Any], effort: Effort, most: int = MAX_FRAME) -> WireValue:
         self._ask(request, effort.wall())
         return self._receive_answer(effort, most)
 
-    def _receive_answer(self, effort: Effort, most: int = MAX_FRAME) -> Plain:
+    def _receive_answer(self, effort: Effort, most: int = MAX_FRAME) -> WireValue:
         effort.wait(self.control)
         return receive(self.control, effort.wall(), most)
 

@@ -25,7 +25,7 @@ from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.flags import use_inference_mode
-from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
+from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.messages import Call, CallReply, GraphNode, read
 from labkit.probes import ProbeError
 
@@ -80,7 +80,7 @@ class RemoteNamespace:
             raise TypeError(f"the probe {function.__name__} stands neither in labkit nor in a given cell")
         return self.operate(allowed_names.PROBE + name, "call", *args, **kwargs)
 
-    def ask(self, *request: Plain) -> Plain:
+    def ask(self, *request: WireValue) -> WireValue:
         """The reply to a request. Raises ProbeError where a callback is being served: the other side waits for that."""
         if self.callbacks.serving:
             raise ProbeError("a function that a check passes to a student's function uses the student's objects")
@@ -105,7 +105,7 @@ class RemoteNamespace:
         later = changes.apply_after_connecting()
         return result, later, None if reply.raised is None else rebuild_exception(reply.raised, self.namespace)
 
-    def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: Plain) -> None:
+    def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: WireValue) -> None:
         """Make the results of a call, and what it changed in place, part of the graph."""
         parts = [read(GraphNode, node) for node in nodes]
         if len(parts) > 1:
@@ -141,7 +141,7 @@ class RemoteNamespace:
             raise ProtocolError("no such given function")
         return given
 
-    def _opaque(self, value: Any) -> Plain:
+    def _opaque(self, value: Any) -> WireValue:
         if type(value) is Remote and value._namespace is self:
             return value._target
         place = self.callbacks.get_number(value)
@@ -149,7 +149,7 @@ class RemoteNamespace:
             raise TypeError(f"a check passes a {type(value).__name__}: values, functions and iterators can be passed")
         return [CALLBACK, place]
 
-    def _handle(self, packed: Plain) -> Any:
+    def _handle(self, packed: WireValue) -> Any:
         target, kinds = expect(packed, 2)
         if target == CALLBACK:
             return self.callbacks.object(kinds)

@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from autograder.rpc.exceptions import unpack_exception
-from autograder.rpc.frames import Plain
+from autograder.rpc.frames import WireValue
 from autograder.rpc.limit_words import describe_limit
+from labkit.cause import StopReason
 
 
-def rebuild_exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
+def rebuild_exception(raised: WireValue, given: Mapping[str, Any]) -> Exception:
     """An exception of the type that the student's code raised, if that is built-in, torch's, NumPy's or given.
 
     Raises ProtocolError.
     """
     error = unpack_exception(raised, given)
     error.from_student = True  # type: ignore[attr-defined]
-    error.reason = describe_limit(error)  # type: ignore[attr-defined]
+    if words := describe_limit(error):
+        error.reason = StopReason(words)  # type: ignore[attr-defined]
     return error

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from autograder.examiner.connection import Stopped
+from labkit.cause import Cause, StopReason
 
 SECONDS = 60.0
 TOO_LONG = "working with this result took too long"
@@ -59,4 +60,4 @@ def bound_work(seconds: float = SECONDS) -> Iterator[None]:
 
 
 def _raise_stopped(*_: Any) -> None:
-    raise Stopped(TOO_LONG)
+    raise Stopped(StopReason(TOO_LONG, Cause.GRADER))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import labkit
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.examiner.effort import CpuTime
 from autograder.examiner.process import StudentProcess
 from autograder.forkserver.server_process import ServerProcess, start_server

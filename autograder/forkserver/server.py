@@ -20,8 +20,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.cheap_forks import make_forks_cheap
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.base.fork_memory import make_forks_cheap
 from autograder.forkserver.imports import ALWAYS, EVERYTHING, FIGURES, FIRST_USED, LABKIT
 from autograder.forkserver.supervisor import Supervisor
 from autograder.rpc.frames import ConnectionClosed, receive, send

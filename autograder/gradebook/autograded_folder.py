@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from fnmatch import translate
 from pathlib import Path
 
-from autograder.atomic_files import is_of_one_name, replace_folder
-from autograder.timestamps import SECRET, read_small_text
-from autograder.words import make_readable
+from autograder.base.atomic_files import is_of_one_name, replace_folder
+from autograder.base.text import make_readable
+from autograder.base.timestamps import SECRET, read_small_text
 
 
 def get_autograded_path(course: Path, lab: str, student: str, notebook: str = "") -> Path:

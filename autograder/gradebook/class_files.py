@@ -8,11 +8,13 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.base.timestamps import read_time
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.store import get_result_path
-from autograder.term import Term
-from autograder.timestamps import read_time
+from autograder.model.notes import Note
+from autograder.model.result_upgrade import upgrade
+from autograder.model.term import Term
 
 
 def read_submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
@@ -32,12 +34,17 @@ def read_counting_times(course: Path, lab: str, term: Term) -> dict[str, datetim
 
 
 def read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
-    """The notes, the stopped cells and made_of of a result document, without looking at the rest of it."""
+    """The notes, the stopped cells and made_of of a result document, without its checks."""
     path = get_result_path(course, lab, student)
     try:
-        document = from_json(path.read_bytes())
-        found: dict[str, Any] = {name: tuple(document.get(name, ())) for name in ("notes", "stopped")}
-        return found | {"made_of": document.get("made_of", {})}
+        document = upgrade(from_json(path.read_bytes()) | {"cells": ()})
+        return {
+            "notes": tuple(Note.model_validate(note) for note in document.get("notes", ())),
+            "notebooks": len(document.get("notebooks", ())),
+            "damaged": document.get("empty", False),
+            "stopped": tuple(document.get("stopped", ())),
+            "made_of": document.get("made_of", {}),
+        }
     except FileNotFoundError:
         return {}
     except ValueError as error:
@@ -47,7 +54,7 @@ def read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
 def find_page(course: Path, lab: str, student: str) -> str:
     """Where a student's page is, seen from results/; the graded notebook where no feedback is written yet.
 
-    Of a plain assignment of several notebooks, the first one's.
+    Of a stock assignment of several notebooks, the first one's.
     """
     feedback = course / "feedback" / student / lab / f"{lab}.html"
     for path in (feedback, get_autograded_path(course, lab, student)):

@@ -28,11 +28,8 @@ from nbgrader.api import (
 from pydantic_core import from_json
 from sqlalchemy import func, select
 
-from autograder.arrivals import Arrival, collect_times, find_uncollected
-from autograder.assignments import is_stock, refuse_unknown_lab
-from autograder.course import Kind
-from autograder.errors import GradlabError
-from autograder.fingerprint import LAB, digest_lab
+from autograder.base.errors import GradlabError
+from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_files import find_page, read_counting_times, read_trouble
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
@@ -42,9 +39,12 @@ from autograder.gradebook.names import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import open_gradebook, read_recorded
-from autograder.metadata import KEY, read_exercise_name, read_facts, read_kind, read_stub
-from autograder.term import Term, read_term
-from autograder.timestamps import get_utc_now
+from autograder.model.arrivals import Arrival, collect_times, find_uncollected
+from autograder.model.assignments import is_stock, refuse_unknown_lab
+from autograder.model.course import Kind
+from autograder.model.fingerprint import LAB, digest_lab
+from autograder.model.metadata import KEY, read_exercise_name, read_facts, read_kind, read_stub
+from autograder.model.term import Term, read_term
 
 
 def read_class(
@@ -78,7 +78,7 @@ def read_class(
     exercises = {read_exercise_name(cell): cell for cell in source if read_kind(cell) is Kind.EXERCISE}
     stubs = {name: read_stub(cell) for name, cell in exercises.items()}
     solutions = {name: cell.source for name, cell in exercises.items()}
-    of_lab = digest_lab(notebook.read_bytes()) if stubs else ""  # of a plain assignment there is more than a notebook
+    of_lab = digest_lab(notebook.read_bytes()) if stubs else ""  # of a stock assignment there is more than a notebook
     members = []
     for student in sorted(everybody - (strangers - handed_in - waiting), key=make_sort_key):
         row, team = rows.get(student, {}), term.find_team(lab, student)
@@ -221,7 +221,10 @@ def _read_documents(course: Path, lab: str, student: str, whole: bool, checks: b
         return found
     labels = make_labels(document)
     return found | {
-        "notes": (*document.notes, *document.remarks),
+        "notes": document.notes,
+        "remarks": document.remarks,
+        "notebooks": len(document.notebooks),
+        "damaged": document.empty,
         "stopped": document.stopped,
         "changed": document.changed,
         "made_of": document.made_of,

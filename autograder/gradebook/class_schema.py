@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from autograder.gradebook.past_marks import PastMark
+from autograder.model.messages import describe_notes
+from autograder.model.notes import Note
 
 if TYPE_CHECKING:
     from labkit.outcome import Outcome
@@ -59,7 +61,13 @@ class Member:
     """When an extension ends, UTC without a zone."""
     late: float = 0.0
     """Seconds after the due date, or after the extension."""
-    notes: tuple[str, ...] = ()
+    damaged: bool = False
+    """Whether nothing that was handed in could be graded."""
+    notes: tuple[Note, ...] = ()
+    remarks: tuple[Note, ...] = ()
+    """For the instructor only."""
+    notebooks: int = 1
+    """How many notebooks the submission has."""
     stopped: Mapping[str, str] = field(default_factory=dict)
     """Cells that ran into a limit or ended their process, or one of whose checks did: id to label."""
     on_roster: bool = True
@@ -82,6 +90,11 @@ class Member:
     def points(self) -> float:
         """What counts now, without what lateness takes."""
         return round(max(sum(mark.points or 0 for mark in self.marks.values()) - self.penalty, 0), 4)
+
+    @property
+    def messages(self) -> list[str]:
+        """The notes and remarks as sentences."""
+        return describe_notes((*self.notes, *self.remarks), self.notebooks)
 
     @property
     def waits(self) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from autograder.gradebook.names import CellLabels
-    from autograder.result import GradedCell
+    from autograder.model.result import GradedCell
     from labkit.outcome import Outcome
 
 Excused = Mapping[str, frozenset[str]]  # exercise -> the ids of checks that count as passed; none: the whole exercise

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbgrader.api import MissingEntry
 
-from autograder.atomic_files import write_atomically
+from autograder.base.atomic_files import write_atomically
 
 
 def set_extension(submission: Any, due: datetime | None, until: datetime | None) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from autograder.metadata import make_stock_name, split_cell_name
-from autograder.result import Result
+from autograder.model.metadata import make_stock_name, split_cell_name
+from autograder.model.result import Result
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from autograder.course import Model
 from autograder.gradebook.excuses import Excused
-from autograder.versions import Versions
+from autograder.model.course import Model
+from autograder.model.versions import Versions
 
 if TYPE_CHECKING:
-    from autograder.result import Result
+    from autograder.model.result import Result
 
 
 class PastMark(Model):

@@ -10,18 +10,18 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 
-from autograder.assignments import refuse_unknown_lab
-from autograder.course import Kind
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.excuses import Excused, find_excused
 from autograder.gradebook.names import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import open_gradebook
-from autograder.metadata import get_cell_name, make_cell_name, make_stock_name
-from autograder.result import GradedCell, Result
-from autograder.term import Term, read_term
+from autograder.model.assignments import refuse_unknown_lab
+from autograder.model.course import Kind
+from autograder.model.metadata import get_cell_name, make_cell_name, make_stock_name
+from autograder.model.result import GradedCell, Result
+from autograder.model.term import Term, read_term
 
 LAB_LABELS = CellLabels(is_stock=False)
 
@@ -107,7 +107,7 @@ def _build_exercise(grade: Any, graded: GradedCell | None, comment: str, excused
 
 
 def _build_stock_exercises(submission: Any, document: Result, course: Path, excused: Excused) -> list[ExerciseResult]:
-    """The graded cells of a plain assignment, by its notebooks and in their order."""
+    """The graded cells of a stock assignment, by its notebooks and in their order."""
     cells, labels = {cell.id: cell for cell in document.cells}, make_labels(document)
     exercises = []
     for part in sorted(submission.notebooks, key=lambda part: part.name):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from autograder.course import Model
+from autograder.model.course import Model
+from autograder.model.notes import Note
 from labkit.outcome import Outcome
 
 
@@ -13,7 +14,7 @@ class ExerciseResult(Model):
 
     waits: a person is to look, also where there are points already, since the answer has changed since it was read.
     excused: checks that count as passed, by their ids; all of them where it is empty and not None. extra: its points
-    come on top of the lab's. notebook: where it stands, of a plain assignment. own_process: decided in the submission's
+    come on top of the lab's. notebook: where it stands, of a stock assignment. own_process: decided in the submission's
     own process.
     """
 
@@ -34,7 +35,7 @@ class SubmissionResult(Model):
     """One submission. `penalty` is nbgrader's for lateness, already taken from `points`.
 
     changed: the course's names that it had bound anew, for the instructor. submitted: UTC without a zone, where that
-    is known. late: seconds after the due date, or after the student's extension. notebooks: of a plain assignment, also
+    is known. late: seconds after the due date, or after the student's extension. notebooks: of a stock assignment, also
     those without a graded cell.
     """
 
@@ -45,7 +46,7 @@ class SubmissionResult(Model):
     penalty: float = 0.0
     needs_manual_grade: bool = False
     exercises: tuple[ExerciseResult, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     changed: tuple[str, ...] = ()
     submitted: datetime | None = None
     late: float = 0.0

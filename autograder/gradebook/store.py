@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from autograder.atomic_files import write_atomically
-from autograder.errors import GradlabError
+from autograder.base.atomic_files import write_atomically
+from autograder.base.errors import GradlabError
 
 if TYPE_CHECKING:
-    from autograder.result import Result
+    from autograder.model.result import Result
 
 
 def get_result_path(course: Path, lab: str, student: str) -> Path:
@@ -28,7 +28,7 @@ def load_result(course: Path, lab: str, student: str) -> Result | None:
     path = get_result_path(course, lab, student)
     if not path.exists():
         return None
-    from autograder.result import Result  # with it torch comes
+    from autograder.model.result import Result  # with it torch comes
 
     try:
         return Result.model_validate_json(path.read_bytes())

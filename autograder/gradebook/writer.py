@@ -19,16 +19,16 @@ from sqlalchemy import make_url, select
 from sqlalchemy.exc import NoSuchModuleError, OperationalError
 from sqlalchemy.orm import selectinload
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.gradebook.excuses import Excused, compute_points, find_excused
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.names import make_labels
 from autograder.gradebook.new_gradebook import patch_version_lookup
-from autograder.marks import Marks
-from autograder.metadata import choose_name, get_answer_name, make_stock_name
+from autograder.model.marks import Marks
+from autograder.model.metadata import choose_name, get_answer_name, make_stock_name
 
 if TYPE_CHECKING:
-    from autograder.result import Result
+    from autograder.model.result import Result
 
 WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries, beside SQLite's own five each
 AGAIN = "the results are kept, so the same command goes on"

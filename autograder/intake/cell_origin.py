@@ -9,9 +9,9 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution, is_task
 
-from autograder.digest import digest
+from autograder.base.digest import digest
+from autograder.base.text import replace_controls
 from autograder.intake.notes import NOTES_ID
-from autograder.words import replace_controls
 
 KEY = "handed_in"
 MAX_BEGIN = 40  # characters of a cell's first line

@@ -1,4 +1,4 @@
-"""Copies a folder that a stranger can change meanwhile: plain files only, nothing followed, and not too much of it.
+"""Copies a folder that a stranger can change meanwhile: regular files only, nothing followed, and not too much of it.
 
 All goes through descriptors: what was looked at is what is read, whatever stands under its name by then.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.atomic_files import is_of_one_name
+from autograder.base.atomic_files import is_of_one_name
 from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, find_free_path, is_too_long, write_placeholder
 from autograder.intake.safe_names import CHECKPOINTS, make_safe_name
 

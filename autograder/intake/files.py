@@ -8,10 +8,10 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.digest import digest
+from autograder.base.digest import digest
+from autograder.base.text import make_readable, truncate_name
+from autograder.base.timestamps import TIMESTAMP, parse_time, read_small_text
 from autograder.intake.safe_names import CHECKPOINTS, NOT_RUN, make_safe_name
-from autograder.timestamps import TIMESTAMP, parse_time, read_small_text
-from autograder.words import make_readable, truncate_name
 
 NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
 NOT_A_FOLDER = ".not-a-folder"

@@ -24,7 +24,7 @@ from autograder.intake.submitted_cells import (
     make_piece,
     parse_statements,
 )
-from autograder.metadata import collect_exercises, is_named
+from autograder.model.metadata import collect_exercises, is_named
 
 MAX_SPLITS = 30  # joining is trying: a notebook of nothing but halves would take minutes
 

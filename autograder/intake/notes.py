@@ -1,17 +1,19 @@
-"""What was put right in a submission, in words for the student and the instructor."""
+"""What was put right in a submission, for the student and the instructor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.model.messages import describe_note
+from autograder.model.notes import Note
+
 NOTES_ID = "grader-notes"
 MAX_IDS = 30
-RAN_WITHOUT = "The cells after it ran without it."  # how a note ends that names the limit a cell ran into
-COUNTS_AS_EMPTY = "Your file could not be graded, so it counts as empty."  # and the reason after it
+NOTES_KEY = "gradlab_notes"  # in that cell's metadata, for nbgrader autograde, which passes notebooks on as files
 
 
 @dataclass
@@ -33,8 +35,8 @@ class RepairLog:
     moved: list[str] = field(default_factory=list)
     whole: list[str] = field(default_factory=list)  # about the notebook, in whole sentences
 
-    def notes(self, named: Callable[[str], str] = str, between: str = ", ") -> list[str]:
-        """In sentences. named: what a cell is called there. between: two of these names."""
+    def notes(self, named: Callable[[str], str] = str, between: str = ", ") -> list[Note]:
+        """What was put right. named: what a cell is called there. between: two of these names."""
         listed = [
             (self.changed, "Course cells that were changed were put back as they were"),
             (self.outdated, "The course changed these cells after you fetched the lab, and they count as they are now"),
@@ -50,7 +52,8 @@ class RepairLog:
             (self.settings, "Changed settings of cells (points, locks, tags) do not count"),
             (self.moved, "Cells that stood elsewhere were put in the course's order"),
         ]
-        return [*self.whole, *(f"{words}: {_format_ids(ids, named, between)}." for ids, words in listed if ids)]
+        put_right = [f"{words}: {_format_ids(ids, named, between)}." for ids, words in listed if ids]
+        return [Note(words=words) for words in (*self.whole, *put_right)]
 
 
 def _format_ids(ids: list[str], named: Callable[[str], str], between: str) -> str:
@@ -59,20 +62,16 @@ def _format_ids(ids: list[str], named: Callable[[str], str], between: str) -> st
     return listed + (" and more" if len(different) > MAX_IDS else "")
 
 
-def has_empty_note(notes: Sequence[str]) -> bool:
-    """Whether these notes say that the file could not be read."""
-    return any(note.startswith(COUNTS_AS_EMPTY) for note in notes)
-
-
-def add_notes(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
+def add_notes(notebook: NotebookNode, notes: list[Note]) -> NotebookNode:
     """The notebook with the notes in a cell at its top, where the feedback page shows them."""
     if notes:
-        text = "**Notes from the grader**\n\n" + "\n".join(f"- {note}" for note in notes)
-        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id=NOTES_ID))
+        text = "**Notes from the grader**\n\n" + "\n".join(f"- {describe_note(note)}" for note in notes)
+        metadata = {NOTES_KEY: [note.model_dump(mode="json", exclude_defaults=True) for note in notes]}
+        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id=NOTES_ID, metadata=metadata))
     return notebook
 
 
-def read_notes(notebook: NotebookNode) -> list[str]:
-    """The notes that with_notes wrote into this notebook."""
+def read_notes(notebook: NotebookNode) -> list[Note]:
+    """The notes that add_notes wrote into this notebook."""
     cell = next((c for c in notebook.cells if c.get("id") == NOTES_ID), None)
-    return [line[2:] for line in cell.source.splitlines() if line.startswith("- ")] if cell else []
+    return [Note.model_validate(note) for note in cell.metadata.get(NOTES_KEY, ())] if cell else []

@@ -11,10 +11,10 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4.convert import upgrade_cell
 
+from autograder.base.text import make_readable
 from autograder.intake.decode import AGAIN, RefusedSubmission, decode
 from autograder.intake.files import collect_folder_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
-from autograder.words import make_readable
 
 __all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "RefusedSubmission", "read_submission"]
 
@@ -72,8 +72,8 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
 
 
 def _read_content(path: Path) -> bytes:
-    """The bytes of a plain file that is not too large; a link is not followed, and a pipe not waited for."""
-    no_file = RefusedSubmission("The file is a link or no plain file. Hand in the notebook itself.")
+    """The bytes of a regular file that is not too large; a link is not followed, and a pipe not waited for."""
+    no_file = RefusedSubmission("The file is a link, a pipe or a device. Hand in the notebook itself.")
     if path.parent.is_symlink():
         raise no_file
     try:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograder.atomic_files import write_atomically
-from autograder.metadata import get_cell_name
+from autograder.base.atomic_files import write_atomically
+from autograder.model.metadata import get_cell_name
 
 
 @dataclass(frozen=True)

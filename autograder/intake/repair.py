@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.intake.decode import AGAIN, RefusedSubmission
 from autograder.intake.match import match
-from autograder.intake.notes import COUNTS_AS_EMPTY, NOTES_ID, RepairLog, add_notes, read_notes
+from autograder.intake.notes import NOTES_ID, RepairLog, add_notes, read_notes
 from autograder.intake.releases import Releases
 from autograder.intake.submitted_cells import (
     SubmittedCell,
@@ -25,7 +25,8 @@ from autograder.intake.submitted_cells import (
     is_prose,
     list_texts,
 )
-from autograder.metadata import collect_exercises, get_cell_name, is_named, refuse_unbuilt
+from autograder.model.metadata import collect_exercises, get_cell_name, is_named, refuse_unbuilt
+from autograder.model.notes import Note, NoteKind
 
 __all__ = ["NOTES_ID", "RepairedNotebook", "build_blank", "read_notes", "repair"]
 
@@ -38,7 +39,7 @@ class RepairedNotebook:
     """The notebook to grade, and what was put right in it."""
 
     notebook: NotebookNode
-    notes: list[str] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
 
 
 def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = NO_RELEASES) -> RepairedNotebook:
@@ -76,7 +77,7 @@ def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = N
 
 def build_blank(course: NotebookNode, reason: str) -> RepairedNotebook:
     """The empty notebook, in place of a submission that could not be read."""
-    notes = [f"{COUNTS_AS_EMPTY} {reason}"]
+    notes = [Note(kind=NoteKind.REFUSED, words=reason)]
     cells = [build_released_cell(c) if is_answer(c) else copy_json(c) for c in course.cells]
     notebook = create_notebook(cells, copy_json(course.metadata))
     return RepairedNotebook(add_notes(notebook, notes), notes)

@@ -12,7 +12,7 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from autograder.words import make_readable, truncate_name
+from autograder.base.text import make_readable, truncate_name
 
 NOT_RUN = ".not-run"  # the ending under which such a file is kept
 CHECKPOINTS = ".ipynb_checkpoints"  # JupyterLab's own copies, which nobody needs of a submission

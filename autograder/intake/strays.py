@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from autograder.assignments import list_assignments
-from autograder.timestamps import SECRET
-from autograder.words import join_names
+from autograder.base.text import join_names
+from autograder.base.timestamps import SECRET
+from autograder.model.assignments import list_assignments
 
 PLACE = "submitted/STUDENT/LAB/LAB.ipynb"
 

@@ -11,7 +11,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearHiddenTests
 
-from autograder.metadata import read_kind, read_stub
+from autograder.model.metadata import read_kind, read_stub
 
 MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
 

@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from shlex import quote
 
-from autograder.assignments import list_assignments
-from autograder.atomic_files import replace_folder, write_atomically
-from autograder.errors import GradlabError
+from autograder.base.atomic_files import replace_folder, write_atomically
+from autograder.base.errors import GradlabError
+from autograder.base.text import join_names, make_readable
+from autograder.base.timestamps import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
 from autograder.intake.safe_names import make_safe_name
 from autograder.lms.gradescope_list import MAX_LIST, read_list
@@ -37,8 +38,7 @@ from autograder.lms.zip_forms import (
     read_entries,
     report_rest,
 )
-from autograder.timestamps import SECRET, TIMESTAMP
-from autograder.words import join_names, make_readable
+from autograder.model.assignments import list_assignments
 
 COPY = re.compile(r"[-_ ]?\(?\d*\)?(?=\.ipynb$)")  # lab-1.ipynb, lab (2).ipynb: browsers and Canvas number copies
 MAX_OF_STUDENT = 500_000_000  # bytes

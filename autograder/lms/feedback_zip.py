@@ -6,7 +6,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.lms.downloads import require_origins
 from autograder.lms.systems import System
 

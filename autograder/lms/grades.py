@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from autograder.gradebook.class_schema import LabClass, Member
-from autograder.intake.notes import has_empty_note
 from autograder.lms.people import Person
 from autograder.lms.systems import System
 from autograder.reports.tables import escape_formula
@@ -109,6 +108,6 @@ def _describe_state(member: Member | None) -> str:
         return "in the exchange" if member and member.uncollected else "missing"
     if not member.graded:
         return "not graded"
-    if has_empty_note(member.notes):
+    if member.damaged:
         return "damaged"
     return "to be read" if member.waits else "late" if member.late else "graded"

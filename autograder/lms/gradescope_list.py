@@ -7,7 +7,7 @@ from datetime import datetime
 
 import yaml
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.lms.zip_forms import GRADESCOPE
 
 MAX_LIST = 10_000_000  # bytes

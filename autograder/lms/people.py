@@ -10,8 +10,8 @@ from typing import Any
 from nbgrader.api import Student
 from sqlalchemy import select
 
-from autograder.course import Model
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.model.course import Model
 
 
 class Person(Model):

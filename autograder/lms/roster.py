@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.lms.people import Person
 
 # What a column is, by its heading in small letters. Of several that are there the first is taken.

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.base.text import join_names, make_readable
 from autograder.lms.systems import System
-from autograder.words import join_names, make_readable
 
 NUMBERED = r"(?P<name>(?:(?!_\d+_)[^/])+?)_(?P<late>LATE_)?(?P<user>\d+)_"
 CANVAS = re.compile(NUMBERED + r"(?P<file>\d+)_(?P<rest>[^/]+)")

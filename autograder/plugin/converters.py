@@ -13,7 +13,6 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAutoGrades
 from traitlets import Float, Unicode
 
-from autograder.assignments import is_stock
 from autograder.examiner.clock import Timeouts
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.imports import find_course_groups
@@ -23,8 +22,17 @@ from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score
-from autograder.grading.one_submission import Submission, grade_notebook
-from autograder.grading.stock_autograde import (
+from autograder.intake.files import normalize_folder
+from autograder.intake.read import RefusedSubmission, read_submission
+from autograder.intake.releases import read_release_bytes, read_releases, save_release
+from autograder.intake.repair import build_blank, read_notes, repair
+from autograder.model.assignments import is_stock
+from autograder.model.marks import compute_marks
+from autograder.model.messages import describe_note
+from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
+from autograder.model.result import Result
+from autograder.model.term import read_term
+from autograder.plugin.stock_autograde import (
     drop_absent_notebooks,
     examine_notebook,
     find_stock_notebook,
@@ -32,20 +40,13 @@ from autograder.grading.stock_autograde import (
     normalize_stock_folder,
     sanitize_notebook,
 )
-from autograder.grading.stock_submission import compute_stock_marks
-from autograder.grading.task import make_settings
-from autograder.intake.files import normalize_folder
-from autograder.intake.read import RefusedSubmission, read_submission
-from autograder.intake.releases import read_release_bytes, read_releases, save_release
-from autograder.intake.repair import build_blank, read_notes, repair
-from autograder.marks import compute_marks
-from autograder.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
 from autograder.reports.feedback import NO_SOLUTIONS, render_page_or_bare
-from autograder.result import Result
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
 from autograder.stock.assignment import upgrade_metadata
-from autograder.term import read_term
+from autograder.submission.lab_submission import Submission, grade_notebook
+from autograder.submission.stock_submission import compute_stock_marks
+from autograder.submission.task import make_settings
 
 _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
 
@@ -61,7 +62,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         if is_stock(root, ids["assignment"]):
             notebook, notes = sanitize_notebook(Path(filename), find_stock_notebook(root, ids, self.config))
             for note in notes:
-                self.log.warning("%s: %s", ids["student"], note)
+                self.log.warning("%s: %s", ids["student"], describe_note(note, name_notebook=True))
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
         course = nbformat.read(get_source_path(autograde.coursedir, ids), as_version=4)
         try:
@@ -70,7 +71,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         except RefusedSubmission as refused:
             repaired = build_blank(course, str(refused))
         for note in repaired.notes:
-            self.log.warning("%s: %s", ids["student"], note)
+            self.log.warning("%s: %s", ids["student"], describe_note(note))
         return self.from_notebook_node(repaired.notebook, resources=resources, **kwargs)
 
 
@@ -82,7 +83,7 @@ class UpgradeMetadata(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class ClearAnswers(ClearSolutions):  # type: ignore[misc]
-    """nbgrader's, with the text that stands in a lab in place of an answer in words; a plain assignment has its own."""
+    """nbgrader's, with the text that stands in a lab in place of an answer in words; a stock assignment has its own."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         if is_built(nb):
@@ -144,7 +145,7 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
             own, grading = find_stock_notebook(course, ids, self.config), (settings, self.config, self._list_ignored())
             resources["gradlab"] = examine_notebook(nb, own, ids, course, fork_server, grading)
             for remark in resources["gradlab"].remarks:
-                self.log.warning("%s: %s", ids["student"], remark)
+                self.log.warning("%s: %s", ids["student"], describe_note(remark, name_notebook=True))
             return nb, resources
         submission = Submission(ids["assignment"], ids["student"], read_notes(nb))
         with limit_memory_on(submission.device):

@@ -21,8 +21,8 @@ from nbconvert.filters.strings import clean_html
 from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 
-from autograder.course import Kind
-from autograder.metadata import read_facts
+from autograder.model.course import Kind
+from autograder.model.metadata import read_facts
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 from autograder.reports.prose import PIXELS_OF_PAGE, Budget, bound_page, render_prose
 from autograder.reports.safe_svg import count_safe_pixels

@@ -12,11 +12,11 @@ from typing import Any
 from autograder.authoring.checks import is_check
 from autograder.authoring.regions import HIDDEN, find_regions, stub_solutions
 from autograder.authoring.trust import is_probe
-from autograder.course import Cell, Exercise, Kind, Lab
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
 from autograder.examiner.execution import create_namespace, run_cell
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.section import run_checks, run_given
+from autograder.model.course import Cell, Exercise, Kind, Lab
 from autograder.proving.attempt import Attempt, Result, open_check_connection, run_in_one_process, run_through_examiner
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.generated import HARD_CODED, get_spoilers

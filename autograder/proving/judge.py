@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from autograder.course import Answer, Exercise, Lab
+from autograder.model.course import Answer, Exercise, Lab
 from autograder.proving.bench import Trial
 from labkit.outcome import Outcome
 

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from autograder.course import Lab
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.model.course import Lab
 from autograder.proving.proof import Proof, prove_lab
 from autograder.sandbox.privileges import die_with
 

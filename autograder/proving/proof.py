@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from autograder.cheap_forks import make_forks_cheap
-from autograder.course import Exercise, Lab
+from autograder.base.fork_memory import make_forks_cheap
+from autograder.model.course import Exercise, Lab
 from autograder.proving.bench import Bench, Trial, compute_notebook_points, iter_benches
 from autograder.proving.judge import (
     judge_answer,

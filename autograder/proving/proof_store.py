@@ -11,9 +11,9 @@ from dataclasses import asdict
 
 import torch
 
-from autograder.course import Lab
-from autograder.digest import digest, digest_files
-from autograder.fingerprint import PROOFS, digest_code
+from autograder.base.digest import digest, digest_files
+from autograder.model.course import Lab
+from autograder.model.fingerprint import PROOFS, digest_code
 from autograder.proving.proof import Proof
 
 FILE = "proof.json"

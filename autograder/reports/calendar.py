@@ -9,7 +9,7 @@ from shlex import quote
 
 from autograder.gradebook.class_schema import LabClass
 from autograder.gradebook.names import make_sort_key
-from autograder.term import Term, format_minute, to_naive_utc
+from autograder.model.term import Term, format_minute, to_naive_utc
 
 MOST = 5  # extensions of one lab in a line
 NEVER = datetime.max

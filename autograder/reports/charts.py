@@ -15,8 +15,8 @@ from typing import Any
 import altair as alt
 import vl_convert
 
+from autograder.base.text import format_count
 from autograder.reports.class_statistics import Spread, compute_bins
-from autograder.words import format_count
 
 INK, LINE, MARK = "var(--ink)", "var(--line)", "var(--mark)"
 MAKING = Lock()

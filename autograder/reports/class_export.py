@@ -80,7 +80,7 @@ def _encode_member(member: Member) -> dict[str, Any]:
         "attempts": [_format_time(when) for when in member.attempts],
         "marks": {name: mark.points for name, mark in member.marks.items()},
         "waits": [name for name, mark in member.marks.items() if mark.waits],
-        "notes": member.notes,
+        "notes": member.messages,
         "changed": member.changed,
     }
 

@@ -17,11 +17,14 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.authoring.regions import strip_markers
-from autograder.course import AnotherWay, Kind, QuizStatement
+from autograder.base.timestamps import SECRET, TIMESTAMP, get_utc_now
 from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.cell_origin import find_lab_answer
-from autograder.metadata import Facts, get_cell_name, make_cell_name, read_facts, read_kind
+from autograder.model.course import AnotherWay, Kind, QuizStatement
+from autograder.model.messages import describe_notes
+from autograder.model.metadata import Facts, get_cell_name, make_cell_name, read_facts, read_kind
+from autograder.model.term import Tell, Term, read_term, to_naive_utc
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 from autograder.reports.prose import bound_page, render_prose, take_pixels
 from autograder.reports.render import render
@@ -29,8 +32,6 @@ from autograder.reports.safe_svg import count_safe_pixels
 from autograder.reports.standing import format_duration
 from autograder.reports.stock_cells import group_stock_cells, select_part
 from autograder.reports.student_view import EXCUSED, build_student_view, find_known_inside, hide_untold
-from autograder.term import Tell, Term, read_term, to_naive_utc
-from autograder.timestamps import SECRET, TIMESTAMP, get_utc_now
 from labkit.difference import Difference
 from labkit.hint import fold_hints
 from labkit.pictures.shades import draw_side_by_side
@@ -119,7 +120,7 @@ def render_feedback_page(
 ) -> str:
     """The page as HTML. notebook: the autograded one, with the student's own cells and their outputs. tell: as above.
 
-    solutions: exercise -> worked solution. part: the notebook's name, of a plain assignment. standing: as above.
+    solutions: exercise -> worked solution. part: the notebook's name, of a stock assignment. standing: as above.
     """
     whole, result = select_part(result, part), select_part(hide_untold(result, tell), part)
     untold = {e.name: round(e.worth - told.worth, 4) for e, told in zip(whole.exercises, result.exercises, strict=True)}
@@ -145,6 +146,7 @@ def render_feedback_page(
         "standing": standing,
         "excused": EXCUSED,
         "duration": format_duration,
+        "notes": describe_notes(result.notes, len(result.notebooks)),
     }
     return render(
         "feedback.html.j2", result=result, matrices=_render_matrices, hints=_render_hints, prose=render_prose, **shown

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from autograder.term import format_minute
-from autograder.timestamps import SECRET, TIMESTAMP
+from autograder.base.timestamps import SECRET, TIMESTAMP
+from autograder.model.term import format_minute
 
 
 def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:

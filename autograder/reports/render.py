@@ -18,7 +18,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
-from autograder.term import format_minute
+from autograder.model.term import format_minute
 
 CODE = re.compile("`([^`\n]+)`")
 BREAK = re.compile(r"(?<=[^\W_])(?:_+|@)(?=[^\W_])|(?<=[^\W\d_])\.(?=[^\W\d_])")

@@ -7,13 +7,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.base.timestamps import COLLECT, get_utc_now
 from autograder.gradebook.class_schema import Column, LabClass, Member
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import compute_spread
 from autograder.reports.render import format_points, render_live
 from autograder.reports.standing import Standing, format_duration, group_by_standing, list_reasons
-from autograder.timestamps import COLLECT, get_utc_now
 
 MOST_GROUPS = 50
 WORDS = {
@@ -52,7 +52,7 @@ def render_report(group: LabClass, term: str = "", similar: str = "", stray: Seq
         "checks": findings.list_failed_checks(group),
         "misconceptions": findings.list_misconceptions(group),
         "alike": findings.find_alike_answers(group),
-        "repaired": [m for m in graded if m.notes],
+        "repaired": [m for m in graded if m.messages],
         "changed": [m for m in graded if m.changed],
         "moved": [m for m in graded if len({(h.points, h.worth) for h in m.history}) > 1],
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from autograder.gradebook.class_schema import LabClass, Member
-from autograder.intake.notes import RAN_WITHOUT, has_empty_note
+from autograder.model.messages import describe_notes
+from autograder.model.notes import NoteKind
 
 
 class Standing(StrEnum):
@@ -29,7 +30,7 @@ def list_standings(member: Member, anybody: bool = True) -> list[Standing]:
         Standing.UNCOLLECTED: member.uncollected,
         Standing.TO_GRADE: member.handed_in and (not member.graded or member.again),
         Standing.OLDER: member.older,
-        Standing.DAMAGED: has_empty_note(member.notes),
+        Standing.DAMAGED: member.damaged,
         Standing.LIMIT: bool(member.stopped),
         Standing.WAITS: member.waits,
         Standing.LATE: member.late > 0,
@@ -50,17 +51,13 @@ def group_by_standing(group: LabClass) -> dict[Standing, list[Member]]:
 
 def list_reasons(member: Member, standing: Standing) -> list[str]:
     """Why a submission is damaged, or at a limit, in sentences."""
+    kind = NoteKind.REFUSED if standing is Standing.DAMAGED else NoteKind.STOPPED
+    notes = [note for note in (*member.notes, *member.remarks) if note.kind is kind]
+    said = describe_notes(notes, member.notebooks)
     if standing is Standing.DAMAGED:
-        return [note for note in member.notes if has_empty_note([note])]
-    said = [note for note in member.notes if note.endswith(RAN_WITHOUT)]
-    names = {cell: cell.rpartition("/")[2] for cell in member.stopped}  # notes name a cell without its notebook
-    silent = [cell for cell, name in names.items() if not any(_is_about(note, name) for note in said)]
-    return said + [_describe_stopped_check(cell, member) for cell in silent]
-
-
-def _is_about(note: str, name: str) -> bool:
-    """Whether the note says this of the cell of this name, or of one that a student finds by it."""
-    return any(f"{name}{after} " in note for after in (":", ","))
+        return said
+    noted = {note.cell for note in notes} | {f"{note.notebook}/{note.cell}" for note in notes}
+    return said + [_describe_stopped_check(cell, member) for cell in member.stopped if cell not in noted]
 
 
 def _describe_stopped_check(cell: str, member: Member) -> str:

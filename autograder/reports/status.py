@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from shlex import quote
 from statistics import fmean
 
+from autograder.base.text import format_count
+from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.class_schema import LabClass
+from autograder.model.term import LabTerm, format_minute, to_naive_utc
 from autograder.reports.calendar import Dates
 from autograder.reports.class_statistics import FEW
 from autograder.reports.standing import Standing, group_by_standing
-from autograder.term import LabTerm, format_minute, to_naive_utc
-from autograder.timestamps import get_utc_now
-from autograder.words import format_count
 
 SELDOM = (Standing.UNCOLLECTED, Standing.OLDER, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
 

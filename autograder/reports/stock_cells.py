@@ -1,4 +1,4 @@
-"""What a feedback page shows of a plain assignment's notebook: the student's cells, and none of the course's tests.
+"""What a feedback page shows of a stock assignment's notebook: the student's cells, and none of the course's tests.
 
 Tests ran in the submission's own process, which can keep what a hidden one passed in. So from the first hidden test on,
 nothing is shown that a cell printed, drew or raised.
@@ -14,13 +14,13 @@ from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.cell_origin import find_stock_answer, is_own
-from autograder.metadata import get_cell_name
+from autograder.model.metadata import get_cell_name
 
 LEFT_OUT = "(what this cell shows is left out, since hidden tests ran before it)\n"
 
 
 def select_part(result: SubmissionResult, notebook: str) -> SubmissionResult:
-    """What is in this notebook, where a plain assignment has several. Points and notes stay the whole submission's."""
+    """What is in this notebook, where a stock assignment has several. Points and notes stay the whole submission's."""
     if len(result.notebooks) < 2:
         return result
     exercises = tuple(e for e in result.exercises if e.notebook == notebook)

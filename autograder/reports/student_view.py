@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autograder.examiner.check_connection import SHORT_SECONDS
-from autograder.examiner.connection import STARVED, TIMED_OUT
 from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
-from autograder.term import Tell
-from labkit.blame import NOT_WRITTEN
+from autograder.model.term import Tell
+from labkit.cause import Cause
 from labkit.difference import Difference
 from labkit.outcome import Outcome, compute_share, select_hints, select_paying
 
@@ -26,8 +25,6 @@ WHY = ". Run this check in your notebook to read why"
 NOT_PASSED = "it did not pass"
 SEE_YOURSELF = ". Run this cell in your notebook to read why"
 BESIDE = ". Run this check in your notebook to see it beside what was expected"
-SHORT = TIMED_OUT.format(SHORT_SECONDS)
-LATE = re.compile(re.escape(TIMED_OUT).replace(re.escape("{:g}"), r"[\d.e+]+") + "|" + re.escape(STARVED))
 WHY_SHORT = f": after one check of an exercise ran out of time, each of its others gets {SHORT_SECONDS:g} s"
 DIGIT = re.compile(r"[\d\[\](){}]|\b(?:True|False|None|nan|inf|u?int|float|bfloat|complex|bool)")
 
@@ -85,10 +82,10 @@ def build_student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") 
 
 def _find_cut_short(outcomes: Sequence[Outcome]) -> set[int]:
     """The ids of those that reached the limit that checks have after others reached the lab's; see CheckConnection."""
-    late = [outcome for outcome in outcomes if outcome.blame == "process" and LATE.fullmatch(outcome.seen)]
-    if not late or late[0].seen == SHORT:  # the lab's own limit is as short
+    late = [outcome for outcome in outcomes if outcome.cause in (Cause.TIME, Cause.BUSY)]
+    if not late or late[0].limit == SHORT_SECONDS:  # the lab's own limit is as short
         return set()
-    return {id(outcome) for outcome in late[1:] if outcome.seen == SHORT}
+    return {id(outcome) for outcome in late[1:] if outcome.limit == SHORT_SECONDS}
 
 
 def is_told(outcome: Outcome, tell: Tell) -> bool:
@@ -103,15 +100,14 @@ def hide_untold(result: SubmissionResult, tell: Tell) -> SubmissionResult:
     if tell != "visible":
         return result
     exercises = tuple(e if e.by_hand else _drop_hidden_checks(e) for e in result.exercises)
-    hiding = [(e.notebook, e.name.rpartition("/")[2]) for e in result.exercises if any(o.hidden for o in e.checks)]
-    about = tuple(start for notebook, cell in hiding for start in _list_note_starts(notebook, cell))
+    hiding = {(e.notebook, e.name.rpartition("/")[2]) for e in result.exercises if any(o.hidden for o in e.checks)}
     return result.model_copy(
         update={
             "exercises": exercises,
             "points": round(sum(e.points or 0.0 for e in exercises), 4),
             "worth": round(sum(e.worth for e in exercises if not e.extra), 4),
             "penalty": 0.0,
-            "notes": tuple(note for note in result.notes if not note.startswith(about)),
+            "notes": tuple(note for note in result.notes if (note.notebook, note.cell) not in hiding),
         }
     )
 
@@ -124,11 +120,6 @@ def find_known_inside(exercises: Sequence[ExerciseResult]) -> set[str]:
     """
     before = itertools.takewhile(lambda each: not any(outcome.hidden for outcome in each.checks), exercises)
     return {exercise.name for exercise in before if exercise.own_process}
-
-
-def _list_note_starts(notebook: str, cell: str) -> tuple[str, ...]:
-    """How notes about this cell begin: by its name, of a plain assignment also with what a student finds it by."""
-    return tuple(f"{before}{cell}{after} " for before in ("", f"{notebook}: ") for after in (":", ","))
 
 
 def _drop_hidden_checks(exercise: ExerciseResult) -> ExerciseResult:
@@ -164,7 +155,7 @@ def _show_stock_test(outcome: Outcome) -> ShownCheck:
 def show_check(outcome: Outcome, after_hidden: bool) -> ShownCheck:
     """One check. after_hidden: whether it, or one before it in the notebook, is hidden."""
     seen = outcome.misconception or outcome.seen
-    if after_hidden and outcome.error and outcome.blame != "process" and outcome.seen != NOT_WRITTEN:
+    if after_hidden and outcome.error and outcome.blame != "process" and outcome.cause is not Cause.UNWRITTEN:
         seen = f"your code raised {outcome.error}" + ("" if outcome.hidden else WHY)
     elif after_hidden and not outcome.misconception:
         seen = _limit_digits(seen) + (BESIDE if outcome.difference and not outcome.hidden else "")

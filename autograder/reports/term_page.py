@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.base.text import format_count
+from autograder.base.timestamps import COLLECT, get_utc_now
 from autograder.gradebook.class_schema import LabClass, Member
+from autograder.model.term import Term
 from autograder.reports import charts
 from autograder.reports.calendar import build_calendar
 from autograder.reports.class_statistics import FEW, compute_spread
 from autograder.reports.render import format_points, render_live
 from autograder.reports.tables import write_table
-from autograder.term import Term
-from autograder.timestamps import COLLECT, get_utc_now
-from autograder.words import format_count
 
 MISSED = 2  # labs
 FELL = 0.3  # of the points, from the earlier labs to the last two

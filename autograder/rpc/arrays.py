@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from autograder.rpc.blocks import Block, check_size
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.values import parse_numpy_dtype
 
 Array = np.ndarray[Any, Any]
 
 
-def describe_array(a: Array, offset: int) -> list[Plain]:
+def describe_array(a: Array, offset: int) -> list[WireValue]:
     """[dtype, offset in bytes, shape, strides in bytes, writeable, owns its memory]."""
     return [a.dtype.str, offset, list(a.shape), list(a.strides), bool(a.flags.writeable), bool(a.flags.owndata)]
 

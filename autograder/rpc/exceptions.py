@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autograder.rpc import allowed_names
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.packing import SIMPLE
 
 MAX_TEXT = 2_000  # characters of one argument
@@ -14,7 +14,7 @@ MAX_ARGS = 10
 MAX_TYPES = 20
 
 
-def pack_exception(error: BaseException) -> Plain:
+def pack_exception(error: BaseException) -> WireValue:
     """[type names, arguments]. Arguments that are no simple values become the exception's text."""
     try:
         args = list(error.args[:MAX_ARGS])
@@ -28,7 +28,7 @@ def pack_exception(error: BaseException) -> Plain:
     ]
 
 
-def unpack_exception(raised: Plain, given: Mapping[str, Any]) -> Exception:
+def unpack_exception(raised: WireValue, given: Mapping[str, Any]) -> Exception:
     """An exception of the type that was raised, if that is built-in, torch's, NumPy's or given; or ProtocolError."""
     if not isinstance(raised, list) or len(raised) != 2:
         raise ProtocolError("malformed exception")

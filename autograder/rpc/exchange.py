@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.packing import NameOf, Packer, find_no_name
 from autograder.rpc.registry import ExchangeRegistry
 from autograder.rpc.tensors import Enter, make_leaf
@@ -30,8 +30,8 @@ class Exchange:
         self,
         name_of: NameOf = find_no_name,
         named: Callable[[str], Any] | None = None,
-        opaque: Callable[[Any], Plain] | None = None,
-        handle: Callable[[Plain], Any] | None = None,
+        opaque: Callable[[Any], WireValue] | None = None,
+        handle: Callable[[WireValue], Any] | None = None,
         enter: Enter = make_leaf,
         told: bool = False,
     ) -> None:

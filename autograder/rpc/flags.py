@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.tensors import DTYPE_NAMES, DTYPES
 
 
@@ -75,11 +75,11 @@ def use_inference_mode(mode: bool) -> AbstractContextManager[Any]:
 
 
 @functools.lru_cache(maxsize=64)
-def pack_flags(flags: Flags) -> Plain:
+def pack_flags(flags: Flags) -> WireValue:
     return [DTYPE_NAMES[flag] if isinstance(flag, torch.dtype) else flag for flag in flags]
 
 
-def unpack_flags(packed: Plain) -> Flags:
+def unpack_flags(packed: WireValue) -> Flags:
     """Raises ProtocolError where these are no flags."""
     try:
         return _check_flags(*packed)
@@ -88,7 +88,7 @@ def unpack_flags(packed: Plain) -> Flags:
 
 
 @functools.lru_cache(maxsize=64)
-def _check_flags(*packed: Plain) -> Flags:
+def _check_flags(*packed: WireValue) -> Flags:
     if len(packed) != len(KINDS):
         raise ProtocolError("malformed global state")
     flags: list[Any] = [DTYPES.get(flag) if isinstance(flag, str) else flag for flag in packed]

@@ -1,4 +1,4 @@
-"""Frames: a length, then msgpack. Whatever a sender does, a receiver gets a plain value or a ProtocolError."""
+"""Frames: a length, then msgpack. Whatever a sender does, a receiver gets a wire value or a ProtocolError."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_ITEMS = 2**20  # items of all lists of a message together: one byte of msgpa
 MAX_DEPTH = 200
 HEADER = struct.Struct(">Q")
 CALLBACK = "callback"  # the first item of a frame that uses an object of the other side's, and of such an object
-Plain = Any  # None, bool, int, float, str, bytes, and lists of these
+WireValue = Any  # None, bool, int, float, str, bytes, and lists of these
 
 
 class ProtocolError(Exception):
@@ -33,7 +33,7 @@ class ProtocolTimeout(ProtocolError):
     """The other side did not answer in time."""
 
 
-def to_bytes(value: Plain) -> bytes:
+def to_bytes(value: WireValue) -> bytes:
     """Raises ProtocolError where the value is too large, or no value of the protocol."""
     try:
         data: bytes = msgpack.packb(value, use_bin_type=True)
@@ -44,13 +44,13 @@ def to_bytes(value: Plain) -> bytes:
     return data
 
 
-def from_bytes(data: bytes | bytearray) -> Plain:
+def from_bytes(data: bytes | bytearray) -> WireValue:
     """Raises ProtocolError where these bytes are no message."""
     if len(data) <= MAX_ITEMS:  # an item takes a byte at least: nothing to count
         return _unpack(data, None)
     count = 0
 
-    def count_items(items: list[Plain]) -> list[Plain]:
+    def count_items(items: list[WireValue]) -> list[WireValue]:
         nonlocal count
         count += len(items) + 1
         if count > MAX_ITEMS:
@@ -60,7 +60,7 @@ def from_bytes(data: bytes | bytearray) -> Plain:
     return _unpack(data, count_items)
 
 
-def _unpack(data: bytes | bytearray, list_hook: Callable[[list[Plain]], list[Plain]] | None) -> Plain:
+def _unpack(data: bytes | bytearray, list_hook: Callable[[list[WireValue]], list[WireValue]] | None) -> WireValue:
     try:
         return msgpack.unpackb(
             data,
@@ -75,7 +75,7 @@ def _unpack(data: bytes | bytearray, list_hook: Callable[[list[Plain]], list[Pla
         raise ProtocolError(f"not a message: {type(error).__name__}") from None
 
 
-def send(channel: socket.socket, value: Plain, seconds: float | None = None) -> None:
+def send(channel: socket.socket, value: WireValue, seconds: float | None = None) -> None:
     """Send one frame. Raises ConnectionClosed where nobody reads it any more.
 
     seconds: for a channel that blocks, after which ProtocolTimeout is raised.
@@ -105,7 +105,7 @@ def _send_within(channel: socket.socket, data: bytes, seconds: float) -> None:
             channel.settimeout(None)
 
 
-def receive(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> Plain:
+def receive(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> WireValue:
     """Receive one frame. Raises ProtocolTimeout after `seconds`, ConnectionClosed at the end, and ProtocolError.
 
     most: bytes that are allowed. Memory grows with the bytes that really came, not with the length that was announced.

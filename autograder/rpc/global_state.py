@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autograder.rpc.flags import Flags, pack_flags, read_flags, set_flags, unpack_flags
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.random_states import RANDOM
 
 
@@ -20,7 +20,7 @@ class GlobalState:
         self.flags: Flags | None = None
         self._told: list[Any] = [None] * len(RANDOM)
 
-    def read(self) -> Plain:
+    def read(self) -> WireValue:
         """[flags, random states], each of them None where the other end knows it."""
         flags, states = read_flags(), [get() for get, _, _ in RANDOM]
         drawn: list[bytes | None] = [None] * len(RANDOM)
@@ -31,7 +31,7 @@ class GlobalState:
         self.flags, self._told = flags, states
         return [told, drawn]
 
-    def take(self, state: Plain) -> Flags:
+    def take(self, state: WireValue) -> Flags:
         """The flags of the other end. Raises ProtocolError."""
         try:
             flags, _ = state
@@ -43,7 +43,7 @@ class GlobalState:
             raise ProtocolError("flags that were never told")
         return self.flags
 
-    def apply(self, state: Plain) -> None:
+    def apply(self, state: WireValue) -> None:
         """Make this process' state the given one, but for inference mode."""
         flags = self.take(state)
         set_flags(flags, read_flags())

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeVar
 
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 
-Packed = Plain
+Packed = WireValue
 Message = TypeVar("Message", bound=tuple[Any, ...])
 
 
@@ -38,10 +38,10 @@ class CallReply(NamedTuple):
     edges: arguments with a gradient. touched: handles that took part.
     """
 
-    raised: Plain
+    raised: WireValue
     result: Packed
     differences: Packed | None
-    blocks: Plain
+    blocks: WireValue
     edges: list[int]
     touched: list[int]
     nodes: list[GraphNode]
@@ -59,9 +59,9 @@ class Use(NamedTuple):
 class UseReply(NamedTuple):
     """node: the history that the use has made, if any; edges and made: what of the arguments and results is in it."""
 
-    raised: Plain
+    raised: WireValue
     result: Packed
-    blocks: Plain
+    blocks: WireValue
     node: int | None
     edges: list[int]
     made: list[int]
@@ -82,14 +82,14 @@ class Product(NamedTuple):
 class ProductReply(NamedTuple):
     """history: which gradients belong to a new node, that a pass which records itself has made."""
 
-    raised: Plain
+    raised: WireValue
     gradients: Packed
-    blocks: Plain
+    blocks: WireValue
     node: int | None
     history: list[int]
 
 
-def read(kind: type[Message], parts: Plain) -> Message:
+def read(kind: type[Message], parts: WireValue) -> Message:
     """The message that these parts are, as many as it has. Raises ProtocolError."""
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     if not isinstance(parts, list) or len(parts) != len(names):

@@ -13,13 +13,13 @@ from torch import Tensor
 from autograder.rpc import blocks, values
 from autograder.rpc.arrays import describe_array
 from autograder.rpc.blocks import Block
-from autograder.rpc.frames import MAX_DEPTH, Plain, ProtocolError
+from autograder.rpc.frames import MAX_DEPTH, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText, unmask_text
 from autograder.rpc.registry import ExchangeRegistry
 from autograder.rpc.tensors import describe_tensor, get_base, get_gradient
 
 SIMPLE = (type(None), bool, float, str, bytes)
-PLAIN = frozenset((type(None), bool, float, bytes))
+ATOMS = frozenset((type(None), bool, float, bytes))
 TENSOR_OFFSET, ARRAY_OFFSET = 4, 3  # where it stands in what is packed; the number of the block stands at 1
 NameOf = Callable[[Any], str | None]
 
@@ -33,11 +33,11 @@ class Packer:
 
     __slots__ = ("_known", "_name_of", "_opaque", "_places")
 
-    def __init__(self, known: ExchangeRegistry, name_of: NameOf, opaque: Callable[[Any], Plain] | None) -> None:
+    def __init__(self, known: ExchangeRegistry, name_of: NameOf, opaque: Callable[[Any], WireValue] | None) -> None:
         self._known, self._name_of, self._opaque = known, name_of, opaque
-        self._places: list[tuple[list[Plain], int, Block, int]] = []  # (packed, index of its offset, memory, unit)
+        self._places: list[tuple[list[WireValue], int, Block, int]] = []  # (packed, index of its offset, memory, unit)
 
-    def pack(self, value: Any) -> Plain:
+    def pack(self, value: Any) -> WireValue:
         """[new blocks, value]. Raises ProtocolError where the value is not one of the protocol's."""
         before = len(self._known.objects), len(self._known.blocks)
         try:
@@ -49,7 +49,7 @@ class Packer:
         finally:
             self._places = []
 
-    def _settle(self) -> list[Plain]:
+    def _settle(self) -> list[WireValue]:
         """The new blocks, in which all that was packed is now told its place."""
         known = self._known.blocks
         first, index = len(known), blocks.Index(known)
@@ -68,9 +68,9 @@ class Packer:
                 packed[offset] += shift // unit
         return [_pack_block(block) for block in known[first:]]
 
-    def _pack(self, value: Any, depth: int) -> Plain:
+    def _pack(self, value: Any, depth: int) -> WireValue:
         kind = type(value)
-        if kind in PLAIN:
+        if kind in ATOMS:
             return value
         if kind is int:
             return value if -(2**63) <= value < 2**63 else ["int", *values.pack_int(value)]
@@ -86,27 +86,27 @@ class Packer:
             return ["known", number]
         return PACKERS.get(kind, Packer._pack_other)(self, value, depth + 1)
 
-    def _items(self, tag: str, items: Iterable[Any], depth: int) -> list[Plain]:
+    def _items(self, tag: str, items: Iterable[Any], depth: int) -> list[WireValue]:
         pack = self._pack
         return [tag, *[pack(item, depth) for item in items]]
 
-    def _tuple(self, value: Any, depth: int) -> Plain:
+    def _tuple(self, value: Any, depth: int) -> WireValue:
         return self._items("tuple", value, depth)
 
-    def _list(self, value: Any, depth: int) -> Plain:
+    def _list(self, value: Any, depth: int) -> WireValue:
         self._known.register(value)
         return self._items("list", value, depth)
 
-    def _set(self, value: Any, depth: int) -> Plain:
+    def _set(self, value: Any, depth: int) -> WireValue:
         self._known.register(value)
         return self._items("set", value, depth)
 
-    def _dict(self, value: Any, depth: int) -> Plain:
+    def _dict(self, value: Any, depth: int) -> WireValue:
         self._known.register(value)
         pairs = [[self._pack(k, depth), self._pack(v, depth)] for k, v in value.items()]
         return ["dict" if type(value) is dict else "ordered", *pairs]
 
-    def _tensor(self, t: Tensor, depth: int) -> Plain:
+    def _tensor(self, t: Tensor, depth: int) -> WireValue:
         block = blocks.build_tensor_block(t)
         root = None if (b := get_base(t)) is None else self._pack(b, depth)
         self._known.register(t)
@@ -115,14 +115,14 @@ class Packer:
         self._places.append((packed, TENSOR_OFFSET, block, t.element_size()))
         return packed
 
-    def _array(self, a: np.ndarray[Any, Any], depth: int) -> Plain:
+    def _array(self, a: np.ndarray[Any, Any], depth: int) -> WireValue:
         block = blocks.build_array_block(a)
         self._known.register(a)
         packed = ["array", -1, *describe_array(a, a.ctypes.data - block.address)]
         self._places.append((packed, ARRAY_OFFSET, block, 1))
         return packed
 
-    def _pack_other(self, value: Any, depth: int) -> Plain:
+    def _pack_other(self, value: Any, depth: int) -> WireValue:
         if isinstance(value, Tensor):
             return self._tensor(value, depth)
         if isinstance(value, np.ndarray):
@@ -144,7 +144,7 @@ class Packer:
 
 
 # By the exact type; any other goes the long way.
-PACKERS: dict[type, Callable[[Packer, Any, int], Plain]] = {
+PACKERS: dict[type, Callable[[Packer, Any, int], WireValue]] = {
     tuple: Packer._tuple,
     list: Packer._list,
     set: Packer._set,
@@ -156,6 +156,6 @@ PACKERS: dict[type, Callable[[Packer, Any, int], Plain]] = {
 }
 
 
-def _pack_block(block: Block) -> Plain:
+def _pack_block(block: Block) -> WireValue:
     block.sent = block.read()
     return [block.nbytes, block.device, block.sent]

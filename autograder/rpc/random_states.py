@@ -11,7 +11,7 @@ import numpy as np
 import numpy.random  # else the first look at its state imports it, in each fork
 import torch
 
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.tensors import from_packed
 
 TORCH_BEGIN = struct.Struct("<QiiQ")
@@ -26,7 +26,7 @@ def seed_all() -> None:
         seed(0)
 
 
-def set_torch_state(packed: Plain) -> None:
+def set_torch_state(packed: WireValue) -> None:
     """Raises an exception of any type."""
     apply_torch_state(torch.default_generator, from_packed(packed))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autograder.rpc.blocks import Block
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 
 
 class ExchangeRegistry:
@@ -46,7 +46,7 @@ class ExchangeRegistry:
             raise ProtocolError("no such block")
         return self.blocks[number]
 
-    def changed_blocks(self, count: int) -> list[Plain]:
+    def changed_blocks(self, count: int) -> list[WireValue]:
         """[number, bytes] of each of the first `count` blocks whose content is not what the other side knows."""
         changed = []
         for number, block in enumerate(self.blocks[:count]):
@@ -55,7 +55,7 @@ class ExchangeRegistry:
                 changed.append([number, block.sent])
         return changed
 
-    def write_blocks(self, changes: Plain, count: int) -> None:
+    def write_blocks(self, changes: WireValue, count: int) -> None:
         """Write what changed_blocks found on the other side, if these are changes of the first `count` blocks."""
         try:
             for number, content in changes:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from autograder.rpc.blocks import MAX_BLOCK, Block, check_size
-from autograder.rpc.frames import Plain, ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 
 # Without the quantized ones, and those of less than eight bits, for which torch has next to no operations.
 _NAME = re.compile(r"torch\.(bool|u?int(8|16|32|64)|float(8_\w+|16|32|64)|bfloat16|complex(32|64|128))")
@@ -63,7 +63,7 @@ def raise_version(t: Tensor, target: int) -> None:
         torch._C._autograd._unsafe_set_version_counter((t,), (target,))  # type: ignore[attr-defined]
 
 
-def describe_tensor(t: Tensor) -> list[Plain]:
+def describe_tensor(t: Tensor) -> list[WireValue]:
     """[dtype, offset in its storage, size, stride, role as bits, version]."""
     kind = type(t)
     bits = (
@@ -146,7 +146,7 @@ def check_acyclic(t: Tensor, grad: Any) -> Any:
     return grad
 
 
-def from_packed(packed: Plain) -> Tensor:
+def from_packed(packed: WireValue) -> Tensor:
     """A generator's state (n,), uint8. Raises ProtocolError for anything but bytes: bytearray(n) makes n of them."""
     if not isinstance(packed, bytes):
         raise ProtocolError("malformed state of a generator")
@@ -167,8 +167,8 @@ def _set(block: Block, dtype: torch.dtype, offset: int, size: Any, stride: Any) 
 def _create_view(block: Block, base: Tensor, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor | None:
     """The tensor as a view of the base, where that is one of the same memory: they then count changes together."""
     shift = base.untyped_storage().data_ptr() - block.address
-    plain = not (base.is_conj() or base.is_neg() or base.is_inference())
-    if not plain or base.dtype != dtype or shift % dtype.itemsize or not 0 <= shift <= offset * dtype.itemsize:
+    is_resolved = not (base.is_conj() or base.is_neg() or base.is_inference())
+    if not is_resolved or base.dtype != dtype or shift % dtype.itemsize or not 0 <= shift <= offset * dtype.itemsize:
         return None
     if shift + base.untyped_storage().nbytes() > block.nbytes:
         return None

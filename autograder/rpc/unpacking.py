@@ -12,7 +12,7 @@ from torch import Tensor
 
 from autograder.rpc import blocks, values
 from autograder.rpc.arrays import rebuild_array
-from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, Plain, ProtocolError
+from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText
 from autograder.rpc.random_states import apply_torch_state
 from autograder.rpc.registry import ExchangeRegistry
@@ -21,7 +21,7 @@ from autograder.rpc.tensors import Enter, check_acyclic, from_packed, rebuild
 MAX_COMPOSITE = 1_000
 # Of these a student can choose the hashes.
 HASHED_BY_CONTENT = (tuple, frozenset, complex, int, range, slice, np.generic)
-TOO_MANY_KEYS = "too many keys of a set or dict that are no plain values"
+TOO_MANY_KEYS = "too many keys of a set or dict that are neither numbers nor text"
 
 
 class Unpacker:
@@ -36,7 +36,7 @@ class Unpacker:
         self,
         known: ExchangeRegistry,
         named: Callable[[str], Any] | None,
-        handle: Callable[[Plain], Any] | None,
+        handle: Callable[[WireValue], Any] | None,
         enter: Enter,
         told: bool,
     ) -> None:
@@ -47,7 +47,7 @@ class Unpacker:
         self._first: dict[int, Any] = {}  # by hash, of what has arrived that is no plain value, the first
         self._alike = 0  # of the others, those that differ from it
 
-    def unpack(self, message: Plain) -> Any:
+    def unpack(self, message: WireValue) -> Any:
         """The value of a message, of which nothing is believed. Raises ProtocolError, or the NameError of a handle."""
         try:
             new_blocks, packed = message
@@ -66,7 +66,7 @@ class Unpacker:
         if self._items > MAX_ITEMS:
             raise ProtocolError(f"a value of more than {MAX_ITEMS} items")
 
-    def _unpack(self, packed: Plain, depth: int) -> Any:
+    def _unpack(self, packed: WireValue, depth: int) -> Any:
         """What is counted already."""
         if type(packed) is not list:
             return MaskedText(packed) if self._told and type(packed) is str else packed
@@ -79,11 +79,11 @@ class Unpacker:
             return values.strip_names(value) if self._told else value
         return unpack(self, packed, depth + 1)
 
-    def _unpack_item(self, packed: Plain, depth: int) -> Any:
+    def _unpack_item(self, packed: WireValue, depth: int) -> Any:
         self._count(1)
         return self._unpack(packed, depth)
 
-    def _unpack_items(self, packed: list[Plain], depth: int) -> list[Any]:
+    def _unpack_items(self, packed: list[WireValue], depth: int) -> list[Any]:
         """Everything after the tag."""
         self._count(len(packed) - 1)
         unpack = self._unpack
@@ -102,26 +102,26 @@ class Unpacker:
             if self._alike > MAX_COMPOSITE:
                 raise ProtocolError("too many values of one hash")
 
-    def _tuple(self, packed: list[Plain], depth: int) -> Any:
+    def _tuple(self, packed: list[WireValue], depth: int) -> Any:
         value = tuple(self._unpack_items(packed, depth))
         self._bound_hashes(value)
         return value
 
-    def _list(self, packed: list[Plain], depth: int) -> Any:
+    def _list(self, packed: list[WireValue], depth: int) -> Any:
         items: list[Any] = []
         number, before = self._known.register(items), self._items
         items += self._unpack_items(packed, depth)
         self._sizes[number] = self._items - before
         return items
 
-    def _set(self, packed: list[Plain], depth: int) -> Any:
+    def _set(self, packed: list[WireValue], depth: int) -> Any:
         members: set[Any] = set()
         number, before = self._known.register(members), self._items
         members.update([self._unpack_key(item, depth) for item in packed[1:]])
         self._sizes[number] = self._items - before
         return members
 
-    def _dict(self, packed: list[Plain], depth: int) -> Any:
+    def _dict(self, packed: list[WireValue], depth: int) -> Any:
         table: dict[Any, Any] = {} if packed[0] == "dict" else OrderedDict()
         number, before = self._known.register(table), self._items
         for key, item in packed[1:]:
@@ -130,7 +130,7 @@ class Unpacker:
         self._sizes[number] = self._items - before
         return table
 
-    def _unpack_key(self, packed: Plain, depth: int) -> Any:
+    def _unpack_key(self, packed: WireValue, depth: int) -> Any:
         """What a set or a dict is to hold. Of numbers beyond 64 bits and of tuples, any number can be made collide."""
         key = self._unpack_item(packed, depth)
         if not _is_plain_key(key):
@@ -139,7 +139,7 @@ class Unpacker:
                 raise ProtocolError(TOO_MANY_KEYS)
         return key
 
-    def _tensor(self, packed: list[Plain], depth: int) -> Tensor:
+    def _tensor(self, packed: list[WireValue], depth: int) -> Tensor:
         _, block, root, *place, grad = packed
         of = None if root is None else self._unpack_item(root, depth)
         t = rebuild(self._known.block(block), of if isinstance(of, Tensor) else None, self._enter, place)
@@ -148,12 +148,12 @@ class Unpacker:
             t.grad = check_acyclic(t, self._unpack_item(grad, depth))
         return t
 
-    def _array(self, packed: list[Plain], depth: int) -> np.ndarray[Any, Any]:
+    def _array(self, packed: list[WireValue], depth: int) -> np.ndarray[Any, Any]:
         a = rebuild_array(self._known.block(packed[1]), *packed[2:])
         self._count(self._size(self._known.register(a)))
         return a
 
-    def _unpack_known(self, packed: list[Plain], depth: int) -> Any:
+    def _unpack_known(self, packed: list[WireValue], depth: int) -> Any:
         _, number = packed
         known = self._known.object(number)
         self._count(self._size(number))
@@ -166,24 +166,24 @@ class Unpacker:
             return int(value.itemsize * (value.numel() if isinstance(value, Tensor) else value.size)) >> 10
         return self._sizes.get(number, 1)
 
-    def _unpack_generator(self, packed: list[Plain], depth: int) -> torch.Generator:
+    def _unpack_generator(self, packed: list[WireValue], depth: int) -> torch.Generator:
         generator = torch.Generator(str(packed[1]))
         apply_torch_state(generator, from_packed(packed[2]))
         self._known.register(generator)
         return generator
 
-    def _unpack_name(self, packed: list[Plain], depth: int) -> Any:
+    def _unpack_name(self, packed: list[WireValue], depth: int) -> Any:
         if self._named is None or not isinstance(packed[1], str):
             raise ProtocolError("a name where none is taken")
         return self._named(packed[1])
 
-    def _unpack_handle(self, packed: list[Plain], depth: int) -> Any:
+    def _unpack_handle(self, packed: list[WireValue], depth: int) -> Any:
         if self._handle is None:
             raise ProtocolError("a handle where none is taken")
         return self._handle(packed[1])
 
 
-UNPACKERS: dict[str, Callable[[Unpacker, list[Plain], int], Any]] = {
+UNPACKERS: dict[str, Callable[[Unpacker, list[WireValue], int], Any]] = {
     "known": Unpacker._unpack_known,
     "tensor": Unpacker._tensor,
     "array": Unpacker._array,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.rpc.frames import MAX_ITEMS, Plain, ProtocolError
+from autograder.rpc.frames import MAX_ITEMS, ProtocolError, WireValue
 from autograder.rpc.tensors import DTYPES
 
 NAMELESS = "Record"
@@ -24,7 +24,7 @@ MAX_INT = 2**14  # bytes
 Recurse = Callable[[Any], Any]
 
 
-def pack(value: Any, item: Recurse) -> Plain:
+def pack(value: Any, item: Recurse) -> WireValue:
     """The packed value, or None where it is none of these. item: packs what is inside it."""
     if isinstance(value, torch.dtype):
         return ["dtype", str(value).removeprefix("torch.")]
@@ -51,12 +51,12 @@ def pack(value: Any, item: Recurse) -> Plain:
     return None
 
 
-def pack_int(value: int) -> list[Plain]:
+def pack_int(value: int) -> list[WireValue]:
     size = value.bit_length() // 8 + 1
     return [value.to_bytes(size, "big", signed=True) if size <= MAX_INT else _refuse("a huge integer")]
 
 
-def pack_tuple(value: tuple[Any, ...], item: Recurse) -> Plain:
+def pack_tuple(value: tuple[Any, ...], item: Recurse) -> WireValue:
     kind, items = type(value), [item(v) for v in value]
     fields = getattr(kind, "_fields", None)
     if kind is torch.Size:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.landlock import LANDLOCK
 from autograder.sandbox.layers import ALWAYS, LAYERS, NAMESPACES

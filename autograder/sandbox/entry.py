@@ -7,7 +7,7 @@ import os
 import traceback
 from collections.abc import Callable
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox import namespaces
 from autograder.sandbox.layers import sort_layers
 from autograder.sandbox.namespaces import NETWORK

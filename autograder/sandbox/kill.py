@@ -8,7 +8,7 @@ import select
 import signal
 import time
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox.processes import (
     Run,
     find_descendants,

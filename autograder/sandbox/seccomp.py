@@ -11,7 +11,7 @@ import stat
 import tempfile
 from typing import Any
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox.plan import Layer, Network, Stage
 from autograder.sandbox.system import PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, prctl
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox.entry import enter
 from autograder.sandbox.home import create_scratch
 from autograder.sandbox.keeper import KEEPER

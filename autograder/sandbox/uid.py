@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox.kill import has_processes, kill_uid
 from autograder.sandbox.plan import Entry, Layer, Plan, Stage
 from autograder.sandbox.privileges import show

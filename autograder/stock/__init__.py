@@ -1,1 +1,1 @@
-"""Plain assignments, made for stock nbgrader: repaired, run and scored by its rules, and checked where that can be."""
+"""Assignments made for stock nbgrader: repaired, run and scored by its rules, and checked where that can be."""

@@ -1,4 +1,4 @@
-"""What a plain assignment is: the notebooks of source/NAME/, and of each what nbgrader keeps of its cells."""
+"""What a stock assignment is: the notebooks of source/NAME/, and of each what nbgrader keeps of its cells."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from nbgrader.utils import is_grade, is_solution
 from pydantic import Field
 from traitlets.config import Config
 
-from autograder.assignments import list_source_notebooks
-from autograder.course import Model
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.intake.submitted_cells import find_defined_names
+from autograder.model.assignments import list_source_notebooks
+from autograder.model.course import Model
 from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits, is_kept
 
 SILENT = logging.Logger("nbgrader, unheard")
@@ -106,7 +106,7 @@ class StockNotebook(Model):
     texts: tuple[str, ...] = ()
 
 
-class StockAssignment(Model):
+class StockContent(Model):
     """All that grading needs of the course, as a task carries it."""
 
     name: str
@@ -122,7 +122,7 @@ def read_kept_names(path: Path) -> set[str]:
     return {_get_grade_id(cell) for cell in cells if is_kept(cell)}
 
 
-def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None) -> StockAssignment:
+def read_content(course: Path, name: str, gradebook: Any, config: Any = None) -> StockContent:
     """From the gradebook, where nbgrader put its cells as they are to be, and from the source, which has their order.
 
     config: of nbgrader, which says how hidden tests and mark schemes are marked, which cells are run, and for how long.
@@ -135,7 +135,7 @@ def read_assignment(course: Path, name: str, gradebook: Any, config: Any = None)
         also = [course / "release" / name / f"{row.name}.ipynb", *_list_headers(course, config or {})]
         more = [text for path in also for text in _read_unkept_texts(path)]
         notebooks.append(_build_notebook(row, paths[row.name], clear, config or {}, more))
-    return StockAssignment(name=name, notebooks=tuple(notebooks))
+    return StockContent(name=name, notebooks=tuple(notebooks))
 
 
 def _list_headers(course: Path, config: Mapping[str, Any]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Which cell of a plain assignment each submitted cell is: by name, by text, by what it defines, by its place.
+"""Which cell of a stock assignment each submitted cell is: by name, by text, by what it defines, by its place.
 
 A student may lose the metadata of a cell, copy it, leave it and write below it. What was written there is taken for the
 answer. Where that can't be said, a person is to read it.

@@ -1,4 +1,4 @@
-"""Makes a submission of a plain assignment one that can be graded, by the rules of nbgrader's preprocessors.
+"""Makes a submission of a stock assignment one that can be graded, by the rules of nbgrader's preprocessors.
 
 As DeduplicateIds and OverwriteCells do, with add_missing_cells: of a cell that is there twice the last one counts,
 locked cells and tests come back as the course has them, deleted ones too. What a submission says of points and locks is
@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from nbformat import NotebookNode
 
 from autograder.intake.cell_origin import get_shown_name, record_origin, set_waiting, shorten_first_line
-from autograder.intake.notes import COUNTS_AS_EMPTY, NOTES_ID, RepairLog, add_notes
+from autograder.intake.notes import NOTES_ID, RepairLog, add_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
+from autograder.model.notes import Note, NoteKind
 from autograder.stock.assignment import StockCell, StockNotebook
 from autograder.stock.cell_match import match
 
@@ -23,7 +24,7 @@ ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ADDED = "This cell (id:{}) was missing from the submission. It was added back by nbgrader.\n\n"
 
 
-def repair(submitted: NotebookNode, course: StockNotebook) -> tuple[NotebookNode, list[str]]:
+def repair(submitted: NotebookNode, course: StockNotebook) -> tuple[NotebookNode, list[Note]]:
     """(the notebook to grade, what was put right). submitted: as intake.read.read_notebook gives it."""
     known = {cell.id: cell for cell in course.cells}
     found = RepairLog(whole=list(submitted.metadata.get("notes", [])))
@@ -39,16 +40,16 @@ def repair(submitted: NotebookNode, course: StockNotebook) -> tuple[NotebookNode
     _add_missing(cells, course.cells, found)
     _number(cells)
     notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
-    notes = _format_notes(found, cells, known)
+    notes = [note.model_copy(update={"notebook": course.name}) for note in _list_notes(found, cells, known)]
     return add_notes(notebook, notes), notes
 
 
-def build_blank(course: StockNotebook, reason: str) -> tuple[NotebookNode, list[str]]:
+def build_blank(course: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
     """The notebook as nbgrader keeps it, in place of one that was not handed in or could not be read."""
     cells = [_build_course_cell(cell, cell.source) for cell in course.cells]
     _number(cells)
     notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
-    notes = [f"{COUNTS_AS_EMPTY} {reason}"]
+    notes = [Note(kind=NoteKind.REFUSED, words=reason, notebook=course.name)]
     return add_notes(notebook, notes), notes
 
 
@@ -142,7 +143,7 @@ def _number(cells: list[NotebookNode]) -> None:
         cell.id = grade_id if ID.fullmatch(grade_id) else next(free)
 
 
-def _format_notes(found: RepairLog, cells: list[NotebookNode], known: Mapping[str, StockCell]) -> list[str]:
+def _list_notes(found: RepairLog, cells: list[NotebookNode], known: Mapping[str, StockCell]) -> list[Note]:
     """By names that a student finds in the notebook; of a cell that was missing, by how it begins."""
     names = {name: get_shown_name(cell, name) for cell in cells if (name := _get_name(cell))}
     names |= {name: f"{name}, which begins `{shorten_first_line(known[name].released)}`" for name in found.deleted}

@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.clock import Clock
-from autograder.examiner.connection import STARVED, Stopped
+from autograder.examiner.connection import Stopped
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.submission_code import Student
@@ -30,6 +30,7 @@ from autograder.rpc.masked_text import MaskedText, unmask_text
 from autograder.sandbox.kernel_limits import call_in_child, limit_process
 from autograder.stock.eligibility import StockSource
 from autograder.stock.score import score_cell
+from labkit.cause import Cause
 
 ATOMS = (type(None), bool, int, float, complex, str, bytes, range, slice, np.generic, np.ndarray)
 
@@ -42,12 +43,12 @@ class NoValueError(Exception):
 class ProxyDecision:
     """points: what the tests give here; None where they cannot be decided here, and why.
 
-    stopped: the process ran into a limit, or was lost.
+    stopped: why the process, or the grader's work on what came back, came to no end.
     """
 
     points: float | None
     why: str = ""
-    stopped: bool = False
+    stopped: Cause | None = None
 
 
 def decide(
@@ -86,7 +87,7 @@ def decide(
             with limit_process(math.ceil(2 * seconds)), bound_work(seconds):
                 return _run_tests(cell, name, namespace)
 
-        return call_in_child(run, lost=ProxyDecision(0.0, TOO_LONG, stopped=True)) if isolate else run()
+        return call_in_child(run, lost=ProxyDecision(0.0, TOO_LONG, Cause.GRADER)) if isolate else run()
 
 
 def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> ProxyDecision:
@@ -106,7 +107,8 @@ def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Prox
     except NoValueError as error:
         return ProxyDecision(None, str(error))
     except Stopped as stopped:
-        return ProxyDecision(None if str(stopped) == STARVED else 0.0, str(stopped), stopped=True)
+        cause = stopped.reason.cause
+        return ProxyDecision(None if cause is Cause.BUSY else 0.0, str(stopped), cause)
     except Exception:
         return ProxyDecision(0.0, "the tests did not pass outside of the submission's own process")
 

@@ -1,4 +1,4 @@
-"""Runs a notebook of a plain assignment: every cell in the student process, in its order, tests among them.
+"""Runs a notebook of a stock assignment: every cell in the student process, in its order, tests among them.
 
 That gives the marks of stock nbgrader. Tests that can be decided beside the process are, too, by a fork of it: a cell
 whose tests pass only in its own process earns nothing, since there a submission can answer for them. The fork is asked
@@ -20,17 +20,17 @@ from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_code import Start, Student
-from autograder.examiner.watchdog import TOO_LONG
 from autograder.intake.cell_origin import get_short_name, get_shown_name
-from autograder.intake.notes import RAN_WITHOUT
-from autograder.metadata import get_cell_name
-from autograder.result import GradedCell
+from autograder.model.metadata import get_cell_name
+from autograder.model.notes import Note, NoteKind
+from autograder.model.result import GradedCell
 from autograder.rpc.global_state import GlobalState
 from autograder.stock.assignment import StockNotebook
 from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_source
 from autograder.stock.proxy_tests import ProxyDecision, decide
 from autograder.stock.score import Score, score_cell
 from autograder.stock.settings import get_cell_key
+from labkit.cause import Cause
 from labkit.outcome import Outcome
 
 LABEL = "the tests of this cell"
@@ -62,17 +62,19 @@ class NotebookRun:
     """
 
     cells: list[GradedCell] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    notebook: str = ""
+    notes: list[Note] = field(default_factory=list)
+    remarks: list[Note] = field(default_factory=list)
     stopped: dict[str, str] = field(default_factory=dict)
     beside: dict[str, ProxyDecision] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     short_names: dict[str, str] = field(default_factory=dict)
 
-    def note(self, name: str, words: str, quiet: bool) -> None:
+    def note(self, name: str, words: str, quiet: bool, kind: NoteKind = NoteKind.TEST) -> None:
         """Say something of a cell: to the student as well, or to the instructor alone."""
-        (self.remarks if quiet else self.notes).append(f"{self.names[name]}: {words}")
+        note = Note(kind=kind, words=words, notebook=self.notebook, cell=self.short_names[name], shown=self.names[name])
+        (self.remarks if quiet else self.notes).append(note)
 
     @property
     def is_doubtful(self) -> bool:
@@ -105,7 +107,7 @@ def run_notebook(
     as_nbgrader_keeps: what nbgrader does with outputs before it looks at them for the score. plan: without one, every
     test cell that can be is decided beside the process.
     """
-    ran, code = NotebookRun(), [cell for cell in notebook.cells if cell.cell_type == "code"]
+    ran, code = NotebookRun(notebook=course.name), [cell for cell in notebook.cells if cell.cell_type == "code"]
     before = GlobalState().read()
     clock = Clock(timeouts)
     student = Student(start, clock)
@@ -124,7 +126,7 @@ def run_notebook(
         student.kill()
     _bound_outputs(code)
     for name, why in ran.stopped.items():
-        ran.note(name, f"{why}. {RAN_WITHOUT}", name in quiet)
+        ran.note(name, why, name in quiet, NoteKind.STOPPED)
     ran.cells = [
         _grade_cell(
             cell, course.name, scores, ran, hidden.get(get_cell_name(cell), False), get_cell_name(cell) in quiet
@@ -167,7 +169,9 @@ def _run_cells(
             cell.outputs = []
             continue
         if is_automatic(cell) and can_use_proxies(cell.source, look):
-            seconds = SHORT_SECONDS if any(each.why == TOO_LONG for each in ran.beside.values()) else EXAMINER_SECONDS
+            seconds = (
+                SHORT_SECONDS if any(each.stopped is Cause.GRADER for each in ran.beside.values()) else EXAMINER_SECONDS
+            )
             asked = partial(decide, course=look, student=student, clock=clock, seconds=seconds, isolate=plan.isolate)
             ran.beside[name] = (
                 ProxyDecision(None, INSIDE) if name in plan.inside else _decide_in_fork(cell, student, asked)
@@ -199,7 +203,7 @@ def _decide_in_fork(
         student.keep()
         return decide_tests(cell, name)
     except Stopped as stopped:
-        return ProxyDecision(None, str(stopped), stopped=True)
+        return ProxyDecision(None, str(stopped), stopped.reason.cause)
 
 
 def _bound_outputs(code: Sequence[NotebookNode]) -> None:
@@ -220,13 +224,13 @@ def _grade_cell(
     if beside is not None and beside.points is not None and beside.points < points:
         points, why = beside.points, beside.why or ELSEWHERE
         ran.lost.add(name)
-        ran.note(name, f"{why}.", quiet)
+        ran.note(name, why, quiet)
     if beside is not None and beside.points is None and beside.why != INSIDE:  # the page says where it was decided
-        ran.note(name, f"{OWN_PROCESS}, since {beside.why}.", quiet)
+        ran.note(name, f"{OWN_PROCESS}, since {beside.why}", quiet)
     if score.note:
-        ran.note(name, f"{score.note}.", quiet)
+        ran.note(name, score.note, quiet)
     if score.remark and points >= worth:
-        ran.remarks.append(f"{name}: {score.remark}.")
+        ran.note(name, score.remark, quiet=True)
     seen = why if quiet or not score.message else score.message
     outcome = Outcome("tests", LABEL, passed=not why, seen=seen, hidden=hidden)
     return GradedCell(id=f"{notebook}/{name}", points=points, worth=worth, checks=(outcome,), own_process=own)

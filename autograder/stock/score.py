@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, has_failed
 
-from autograder.words import replace_controls
+from autograder.base.text import replace_controls
 
 MAX_MESSAGE = 300
 MAX_SHOWN = 60

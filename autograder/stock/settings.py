@@ -13,7 +13,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 
 # nbgrader's class that runs notebooks, after the classes that it inherits settings from: the last one counts.
 EXECUTE = ("NotebookClient", "ExecutePreprocessor", "Execute")

@@ -19,9 +19,9 @@ from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme, ClearSolut
 from nbgrader.utils import is_grade, is_task
 from traitlets.config import Config
 
-from autograder.assignments import list_source_notebooks
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.intake.cell_origin import shorten_first_line
+from autograder.model.assignments import list_source_notebooks
 from autograder.stock.assignment import SILENT, refuse_other_languages, upgrade_metadata
 from autograder.stock.settings import is_kept
 
@@ -48,9 +48,9 @@ def _refuse_name(path: Path) -> None:
     odd = [letter for letter in path.stem if letter in PATTERNS or letter in UNFIT]
     if odd:
         why = UNFIT.get(odd[0], f"nbgrader reads {odd[0]} as a pattern of file names")
-        plain = "".join("_" if letter in (*PATTERNS, *UNFIT, "}") else letter for letter in path.stem).strip("_")
+        bare = "".join("_" if letter in (*PATTERNS, *UNFIT, "}") else letter for letter in path.stem).strip("_")
         raise GradlabError(
-            f"{path} cannot be graded under this name: {why}\n    fix: mv '{path}' {path.with_stem(plain)}"
+            f"{path} cannot be graded under this name: {why}\n    fix: mv '{path}' {path.with_stem(bare)}"
         )
 
 

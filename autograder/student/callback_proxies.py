@@ -22,7 +22,7 @@ from autograder.rpc.blocks import CPU
 from autograder.rpc.exceptions import unpack_exception
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.flags import Flags, pack_flags, read_flags
-from autograder.rpc.frames import CALLBACK, Plain, receive, send
+from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.messages import Product, Use, UseReply, read
 from autograder.rpc.random_states import set_torch_state, torch_state
 from autograder.rpc.tensors import Role, make_leaf
@@ -103,7 +103,7 @@ class CallbackProxies:
     def _ended(self, ticket: weakref.ref[Any]) -> None:
         self._dropped.append(self._tickets.pop(ticket))
 
-    def _ask(self, *request: Plain) -> UseReply:
+    def _ask(self, *request: WireValue) -> UseReply:
         if self._channel is None:
             raise RuntimeError("nobody is there to call")
         token = os.read(self._turn[0], COUNT.size)  # waits for the turn
@@ -128,12 +128,12 @@ class CallbackProxies:
     def _exchange(self) -> Exchange:
         return Exchange(opaque=self._opaque, handle=self._handle, enter=_enter)
 
-    def _opaque(self, value: Any) -> Plain:
+    def _opaque(self, value: Any) -> WireValue:
         if type(value) is Callback and value._callbacks is self:
             return [CALLBACK, value._number]
         raise TypeError(f"a {type(value).__name__} cannot be passed here, but numbers, texts, tensors and lists can")
 
-    def _handle(self, packed: Plain) -> Callback:
+    def _handle(self, packed: WireValue) -> Callback:
         return self.get_proxy(packed[1])
 
 

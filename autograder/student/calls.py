@@ -17,7 +17,7 @@ from autograder.rpc import allowed_names, global_state
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.exchange import Exchange, split_arguments
 from autograder.rpc.flags import use_inference_mode
-from autograder.rpc.frames import CALLBACK, Plain, ProtocolError
+from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.messages import Call, CallReply, GraphNode, Product, ProductReply, read
 from autograder.rpc.tensors import is_differentiable
 from autograder.student.callback_proxies import Callback, CallbackProxies
@@ -49,7 +49,7 @@ class Calls:
         self._touched: list[int] = []  # handles that came in with this request
         self._new: list[int] = []  # handles made by it
 
-    def answer(self, request: Plain) -> Plain:
+    def answer(self, request: WireValue) -> WireValue:
         """[reply, global state, dropped uses] to [request, global state], where the request is one of
 
         ["call", *Call, dropped] or ["vjp", *Product, dropped]. Raises ProtocolError.
@@ -68,7 +68,7 @@ class Calls:
         except Exception as error:  # the student's own exceptions end up in the reply
             raise ProtocolError(f"malformed request: {type(error).__name__}: {str(error)[:200]}") from None
 
-    def _call(self, state: Plain, call: Call) -> tuple[CallReply, Plain]:
+    def _call(self, state: WireValue, call: Call) -> tuple[CallReply, WireValue]:
         shadows = Shadows()
         exchange = self._exchange(shadows)
         self._touched, self._new = [], []
@@ -126,14 +126,14 @@ class Calls:
             nodes.append(GraphNode(self._keep(node), *made, between))
         return nodes
 
-    def _pack(self, exchange: Exchange, result: Any, raised: Plain) -> tuple[Plain, Plain]:
+    def _pack(self, exchange: Exchange, result: Any, raised: WireValue) -> tuple[WireValue, WireValue]:
         try:
             return exchange.pack(result), raised
         except Exception as error:  # a sparse tensor, an object array, too many bytes, an object that lies
             failure = TypeError(f"a check cannot look at this result: {error}")
             return exchange.pack(None), pack_exception(failure)
 
-    def _compute_vjp(self, state: Plain, product: Product) -> tuple[ProductReply, Plain]:
+    def _compute_vjp(self, state: WireValue, product: Product) -> tuple[ProductReply, WireValue]:
         node = self.nodes[product.node]
         how = BackwardPass(product.task, product.keep, product.create, product.accumulate)
         exchange = self._exchange(Shadows())
@@ -153,7 +153,7 @@ class Calls:
             new = self._keep(Node([*node.inputs, *incoming], made, node.between, shared=True))
         return ProductReply(None, packed, exchange.changed_blocks(blocks), new, history), self._ambient.read()
 
-    def _target(self, target: Plain) -> Any:
+    def _target(self, target: WireValue) -> Any:
         if isinstance(target, int):
             return self.handles[target]
         if target.startswith(allowed_names.PROBE):
@@ -166,7 +166,7 @@ class Calls:
     def _exchange(self, shadows: Shadows) -> Exchange:
         return Exchange(self._name_of, self._named, self._opaque, self._handle, shadows.enter)
 
-    def _handle(self, target: Plain) -> Any:
+    def _handle(self, target: WireValue) -> Any:
         if isinstance(target, list):
             return self.callbacks.get_proxy(target[1])
         value = self._target(target)
@@ -185,7 +185,7 @@ class Calls:
         self.given.add(name)
         return value
 
-    def _opaque(self, value: Any) -> Plain:
+    def _opaque(self, value: Any) -> WireValue:
         if type(value) is Callback:
             return [CALLBACK, value._number]
         number = self._numbers.get(id(value))

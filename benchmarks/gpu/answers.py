@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.course import Lab
+from autograder.model.course import Lab
 from benchmarks.classroom import members
 from benchmarks.gpu.grading import failing, grade
 from benchmarks.gpu.report import Context, PartResult, passed_if

@@ -12,13 +12,13 @@ from typing import Any
 import nbformat
 
 from autograder.authoring.notebooks import build_source_notebook
-from autograder.course import Lab
-from autograder.errors import GradlabError
-from autograder.grading.one_submission import GradedSubmission
-from autograder.grading.pool import grade_all
-from autograder.grading.task import Task, make_settings
-from autograder.result import Result
+from autograder.base.errors import GradlabError
+from autograder.model.course import Lab
+from autograder.model.result import Result
 from autograder.sandbox import find_layers, find_strongest_level
+from autograder.submission.lab_submission import GradedSubmission
+from autograder.submission.task import NotebookFile, Task, make_settings
+from autograder.workers.pool import grade_all
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,15 @@ def grade(lab: Lab, handed_in: Iterable[tuple[str, bytes]], device: str, jobs: i
     """handed_in: (student, notebook). settings: as make_settings() takes them. GradlabError where one is not graded."""
     chosen = make_settings(find_strongest_level(find_layers()), device=device, **settings)
     source = nbformat.writes(build_source_notebook(lab)).encode()
-    tasks = [Task(lab.name, student, content, "", (), "", source, chosen) for student, content in handed_in]
+    tasks = [
+        Task(lab.name, student, (NotebookFile(lab.name, content),), source, chosen) for student, content in handed_in
+    ]
     results, outputs, start = {}, {}, time.perf_counter()
     for task, outcome in grade_all(tasks, chosen, jobs, (), Event()):
         if not isinstance(outcome, GradedSubmission):
             raise GradlabError(f"{lab.name}, {task.student}: {outcome.reason}")
         results[task.student] = outcome.result
-        cells = json.loads(outcome.notebook)["cells"]
+        cells = json.loads(outcome.notebooks[lab.name])["cells"]
         outputs[task.student] = {cell["id"]: json.dumps(cell.get("outputs", [])) for cell in cells}
     return Class(results, outputs, time.perf_counter() - start)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from autograder.course import Lab
 from autograder.demo.students import collect_reference, fill_notebook
+from autograder.model.course import Lab
 from benchmarks.gpu.grading import grade
 from benchmarks.gpu.report import Context, PartResult, passed_if
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from autograder.course import Lab
+from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.sandbox.gpu import list_gpus
 

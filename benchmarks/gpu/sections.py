@@ -9,9 +9,9 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 
-from autograder.course import Kind, Lab
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.metadata import read_kind
+from autograder.model.course import Kind, Lab
+from autograder.model.metadata import read_kind
 from benchmarks.classroom import ROOT
 from benchmarks.gpu.report import Context, PartResult, passed_if
 

@@ -9,7 +9,7 @@ from autograder.authoring.notebooks import (
     build_source_notebook,
     to_text,
 )
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
 from tests.lab_files import lab_of_text
 
 SOLUTION, HIDDEN = "solution_7f3a", "hidden_9c1b"

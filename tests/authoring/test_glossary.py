@@ -1,7 +1,7 @@
 """The glossary: terms where the labs explain them."""
 
 from autograder.authoring.glossary import build_glossary, collect_entries
-from autograder.course import Lab
+from autograder.model.course import Lab
 
 
 def test_a_term_has_the_sentence_that_explains_it_first_and_its_place(labs: list[Lab]) -> None:

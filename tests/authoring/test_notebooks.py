@@ -14,9 +14,9 @@ from autograder.authoring.course_folder import build, find_stale_files, read_cou
 from autograder.authoring.new_lab import create_lab
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.authoring.regions import HIDDEN, SOLUTION, find_regions
-from autograder.course import Kind, Lab
-from autograder.errors import GradlabError, SourceError
-from autograder.metadata import read_kind
+from autograder.base.errors import GradlabError, SourceError
+from autograder.model.course import Kind, Lab
+from autograder.model.metadata import read_kind
 from tests.conftest import ROOT
 
 COMMON = {"else:", "try:", "pass", "return x", ")", "]", "}", "):", "],", "),", "},", '"""'}

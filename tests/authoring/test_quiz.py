@@ -3,9 +3,9 @@
 import pytest
 
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
-from autograder.course import Kind
-from autograder.errors import SourceError
-from autograder.metadata import read_facts
+from autograder.base.errors import SourceError
+from autograder.model.course import Kind
+from autograder.model.metadata import read_facts
 from autograder.proving.proof import prove_lab
 from tests.lab_files import lab_of_text
 

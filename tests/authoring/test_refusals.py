@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import Kind, Lab
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Kind, Lab
 from tests.lab_files import files_of, lab_of_text
 
 GOOD = '''# %% given

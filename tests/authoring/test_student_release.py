@@ -12,7 +12,7 @@ import pytest
 from autograder.authoring.course_folder import build, read_course
 from autograder.authoring.new_lab import create_lab
 from autograder.authoring.student_release import write_student_release
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 
 
 def test_it_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from conftest import ARTIFACTS
 from playwright.sync_api import Page, expect
 
-from autograder.term import FILE
+from autograder.model.term import FILE
 from tests.lab_server import lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]

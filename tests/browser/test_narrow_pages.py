@@ -17,12 +17,12 @@ from autograder.desk.reading import Question, ReadAnswer
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page
 from autograder.reports.report import render_report
 from autograder.reports.similar_pairs import AlikeExercise, Search, SimilarPair
 from autograder.reports.similarity_page import render_similar_page
 from autograder.reports.term_page import write_term_page
-from autograder.term import Term
 from labkit.outcome import Outcome
 
 pytestmark = pytest.mark.browser

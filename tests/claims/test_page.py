@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from autograder.authoring.notebooks import build_release_notebook
-from autograder.course import Cell, Kind, Lab
+from autograder.model.course import Cell, Kind, Lab
 
 HERE = Path(__file__).parent
 TESTED = {

@@ -8,21 +8,21 @@ from pathlib import Path
 import nbformat
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.course import Kind
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.preparation import prepare
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import record
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.preparation import prepare
-from autograder.marks import Marks
-from autograder.metadata import read_kind
-from autograder.result import GradedCell, Result
-from autograder.versions import Versions
+from autograder.model.course import Kind
+from autograder.model.marks import Marks
+from autograder.model.metadata import read_kind
+from autograder.model.result import GradedCell, Result
+from autograder.model.versions import Versions
 from labkit.outcome import Outcome
-from tests.stock.plain_course import answered, write
 from tests.stock.small_course import RIGHT
 from tests.stock.small_course import SOURCE as PLAIN_SOURCE
+from tests.stock.stock_course import answered, write
 
 LAB = "01_squares"
 PLAIN = ("ps1", "p1")  # an assignment made for stock nbgrader, and its notebook

@@ -12,7 +12,7 @@ from autograder.desk.marks import ConflictError, DeskMark, change_items, read_ma
 from autograder.desk.place import Desk, GradedPlace, UnknownNameError, find_place, open_desk
 from autograder.desk.rubric import Item
 from autograder.gradebook.writer import record
-from autograder.marks import Marks
+from autograder.model.marks import Marks
 from tests.desk.answered_class import CHECK, LAB, QUESTION
 
 FULL = Item(id="00000001", text="right", points=3)

@@ -11,7 +11,7 @@ from autograder.desk.place import Desk, find_place, open_desk
 from autograder.desk.reading import Page, build_page, list_questions
 from autograder.gradebook.autograded_folder import get_autograded_path
 from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_plain
-from tests.stock.plain_course import OURS, write
+from tests.stock.stock_course import OURS, write
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
@@ -135,7 +135,7 @@ def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(cours
 
 
 @pytest.fixture(scope="module")
-def plain_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stock_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("plain")
     write(root / "nbgrader_config.py", OURS)
     hand_in_plain(root)
@@ -152,9 +152,9 @@ def plain_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_plain_assignment_is_read_by_its_own_names(
-    plain_course: Path, cell: str, model: str, answer: str, worth: float
+    stock_course: Path, cell: str, model: str, answer: str, worth: float
 ) -> None:
-    page = read(plain_course, *PLAIN, cell)
+    page = read(stock_course, *PLAIN, cell)
     assert model in page.model and page.name == f"p1/{cell}" and page.place.worth == worth
     (ada,) = page.answers
     assert answer in "\n".join(shown.source for shown in ada.cells)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from autograder.base.errors import GradlabError
 from autograder.desk.rubric import (
     Item,
     Rubric,
@@ -18,7 +19,6 @@ from autograder.desk.rubric import (
     replace_items,
     write_rubric,
 )
-from autograder.errors import GradlabError
 
 POINTS = st.floats(-1000, 1000).map(lambda number: round(number, 2))
 ITEMS = st.lists(POINTS, max_size=12).map(

@@ -16,8 +16,8 @@ from torch.utils._pytree import tree_leaves
 
 import labkit
 from autograder.authoring.regions import strip_markers
-from autograder.course import Kind, Lab
 from autograder.examiner.execution import create_namespace, run_cell
+from autograder.model.course import Kind, Lab
 from labkit.check import record_outcomes
 from labkit.probes.two_devices import SECOND, PlacedTensor, TwoDevices
 

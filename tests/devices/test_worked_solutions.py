@@ -16,7 +16,7 @@ from torch import Tensor
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.regions import strip_markers
-from autograder.course import Kind, Lab
+from autograder.model.course import Kind, Lab
 from labkit.check import record_outcomes
 from labkit.probes.two_devices import TwoDevices
 from tests.devices import on_the_device

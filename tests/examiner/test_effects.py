@@ -88,7 +88,7 @@ LASTING = [
 
 @pytest.mark.parametrize("source", PLAIN)
 def test_a_cell_that_keeps_and_reaches_nothing_is_plain(source: str) -> None:
-    assert inspect_source(source).plain
+    assert inspect_source(source).is_pure
 
 
 @pytest.mark.parametrize("source", LASTING)

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.connection import STARVED
 from autograder.examiner.effort import Effort
 from autograder.examiner.examine import Step, StepResult, examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.server_process import start_server
 from autograder.sandbox import Limits, find_layers, find_strongest_level
+from labkit.cause import Cause
 from labkit.outcome import compute_earned
 
 MIB = 1 << 20
@@ -338,5 +338,5 @@ def test_checks_run_again_in_a_process_that_remembers_nothing(
     came = examined(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
     first, second = came["check-double"].outcomes
     assert first.passed and not second.passed
-    assert second.seen == STARVED and "ValueError" not in second.error
+    assert second.cause is Cause.BUSY and "ValueError" not in second.error
     assert compute_earned(came["check-add"].outcomes, 1) == 1

@@ -10,7 +10,7 @@ import nbformat
 import psutil
 import pytest
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.examine import Step, examine

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import find_all_files
 
+from autograder.base.timestamps import SECRET
 from autograder.gradebook.autograded_folder import list_companion_files, list_files, write_autograded
-from autograder.timestamps import SECRET
 
 LAB = "x"
 

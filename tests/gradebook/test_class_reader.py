@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.errors import GradlabError
-from autograder.fingerprint import digest_lab
+from autograder.base.errors import GradlabError
 from autograder.gradebook.class_files import read_submitted_times
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.past_marks import remember_mark
@@ -15,8 +14,9 @@ from autograder.gradebook.reader import read_results
 from autograder.gradebook.store import load_result, write_result
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
+from autograder.model.fingerprint import digest_lab
+from autograder.model.term import Excuse, Extension, add_excuse, add_extension
 from autograder.reports.status import compute_status
-from autograder.term import Excuse, Extension, add_excuse, add_extension
 from labkit.outcome import Outcome
 from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, document, put, write_class
 
@@ -126,7 +126,7 @@ def test_a_mark_of_an_earlier_build_of_the_lab_is_told(whole: bool, small_course
 def test_the_quick_way_knows_the_same_marks_and_notes(small_course: Path) -> None:
     written = write_class(small_course, [Handed("ada", notes=("Something was put right.",))])
     whole, quick = written.read().members[0], written.read(whole=False).members[0]
-    assert (quick.points, quick.notes) == (whole.points, whole.notes) == (2, ("Something was put right.",))
+    assert (quick.points, quick.messages) == (whole.points, whole.messages) == (2, ["Something was put right."])
     assert not quick.checks
 
 

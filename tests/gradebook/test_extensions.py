@@ -5,9 +5,9 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
+from autograder.classroom.decisions import grant_extension
 from autograder.gradebook.extensions import revoke_extensions
-from autograder.grading.decisions import grant_extension
-from autograder.term import FILE, read_term
+from autograder.model.term import FILE, read_term
 from tests.reports.written_class import LAB, Handed, write_class
 
 LATE = datetime(2027, 2, 2, 18)

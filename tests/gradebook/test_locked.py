@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.gradebook import writer
 from autograder.gradebook.writer import open_gradebook, record
-from autograder.marks import Marks
+from autograder.model.marks import Marks
 
 
 @pytest.fixture

@@ -17,26 +17,26 @@ import pytest
 from nbgrader.api import Base
 from sqlalchemy import create_engine, select, text
 
+from autograder.base.errors import GradlabError
+from autograder.classroom.whole_lab import grade_lab
 from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save
 from autograder.desk.place import find_place, open_desk
 from autograder.desk.reading import list_questions
 from autograder.desk.rubric import Item, Rubric
-from autograder.errors import GradlabError
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.writer import open_gradebook as open_gradebook
-from autograder.grading.backends import LocalBackend
-from autograder.grading.whole_lab import grade_lab
 from autograder.lms.grades import build_grade_table
 from autograder.lms.people import list_people
 from autograder.lms.systems import System
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.reports.tables import write_table
+from autograder.workers.backends import LocalBackend
+from tests.classroom.graded_class import LAB
+from tests.classroom.test_like_nbgrader import make_class, opened
 from tests.conftest import need
 from tests.desk import answered_class
-from tests.grading.graded_class import LAB
-from tests.grading.test_like_nbgrader import make_class, opened
 
 DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps the server's programs, which are not on PATH
 

@@ -8,10 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.gradebook.store import get_result_path, load_result, write_result
-from autograder.result import GradedCell, Result
-from autograder.versions import Versions
+from autograder.model.notes import Note
+from autograder.model.result import GradedCell, Result
+from autograder.model.versions import Versions
 from labkit import assert_close, check
 from labkit.check import record_outcomes
 from labkit.outcome import Outcome
@@ -23,7 +24,9 @@ VERSIONS = Versions(gradlab="0", python="3", torch="2")
 def document(student: str = "ada", note: str = "", seen: str = "") -> Result:
     check = Outcome("finite", hidden=True, seen=seen)
     cell = GradedCell(id="check-f", points=0, worth=2, checks=(check,))
-    return Result(lab="x", student=student, versions=VERSIONS, isolation=("uid",), notes=(note,), cells=(cell,))
+    return Result(
+        lab="x", student=student, versions=VERSIONS, isolation=("uid",), notes=(Note(words=note),), cells=(cell,)
+    )
 
 
 def test_the_documented_schema_is_that_of_the_model() -> None:
@@ -42,7 +45,7 @@ def test_a_document_is_replaced_whole_and_is_that_students(tmp_path: Path) -> No
     write_result(tmp_path, document(note="second"))
     write_result(tmp_path, document("ben"))
     loaded = load_result(tmp_path, "x", "ada")
-    assert loaded is not None and loaded.notes == ("second",)
+    assert loaded is not None and loaded.notes == (Note(words="second"),)
     assert sorted(p.name for p in (tmp_path / "results" / "x").iterdir()) == ["ada.json", "ben.json"]
     assert load_result(tmp_path, "x", "eve") is None
 

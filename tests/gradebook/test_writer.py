@@ -6,7 +6,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.gradebook.writer import record
-from autograder.marks import Marks
+from autograder.model.marks import Marks
 from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
 
 

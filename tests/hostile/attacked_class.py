@@ -17,10 +17,10 @@ from typing import Any
 
 from nbgrader.api import Gradebook
 
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import grade_lab
 from autograder.reports.feedback import write_feedback
 from tests.hostile.attackers import hand_in, names, read_attack
 from tests.hostile.edits import LAB, LAB_SOURCE, write

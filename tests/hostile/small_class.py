@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.whole_lab import grade_lab
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import grade_lab
 from tests.conftest import ROOT
 from tests.lab_files import write_files
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from autograder.model.messages import describe_notes
 from tests.hostile.attacked_class import (
     HIDDEN_DIGITS,
     Attacked,
@@ -32,7 +33,7 @@ def test_it_earns_nothing_and_costs_only_itself(graded: Attacked, name: str) -> 
     points = {e.name: e.points for e in result.exercises}
     wanted = {exercise: points[exercise] if p is None else p for exercise, p in attack.expects.items()}
     assert points == wanted, [(c.label, c.seen) for e in result.exercises for c in e.checks]
-    said = f"{result.notes} {[c.seen for e in result.exercises for c in e.checks]}"
+    said = f"{describe_notes(result.notes)} {[c.seen for e in result.exercises for c in e.checks]}"
     assert any(text in said for text in attack.told.split(" | ")), said
 
 

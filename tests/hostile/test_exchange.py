@@ -12,19 +12,19 @@ from threading import Event, Thread
 
 import pytest
 
-from autograder.arrivals import CLOCKS, NEVER, Arrival, select_newest
+from autograder.base.timestamps import SECRET, get_utc_now, parse_time, read_time
+from autograder.exchange import inbox as grading_inbox
+from autograder.exchange.attempts import decide
+from autograder.exchange.collection import collect_submission
+from autograder.exchange.inbox import HANDING_IN, Inbox
+from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.autograded_folder import write_autograded
-from autograder.grading import inbox as grading_inbox
-from autograder.grading.attempts import decide
-from autograder.grading.collection import collect_submission
-from autograder.grading.inbox import HANDING_IN, Inbox
-from autograder.grading.inbox_memory import InboxMemory
 from autograder.intake import copying
 from autograder.intake.copying import open_folder
 from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, normalize_folder
 from autograder.intake.safe_names import CONFIGURATION, NOT_RUN
-from autograder.term import LabTerm
-from autograder.timestamps import SECRET, get_utc_now, parse_time, read_time
+from autograder.model.arrivals import CLOCKS, NEVER, Arrival, select_newest
+from autograder.model.term import LabTerm
 
 LAB = "01_squares"
 ONE, TWO = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import Lab
+from autograder.model.course import Lab
 from tests.conftest import ROOT
 from tests.images.engine import build, inspect, run
 

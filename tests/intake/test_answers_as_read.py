@@ -4,9 +4,9 @@ from typing import Any
 
 import nbformat
 
-from autograder.digest import digest
-from autograder.grading.one_submission import _digest_answers
-from autograder.grading.stock_submission import digest_answers
+from autograder.base.digest import digest
+from autograder.submission.lab_submission import _digest_answers
+from autograder.submission.stock_submission import digest_answers
 
 
 def answer(text: str, **pictures: str) -> Any:

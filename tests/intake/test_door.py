@@ -18,10 +18,11 @@ from nbformat import NotebookNode
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.new_lab import create_lab
 from autograder.authoring.notebooks import build_release_notebook, build_source_notebook
-from autograder.course import Kind, Lab
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.intake.read import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
 from autograder.intake.repair import RepairedNotebook, build_blank, read_notes, repair
+from autograder.model.course import Kind, Lab
+from autograder.model.messages import describe_notes
 
 EXERCISE, CHECK = "exercise-sum_of_squares", "check-sum_of_squares"
 Edit = Callable[[NotebookNode], None]
@@ -72,8 +73,8 @@ def test_a_deleted_exercise_comes_back_empty_and_deleted_checks_and_given_cells_
     assert "return (x * x)" not in cell_of(repaired.notebook, EXERCISE).source
     assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
     assert "import torch" in cell_of(repaired.notebook, imports).source
-    assert any(EXERCISE in note for note in repaired.notes)
-    assert any(CHECK in note and imports in note for note in repaired.notes)
+    assert any(EXERCISE in note for note in describe_notes(repaired.notes))
+    assert any(CHECK in note and imports in note for note in describe_notes(repaired.notes))
 
 
 def test_a_changed_check_or_given_cell_is_put_back_and_told(lab: Lab, tmp_path: Path) -> None:
@@ -82,14 +83,14 @@ def test_a_changed_check_or_given_cell_is_put_back_and_told(lab: Lab, tmp_path: 
 
     repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
-    assert any(CHECK in note and "put back" in note for note in repaired.notes)
+    assert any(CHECK in note and "put back" in note for note in describe_notes(repaired.notes))
 
 
 def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_path: Path) -> None:
     def paste(notebook: NotebookNode) -> None:
         notebook.cells += [copy.deepcopy(c) for c in notebook.cells if c.id in (EXERCISE, CHECK)]
 
-    (note,) = handed_in(lab, tmp_path / "a" / "n.ipynb", paste).notes
+    (note,) = describe_notes(handed_in(lab, tmp_path / "a" / "n.ipynb", paste).notes)
     assert note.startswith("Copies of cells") and EXERCISE in note
 
     def second_version(notebook: NotebookNode) -> None:
@@ -103,7 +104,7 @@ def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_pa
         sources.index("def sum_of_squares(x):\n    return x"),
     )
     assert first < second < [c.id for c in repaired.notebook.cells].index(CHECK)
-    assert any("last version counts" in note for note in repaired.notes)
+    assert any("last version counts" in note for note in describe_notes(repaired.notes))
 
 
 def test_an_untouched_copy_does_not_undo_the_answer(lab: Lab, tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_metadata_of_a_submission_counts_for_nothing(lab: Lab, tmp_path: Path) -
     assert repaired.notebook.metadata.kernelspec.name == "python3"
     course = build_source_notebook(lab)
     assert [c.metadata for c in repaired.notebook.cells[1:]] == [c.metadata for c in course.cells]
-    assert any("do not count" in note and CHECK in note for note in repaired.notes)
+    assert any("do not count" in note and CHECK in note for note in describe_notes(repaired.notes))
 
 
 def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted(lab: Lab, tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted
 
     repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
-    assert any("found again" in note for note in repaired.notes)
+    assert any("found again" in note for note in describe_notes(repaired.notes))
 
 
 @pytest.fixture
@@ -214,7 +215,7 @@ def test_an_answer_in_words_is_found_by_its_place_where_nothing_names_it(
     texts = {name: cell_of(repaired.notebook, f"question-{name}").source for name in ("why", "how")}
     assert {name for name, text in texts.items() if text == f"My answer to {name}."} == set(answered)
     placed = [f"question-{name}" for name in answered]
-    assert [note for note in repaired.notes if "by their place" in note] == [
+    assert [note for note in describe_notes(repaired.notes) if "by their place" in note] == [
         f"Answers in words whose cells were missing were found again by their place: {', '.join(placed)}."
     ]
 
@@ -247,7 +248,7 @@ def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_pat
 
     repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     assert [c.id for c in repaired.notebook.cells[1:]] == [c.id for c in lab.cells]
-    assert any("course's order" in note for note in repaired.notes)
+    assert any("course's order" in note for note in describe_notes(repaired.notes))
 
 
 @pytest.mark.parametrize(
@@ -322,7 +323,7 @@ def test_a_refused_submission_counts_as_empty_and_says_why(lab: Lab) -> None:
     repaired = build_blank(build_source_notebook(lab), "It was cut off.")
     assert "NotImplementedError" in cell_of(repaired.notebook, EXERCISE).source
     assert read_notes(repaired.notebook) == repaired.notes
-    assert "It was cut off." in repaired.notes[0]
+    assert "It was cut off." in describe_notes(repaired.notes)[0]
 
 
 JSON = st.recursive(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from autograder.intake.read import read_submission
 from autograder.intake.repair import RepairedNotebook, repair
+from autograder.model.messages import describe_notes
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, Notebook, split, write
 from tests.hostile.small_class import make_course
 
@@ -89,7 +90,7 @@ def test_a_split_anywhere_is_undone(name: str, line: int, stripped: bool) -> Non
         next(c for c in notebook["cells"] if c["id"] == f"exercise-{name}").update(metadata={}, id="half")
     result = repaired(notebook)
     assert_sound(result)
-    assert any("split" in note and name in note for note in result.notes)
+    assert any("split" in note and name in note for note in describe_notes(result.notes))
 
 
 @given(st.lists(EDIT, min_size=1, max_size=6))

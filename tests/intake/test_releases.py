@@ -9,6 +9,7 @@ import pytest
 from autograder.intake.read import read_submission
 from autograder.intake.releases import get_releases_path, read_release_bytes, read_releases, save_release
 from autograder.intake.repair import repair
+from autograder.model.messages import describe_notes
 from tests.hostile.edits import LAB, LAB_SOURCE
 from tests.hostile.small_class import make_course
 
@@ -43,7 +44,7 @@ def notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, st
     path.write_text(json.dumps(handed_in))
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
     repaired = repair(read_submission(path), source, read_releases(read_release_bytes(course, LAB)))
-    return repaired.notes, {cell.id: cell.source for cell in repaired.notebook.cells}
+    return describe_notes(repaired.notes), {cell.id: cell.source for cell in repaired.notebook.cells}
 
 
 def test_what_the_course_changed_is_told_as_the_courses(fetched_before: Path) -> None:

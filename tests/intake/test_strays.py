@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from autograder.base.text import join_names
 from autograder.intake.strays import find_strays
-from autograder.words import join_names
 
 
 def test_what_lies_in_the_wrong_place_is_named_with_the_right_one(tmp_path: Path) -> None:

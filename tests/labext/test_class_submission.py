@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from autograder.grading.inbox import Inbox
+from autograder.exchange.inbox import Inbox
 from autograder.reports.unmarked_page import render_unmarked_page
 from labext.class_submission import LATER, SubmissionError, find_class, submit_notebook
 from labext.workspace import Workspace

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.base.timestamps import SECRET
 from autograder.lms.downloads import collect_zip, list_marked_late
 from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
 from autograder.lms.people import Person
 from autograder.lms.systems import System
-from autograder.timestamps import SECRET
 
 LAB = "01_a"
 PEOPLE = [

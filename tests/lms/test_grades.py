@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.intake.notes import COUNTS_AS_EMPTY
 from autograder.lms.grades import build_grade_table
 from autograder.lms.people import Person
 from autograder.lms.systems import System
@@ -87,7 +86,7 @@ def test_the_spreadsheet_says_raw_and_late_points_and_who_is_missing(tmp_path: P
 
 
 def test_a_file_that_could_not_be_read_is_called_damaged() -> None:
-    torn = lab("01_a", replace(member("ada", 0, 0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)))
+    torn = lab("01_a", replace(member("ada", 0, 0), damaged=True))
     _, rows = build_grade_table(System.CSV, PEOPLE, [torn])
     assert "damaged" in next(row for row in rows if row[0] == "ada")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.lms.people import Person, find_person, group_same_names, list_people
 from autograder.lms.roster import read_roster, write_roster
 

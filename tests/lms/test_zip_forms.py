@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.lms import gradescope_list, zip_forms
 from autograder.lms.downloads import collect_zip
 from tests.lms.test_downloads import CANVAS, GRADESCOPE, LAB, MALLORY, METADATA, MOODLE, PEOPLE, submitted, zipped

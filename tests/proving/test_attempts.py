@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.course import Lab, LabEntry
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import Lab, LabEntry
 from autograder.proving import attempt, forks, unsandboxed_student
 from autograder.proving.bench import Bench, Trial, compute_notebook_points, iter_benches
 from autograder.proving.judge import judge_generated

@@ -6,8 +6,8 @@ import pytest
 
 from autograder.authoring.lab import read_lab
 from autograder.authoring.new_lab import create_lab
-from autograder.course import LabEntry
-from autograder.errors import SourceError
+from autograder.base.errors import SourceError
+from autograder.model.course import LabEntry
 from autograder.proving.proof import Proof, prove_lab
 from autograder.proving.update import replace_list, update_lists
 

@@ -10,8 +10,8 @@ import pytest
 
 from autograder.authoring.lab import read_lab
 from autograder.authoring.new_lab import create_lab
-from autograder.course import Lab, LabEntry
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
+from autograder.model.course import Lab, LabEntry
 from autograder.proving.labs import prove_labs
 
 

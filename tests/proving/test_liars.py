@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import LabEntry
+from autograder.model.course import LabEntry
 from autograder.proving.proof import Proof, prove_lab
 from tests.lab_files import lab_in
 

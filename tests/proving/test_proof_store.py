@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.course import Lab
+from autograder.model.course import Lab
 from autograder.proving import proof_store
 from autograder.proving.proof import Proof
 from autograder.proving.proof_store import FILE, load_proof, save_proof

@@ -16,10 +16,11 @@ import torch
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.authoring.regions import HIDDEN
-from autograder.course import Course
-from autograder.examiner.connection import STARVED, TIMED_OUT
+from autograder.examiner.connection import STARVED, build_timeout
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.repair import build_released_cell
+from autograder.model.course import Course
+from autograder.model.term import Tell
 from autograder.proving.bench import iter_benches
 from autograder.reports.feedback import (
     MAX_PIXELS,
@@ -34,8 +35,8 @@ from autograder.reports.feedback import (
 from autograder.reports.render import add_breaks
 from autograder.reports.safe_svg import count_safe_pixels
 from autograder.reports.student_view import BESIDE, EXCUSED, WHY_SHORT, build_student_view, show_check
-from autograder.term import Tell
 from labkit import assert_close, check, show_strides
+from labkit.cause import Cause
 from labkit.check import record_outcomes
 from labkit.outcome import Outcome
 from tests.authoring.test_notebooks import secret_lines
@@ -105,8 +106,11 @@ def test_matrices_are_shown_of_visible_checks_before_the_first_hidden_one_alone(
 
 def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
     """What a page says of an exercise's checks that reached these limits; 0: the machine was too busy."""
-    words = [TIMED_OUT.format(s) if s else STARVED for s in seconds]
-    checks = tuple(Outcome(f"c{n}", "it ends", seen=w, blame="process", hidden=hidden) for n, w in enumerate(words))
+    reasons = [build_timeout(each) if each else STARVED for each in seconds]
+    checks = tuple(
+        Outcome(f"c{n}", "it ends", seen=str(why), blame="process", hidden=hidden, cause=why.cause, limit=why.seconds)
+        for n, why in enumerate(reasons)
+    )
     exercise = ExerciseResult(name="f", points=0, worth=1, checks=checks)
     page = render_feedback_page(
         SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=(exercise,)), nbformat.v4.new_notebook()
@@ -126,10 +130,10 @@ def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) ->
 
 
 def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
-    late = [Outcome(f"c{n}", "it ends", seen=TIMED_OUT.format(20), blame="process") for n in range(2)]
-    own = Outcome("own", "it ends", seen=TIMED_OUT.format(2), error="ValueError", blame="student")
+    late = [Outcome(f"c{n}", "it ends", cause=Cause.TIME, limit=20, blame="process") for n in range(2)]
+    own = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame="student")
     exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, own))
-    assert build_student_view([exercise])["f"][2].seen == TIMED_OUT.format(2)
+    assert build_student_view([exercise])["f"][2].seen == str(build_timeout(1))
 
 
 def test_a_name_may_go_on_in_the_next_line_between_its_parts_and_no_number_does() -> None:

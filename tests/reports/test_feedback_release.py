@@ -5,11 +5,11 @@ from pathlib import Path
 
 from nbgrader.utils import notebook_hash
 
+from autograder.base.timestamps import SECRET, TIMESTAMP
+from autograder.classroom.nbgrader_api import open_course
 from autograder.gradebook.reader import read_results
-from autograder.grading.nbgrader_api import open_course
 from autograder.reports.feedback import write_feedback
 from autograder.reports.feedback_release import describe_still_working, make_releasable
-from autograder.timestamps import SECRET, TIMESTAMP
 from tests.reports.written_class import LAB, Handed, write_class
 
 NOW = datetime(2027, 2, 1, 12)

@@ -8,17 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.intake.notes import COUNTS_AS_EMPTY
+from autograder.model.notes import Note, NoteKind
 from autograder.reports import findings
 from autograder.reports.class_export import write_class_csv, write_class_json
 from autograder.reports.report import render_report, write_report
-from autograder.reports.standing import RAN_WITHOUT, Standing, format_duration, group_by_standing
+from autograder.reports.standing import Standing, format_duration, group_by_standing
 from labkit.outcome import Outcome
 
 EVIL = "</script><script>alert(1)</script>"
 COLUMNS = (Column("softmax", 4), Column("why", 2, by_hand=True))
+
+NO_NOTEBOOK = Note(kind=NoteKind.REFUSED, words="It is no notebook.")
+SLOW = Note(kind=NoteKind.STOPPED, words="it took longer than 60 s", cell="a")
 
 
 def failed(seen: str = "nan", misconception: str = "") -> Outcome:
@@ -111,10 +114,10 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         member("there", handed_in=False, graded=False, marks={}, uncollected=True),
         member("new", graded=False, marks={}),
         member("older", why=Mark(0.0), older=True),
-        member("damaged", why=Mark(0.0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)),
-        member("slow", why=Mark(0.0), notes=(f"a: it took longer than 60 s. {RAN_WITHOUT}",), stopped=("a",)),
-        member("hangs", why=Mark(0.0), stopped=("check-b",), checks={"b": (hung,)}),
-        member("hung", why=Mark(0.0), stopped=("check-b",)),
+        member("damaged", why=Mark(0.0), damaged=True, notes=(NO_NOTEBOOK,)),
+        member("slow", why=Mark(0.0), notes=(SLOW,), stopped={"a": "a"}),
+        member("hangs", why=Mark(0.0), stopped={"check-b": "b"}, checks={"b": (hung,)}),
+        member("hung", why=Mark(0.0), stopped={"check-b": "b"}),
         member("nobody", why=Mark(0.0), on_roster=False),
         member("waits"),
         member("late", why=Mark(0.0), late=90_000.0),

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.course import Lab
 from autograder.demo.students import collect_reference
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.model.course import Lab
 from autograder.reports.similar_pairs import (
     AlikeExercise,
     Search,

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from autograder.base.errors import GradlabError
+from autograder.base.timestamps import get_utc_now
 from autograder.cli.app import app
-from autograder.errors import GradlabError
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.intake.notes import COUNTS_AS_EMPTY
+from autograder.model.term import Extension, LabTerm, Term, add_extension
 from autograder.reports.calendar import build_calendar
 from autograder.reports.status import build_dates_table, collect_next_steps, compute_status
 from autograder.reports.term_page import build_rows, write_term_page
-from autograder.term import Extension, LabTerm, Term, add_extension
-from autograder.timestamps import get_utc_now
 from tests.reports.written_class import LAB, Handed, put, write_class
 
 ALL = "ada ben cleo dan eve".split()
@@ -154,7 +153,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     members = (
         replace(ada, marks={"e": Mark(None, waits=True)}, page="../autograded/a.ipynb"),
         replace(ben, graded=False),
-        replace(cleo, notes=(f"{COUNTS_AS_EMPTY} Why.",)),
+        replace(cleo, damaged=True),
         dan,
         replace(eve, uncollected=True),
     )

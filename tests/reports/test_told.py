@@ -8,10 +8,11 @@ import nbformat
 import pytest
 
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.model.notes import Note, NoteKind
+from autograder.model.term import Tell
 from autograder.reports.feedback import render_feedback_page
 from autograder.reports.student_view import build_student_view, hide_untold
 from autograder.reports.unmarked_page import HEAD, is_unmarked, render_unmarked_page
-from autograder.term import Tell
 from labkit.outcome import Outcome, compute_earned
 
 VISIBLE = Outcome("a", "3 and 4 give 25", passed=True)
@@ -19,7 +20,7 @@ GUARD = Outcome("b", "x stays", passed=True, guard=True)
 HIDDEN = Outcome("c", "other shapes", weight=2, passed=True, hidden=True, required=True)
 
 
-def submission(hidden: bool, penalty: float = 0.0, notes: tuple[str, ...] = ()) -> SubmissionResult:
+def submission(hidden: bool, penalty: float = 0.0, notes: tuple[Note, ...] = ()) -> SubmissionResult:
     """Two exercises, of which the second has hidden checks alone, and a question. hidden: whether those passed."""
     last = replace(HIDDEN, passed=hidden)
     checks = {"squares": (VISIBLE, GUARD, last), "quiz": (last,)}
@@ -78,11 +79,12 @@ def test_an_excuse_of_a_hidden_check_tells_nothing_of_it(excused: frozenset[str]
 
 
 def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
-    """Of a plain assignment, whose tests run in a cell of the submission's process."""
+    """Of a stock assignment, whose tests run in a cell of the submission's process."""
     test = ExerciseResult(name="test_a", points=0, worth=2, checks=(replace(HIDDEN, passed=False),), notebook="ps1")
-    notes = ("ps1: test_a: it ran longer than 9 s.", "test_a: it ran longer than 9 s.", "A cell was put back.")
+    late = Note(kind=NoteKind.STOPPED, words="it ran longer than 9 s", notebook=test.notebook, cell="test_a")
+    notes = (late, Note(words="A cell was put back."))
     result = SubmissionResult(student="ada", lab="x", points=0, worth=2, exercises=(test,), notes=notes)
-    assert hide_untold(result, "visible").notes == ("A cell was put back.",)
+    assert hide_untold(result, "visible").notes == (Note(words="A cell was put back."),)
 
 
 def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:

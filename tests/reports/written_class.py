@@ -10,19 +10,20 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook, Student
 
+from autograder.base.timestamps import SECRET
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.preparation import prepare
+from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.class_schema import LabClass
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import record
-from autograder.grading.inbox import Inbox
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.preparation import prepare
-from autograder.marks import Marks
-from autograder.metadata import read_exercise_name
-from autograder.result import GradedCell, Result
-from autograder.timestamps import SECRET
-from autograder.versions import Versions
+from autograder.model.marks import Marks
+from autograder.model.metadata import read_exercise_name
+from autograder.model.notes import Note
+from autograder.model.result import GradedCell, Result
+from autograder.model.versions import Versions
 from labkit.outcome import Outcome
 
 LAB = "01_squares"
@@ -86,7 +87,7 @@ def document(one: Handed) -> Result:
         student=one.student,
         versions=versions,
         isolation=(),
-        notes=one.notes,
+        notes=tuple(Note(words=words) for words in one.notes),
         changed=one.changed,
         cells=(cell,),
     )

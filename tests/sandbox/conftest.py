@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox import seccomp
 from autograder.sandbox.layers import LANDLOCK, NAMESPACES, PROC, UID
 from autograder.sandbox.plan import Layer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox import doctor
 from autograder.sandbox.doctor import LEVELS, LayerState, choose_network, find_layers, report, require, select_layers
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare

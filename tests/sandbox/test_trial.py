@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.sandbox import doctor, mounts, trial
 from autograder.sandbox.doctor import find_layers, find_strongest_level, require, select_layers
 from autograder.sandbox.layers import ALWAYS, KEEPER, LANDLOCK, LAYERS, LIMITS, MOUNTS, NAMESPACES, PROC, SECCOMP, UID

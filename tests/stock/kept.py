@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from autograder.digest import digest
-from tests.stock.plain_course import STOCK, copied, released, rows, run
+from autograder.base.digest import digest
 from tests.stock.small_course import make
+from tests.stock.stock_course import STOCK, copied, released, rows, run
 
 LABS = ("ps1", "ps2")
 KEPT = Path(__file__).with_name("stock_marks.json")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.stock.plain_course import answered, by_hand, cell, given, graded, notebook, solution, task, write
+from tests.stock.stock_course import answered, by_hand, cell, given, graded, notebook, solution, task, write
 
 SOURCE = notebook(
     cell("# Numbers", "markdown"),

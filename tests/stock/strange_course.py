@@ -12,18 +12,18 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, is_task
 
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.schema import SubmissionResult
 from autograder.gradebook.store import load_result
-from autograder.grading.backends import LocalBackend
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.outcomes import GradingOutcome
-from autograder.grading.whole_lab import grade_lab
 from autograder.intake.read import read_notebook
-from autograder.result import Result
-from autograder.stock.assignment import StockNotebook, read_assignment, upgrade_metadata
+from autograder.model.result import Result
+from autograder.stock.assignment import StockNotebook, read_content, upgrade_metadata
 from autograder.stock.preprocess import repair
-from tests.stock.plain_course import OURS, write
+from autograder.workers.backends import LocalBackend
+from tests.stock.stock_course import OURS, write
 
 
 def made(root: Path, files: Mapping[str, str], settings: str = "") -> Path:
@@ -73,7 +73,7 @@ def course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = 
         task_cells=[cell for cell in cells if is_task(cell.of)],
     )
     gradebook = SimpleNamespace(find_assignment=lambda _: SimpleNamespace(notebooks=[row]))
-    return read_assignment(root, "a1", gradebook, config).notebooks[0]
+    return read_content(root, "a1", gradebook, config).notebooks[0]
 
 
 def repaired(handed_in: str, course: StockNotebook) -> tuple[NotebookNode, list[str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stock.plain_course import answered, by_hand, cell, notebook, run, solution, write
+from tests.stock.stock_course import answered, by_hand, cell, notebook, run, solution, write
 from tests.stock.strange_course import made
 from tests.stock.test_marks import AUTOTESTS, MADE
 

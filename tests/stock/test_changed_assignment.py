@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Grade
 
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.whole_lab import open_class
 from autograder.gradebook.changed_cells import LOST
 from autograder.gradebook.schema import ExerciseResult
-from autograder.grading.backends import LocalBackend
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import open_class
-from tests.stock.plain_course import Cell, by_hand, graded, notebook, solution, task, write
+from autograder.workers.backends import LocalBackend
+from tests.stock.stock_course import Cell, by_hand, graded, notebook, solution, task, write
 from tests.stock.strange_course import grade, in_gradebook, made
 
 pytestmark = pytest.mark.slow

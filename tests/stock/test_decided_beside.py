@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
-from autograder.grading.backends import LocalBackend
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import grade_lab
 from autograder.reports.feedback import write_feedback
 from autograder.stock.proxy_tests import NoValueError, _guard_proxy
-from tests.stock.plain_course import OURS, answered, graded, marks, notebook, solution, task, write
+from autograder.workers.backends import LocalBackend
+from tests.stock.stock_course import OURS, answered, graded, marks, notebook, solution, task, write
 
 SOURCE = notebook(
     solution(

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.store import load_result
-from autograder.grading.backends import LocalBackend
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.whole_lab import grade_lab
 from autograder.stock import run_notebook
-from tests.stock.plain_course import OURS, answered, graded, marks, notebook, released, run, solution, write
+from autograder.workers.backends import LocalBackend
+from tests.stock.stock_course import OURS, answered, graded, marks, notebook, released, run, solution, write
 
 SOURCE = notebook(
     solution("word", "### BEGIN SOLUTION\ndef word():\n    return 'ab'\n### END SOLUTION"),

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.reader import read_result
-from autograder.grading.backends import LocalBackend
 from autograder.reports.feedback import write_feedback
-from tests.stock.plain_course import answered, cell, graded, notebook, solution
+from autograder.workers.backends import LocalBackend
+from tests.stock.stock_course import answered, cell, graded, notebook, solution
 from tests.stock.strange_course import grade, made
 
 SECRETS = (3, 200)

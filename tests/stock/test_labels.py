@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grading.backends import LocalBackend
-from tests.stock.plain_course import by_hand, graded, marks, notebook, run, solution
+from autograder.workers.backends import LocalBackend
+from tests.stock.stock_course import by_hand, graded, marks, notebook, run, solution
 from tests.stock.strange_course import grade, made
 
 pytestmark = pytest.mark.slow

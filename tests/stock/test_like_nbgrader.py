@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.stock.kept import LABS, graded_by_stock, kept_marks, marks_in
-from tests.stock.plain_course import OURS, copied, released, run
 from tests.stock.small_course import make
+from tests.stock.stock_course import OURS, copied, released, run
 
 
 @pytest.fixture(scope="module")

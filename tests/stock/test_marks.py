@@ -1,4 +1,4 @@
-"""What submissions of plain assignments earn: by nbgrader's rules, in the sandbox, and checked beside where that can be.
+"""What submissions of stock assignments earn: by nbgrader's rules, in the sandbox, and checked beside where that can be.
 
 Slow: two classes are graded in this file, and nbgrader puts their assignments into the gradebook with a kernel.
 """
@@ -11,23 +11,24 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from autograder.classroom.stock_tasks import read_companion_files
 
-from autograder.errors import GradlabError
-from autograder.fingerprint import MARKS, digest_code
+from autograder.base.errors import GradlabError
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.autograded_folder import list_companion_files
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.names import make_labels
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
-from autograder.grading.backends import LocalBackend
-from autograder.grading.nbgrader_api import open_course
-from autograder.grading.outcomes import GradingOutcome
-from autograder.grading.stock_tasks import read_companion_files
-from autograder.grading.whole_lab import grade_lab
+from autograder.model.fingerprint import MARKS, digest_code
+from autograder.model.messages import describe_notes
+from autograder.model.result import Result
 from autograder.reports.feedback import write_feedback
-from autograder.result import Result
-from tests.stock.plain_course import OURS, answered, cell, graded, marks, notebook, solution, write
+from autograder.workers.backends import LocalBackend
 from tests.stock.small_course import RELEASED, RIGHT, SOURCE
+from tests.stock.stock_course import OURS, answered, cell, graded, marks, notebook, solution, write
 
 pytestmark = pytest.mark.slow
 # Once in a thousand cells somebody has more in mind than an exercise.
@@ -239,7 +240,7 @@ def test_of_a_cell_that_stands_twice_the_last_one_counts(course: Path) -> None:
 def test_what_is_no_notebook_ends_with_a_score_and_a_reason(course: Path) -> None:
     assert set(marks(course, "broken").values()) == {0}
     result = document(course, "broken")
-    assert result.empty and "not a notebook" in result.notes[0]
+    assert result.empty and "not a notebook" in describe_notes(result.notes)[0]
 
 
 def test_manual_and_task_cells_wait_for_a_person(course: Path) -> None:
@@ -253,7 +254,7 @@ def test_manual_and_task_cells_wait_for_a_person(course: Path) -> None:
 def test_a_score_above_the_maximum_counts_as_the_maximum(course: Path) -> None:
     """Stock nbgrader stops at such a submission."""
     assert marks(course, "right", "ps3", "bonus") == {"counted": 10}
-    assert any("above the 10 points" in note for note in document(course, "right", "ps3").notes)
+    assert any("above the 10 points" in note for note in describe_notes(document(course, "right", "ps3").notes))
 
 
 def test_metadata_of_older_versions_and_cells_without_ids_are_graded(course: Path) -> None:

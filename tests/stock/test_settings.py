@@ -8,8 +8,7 @@ import nbformat
 import pytest
 from traitlets.config import Config
 
-from autograder.errors import GradlabError
-from autograder.grading.task import Settings, apply_stock_limits
+from autograder.base.errors import GradlabError
 from autograder.plugin import configure, make_usual_config
 from autograder.stock.settings import (
     UNLIMITED,
@@ -22,6 +21,7 @@ from autograder.stock.settings import (
     list_unread_settings,
     refuse_other_marks,
 )
+from autograder.submission.task import Settings, apply_stock_limits
 
 
 def configured(**sections: dict[str, Any]) -> Config:

@@ -10,8 +10,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.grading.backends import LocalBackend
-from tests.stock.plain_course import cell, graded, marks, notebook, solution
+from autograder.model.messages import describe_notes
+from autograder.workers.backends import LocalBackend
+from tests.stock.stock_course import cell, graded, marks, notebook, solution
 from tests.stock.strange_course import document, grade, made
 
 pytestmark = pytest.mark.slow
@@ -57,7 +58,7 @@ def test_a_file_that_students_write_is_the_students_and_any_other_the_courses(co
 def test_a_cell_has_the_time_limit_that_the_course_gives_it(course: Path) -> None:
     found = marks(course, "wrote", "a1", "p")
     assert found["trains"] == 1 and found["hangs"] == 0
-    assert any("limit of 1 s" in note for note in document(course, "wrote").notes)
+    assert any("limit of 1 s" in note for note in describe_notes(document(course, "wrote").notes))
 
 
 def test_a_cell_with_the_tag_is_not_run(course: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from traitlets.log import get_logger
 
-from autograder.errors import GradlabError
+from autograder.base.errors import GradlabError
 from autograder.stock.source_check import refuse_unfit
-from tests.stock.plain_course import Cell, by_hand, cell, given, graded, notebook, solution, task, write
+from tests.stock.stock_course import Cell, by_hand, cell, given, graded, notebook, solution, task, write
 
 F = solution("f", "### BEGIN SOLUTION\nx = 1\n### END SOLUTION")
 T = graded("t", "assert x == 1")

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder.desk.cells import select_answer_cells
+from autograder.desk.answer_cells import StockAnswers
 from autograder.desk.place import GradedPlace, read_cells
-from autograder.grading.backends import LocalBackend
+from autograder.model.messages import describe_notes
 from autograder.reports.feedback import write_feedback
-from tests.stock.plain_course import Cell, by_hand, cell, given, graded, notebook, solution, task
+from autograder.workers.backends import LocalBackend
+from tests.stock.stock_course import Cell, by_hand, cell, given, graded, notebook, solution, task
 from tests.stock.strange_course import document, grade, in_gradebook, made
 
 pytestmark = pytest.mark.slow
@@ -61,17 +62,14 @@ def page(course: Path, student: str, lab: str = "a1", name: str = "p") -> str:
 
 def on_the_desk(course: Path, name: str, by_hand: bool = True, task: bool = False) -> list[str]:
     place = GradedPlace("a1", "p", name, "", None, 1.0, by_hand, task)
-    return [
-        each.source
-        for each in select_answer_cells(read_cells(course / "autograded/below/a1/p.ipynb"), place, plain=True)
-    ]
+    return [each.source for each in StockAnswers().select(read_cells(course / "autograded/below/a1/p.ipynb"), place)]
 
 
 def test_an_answer_below_its_cell_waits_for_a_person(course: Path) -> None:
     found = {e.name: e for e in in_gradebook(course, "below").exercises}
     assert found["words"].points is None and found["code"].points is None
     assert found["words"].waits and not found["words"].comment
-    assert any("taken for your answer to words" in note for note in document(course, "below").notes)
+    assert any("taken for your answer to words" in note for note in describe_notes(document(course, "below").notes))
 
 
 def test_a_blank_answer_gets_nothing_at_once(course: Path) -> None:

@@ -1,4 +1,4 @@
-"""Plain values and containers, in and out."""
+"""WireValue values and containers, in and out."""
 
 from collections import Counter, OrderedDict, namedtuple
 

@@ -9,7 +9,7 @@ for name in list(sys.modules):
             "autograder.examiner",
             "autograder.authoring",
             "autograder.proving",
-            "autograder.course",
+            "autograder.model.course",
             "autograder.gradebook",
             "autograder.grading",
             "autograder.reports",

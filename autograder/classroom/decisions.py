@@ -1,0 +1,117 @@
+"""What an instructor may decide about a lab, looked up in the course: which check is meant, who the student is."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbgrader.api import MissingEntry
+from nbgrader.utils import is_grade, parse_utc
+
+from autograder.base.errors import GradlabError
+from autograder.gradebook.extensions import remember_extended, set_extension
+from autograder.model.assignments import list_source_notebooks, refuse_unknown_lab
+from autograder.model.metadata import get_cell_name, read_facts
+from autograder.model.term import Excuse, Extension, add_excuse, add_extension
+
+A_DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")
+
+
+def excuse(course: Path, lab: str, what: str, student: str, reason: str) -> Excuse:
+    """Give full points for a check, or an exercise, to everybody or to one student, and write that down.
+
+    what: an exercise, a check's id or label, or EXERCISE/CHECK. Raises GradlabError where that is none or several.
+    """
+    found = _find_checks(course, lab, what)
+    if len(found) != 1:
+        raise GradlabError(_describe_mismatch(course, lab, what, found))
+    exercise, check = found[0]
+    decided = Excuse(lab=lab, exercise=exercise, check=check, student=student, reason=reason)
+    add_excuse(course, decided)
+    return decided
+
+
+def grant_extension(
+    course: Path, gradebook: Any, lab: str, student: str, until: str, reason: str
+) -> tuple[datetime, str]:
+    """Write the extension down, and give it to a submission that is there. (until when, UTC; what to know of it).
+
+    until: a time as nbgrader reads it, UTC unless it says otherwise.
+    """
+    if A_DATE.fullmatch(until.strip()):
+        fix = f"fix: for instance --until '{until.strip()} 23:59 UTC'"
+        raise GradlabError(f"{until!r} says no time of the day\n    {fix}")
+    try:
+        time = parse_utc(until)
+    except (ValueError, OverflowError):
+        raise GradlabError(f"{until!r} is no time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
+    due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
+    if not any(a.name == lab for a in gradebook.assignments):
+        refuse_unknown_lab(course, lab)
+    refuse_unknown_student(course, gradebook, student)
+    if due is not None and time <= due:
+        raise GradlabError(f"{time} UTC is not after the due date, {due} UTC: nothing was written")
+    add_extension(course, Extension(lab=lab, student=student, until=time, reason=reason))
+    remember_extended(course, lab, [student])
+    try:
+        set_extension(gradebook.find_submission(lab, student), due, time)
+        gradebook.db.commit()
+    except MissingEntry:
+        pass  # it is given to the submission when that is graded
+    if due is None:
+        return time, f"{lab} has no due date, so nobody is late: nbgrader db assignment add {lab} --duedate TIME"
+    return time, ""
+
+
+def refuse_unknown_student(course: Path, gradebook: Any, student: str) -> None:
+    """Raises GradlabError where nobody of this name is in the course."""
+    known = {s.id for s in gradebook.students} | {p.name for p in (course / "submitted").glob("*") if p.is_dir()}
+    if student not in known:
+        raise GradlabError(f"no student {student!r} in the gradebook or in submitted/: check the name")
+
+
+def _find_checks(course: Path, lab: str, what: str) -> list[tuple[str, str]]:
+    """(exercise, check) of all that this may mean; no check for a whole exercise."""
+    exercise, _, check = what.partition("/")
+    known = read_checks(course, lab)
+    if what in known:
+        return [(what, "")]
+    if exercise in known and check:
+        return [(exercise, id_) for id_, label in known[exercise].items() if check in (id_, label)]
+    return [(name, id_) for name, checks in known.items() for id_, label in checks.items() if what in (id_, label)]
+
+
+def _describe_mismatch(course: Path, lab: str, what: str, found: list[tuple[str, str]]) -> str:
+    if found:
+        named = ", ".join(f"{exercise}/{check}" for exercise, check in found)
+        return f"{what!r} may be any of {named}\n    fix: name one of them"
+    lines: list[str] = []
+    meant: dict[str, str] = {}  # a name that would have been right -> its line
+    for exercise, checks in read_checks(course, lab).items():
+        lines.append(f"    {exercise}")
+        meant[exercise] = lines[-1]
+        for id_, label in checks.items():
+            lines.append(f"    {exercise}/{id_}: {label}")
+            meant |= dict.fromkeys((f"{exercise}/{id_}", id_, label), lines[-1])
+    if not lines:
+        return f"{lab} has no graded cell, so there's nothing to excuse"
+    nearest = list(dict.fromkeys(meant[name] for name in get_close_matches(what, meant, 3)))
+    there = f"near are (all: gradlab excuse {lab} '')" if nearest else "there are"
+    return "\n".join([f"{lab} has no exercise and no check {what!r}; {there}", *(nearest or lines)])
+
+
+def read_checks(course: Path, lab: str) -> dict[str, dict[str, str]]:
+    """exercise -> its checks, id -> label. A graded cell without checks of its own stands under its name."""
+    refuse_unknown_lab(course, lab)
+    found: dict[str, dict[str, str]] = {}
+    for path in list_source_notebooks(course, lab):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if is_grade(cell):
+                facts = read_facts(cell)
+                checks = {check.id: check.label for check in facts.checks} if facts else {}
+                found[facts.exercise if facts else get_cell_name(cell)] = checks
+    return found

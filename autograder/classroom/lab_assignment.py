@@ -1,0 +1,74 @@
+"""A lab: an assignment that Gradlab's builder made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from autograder.classroom.assignment import SubmittedFolder
+from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.intake.read import RefusedSubmission, read_file
+from autograder.intake.releases import read_release_bytes
+from autograder.model.marks import Marks, compute_marks
+from autograder.model.result import Result
+from autograder.submission.task import NotebookFile, Settings, Task
+
+
+class LabAssignment:
+    """One notebook, whose checks run beside the student's process. No setting of stock nbgrader's matters to it."""
+
+    def __init__(self, course: Path, name: str) -> None:
+        self.course, self.name = course, name
+        self._source = self._releases = b""
+
+    @property
+    def notebook_names(self) -> Sequence[str]:
+        return [self.name]
+
+    def refuse_settings(self, config: Mapping[str, Any]) -> None:
+        pass
+
+    def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
+        return settings
+
+    def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+        return []
+
+    def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+        return []
+
+    def is_left_out(self, config: Mapping[str, Any], student: str, known: set[str]) -> bool:
+        return False
+
+    def refuse_unfit(self, config: Mapping[str, Any]) -> None:
+        pass
+
+    def load(self, gradebook: Any, config: Mapping[str, Any]) -> None:
+        self._source = (self.course / "source" / self.name / f"{self.name}.ipynb").read_bytes()
+        self._releases = read_release_bytes(self.course, self.name)
+
+    def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
+        team = f"Handed in by {folder.submitter}, for your team."
+        try:
+            content, notes = read_file(folder.path / f"{self.name}.ipynb")
+            notes += [] if folder.submitter == folder.student else [team]
+            file = NotebookFile(self.name, content, notes=tuple(notes))
+        except RefusedSubmission as refused:
+            file = NotebookFile(self.name, None, str(refused))
+        return Task(
+            self.name,
+            folder.student,
+            (file,),
+            self._source,
+            settings,
+            files_digest=folder.files_digest,
+            releases=self._releases,
+        )
+
+    def read_marks(self, result: Result, submitted: datetime | None) -> Marks:
+        path = get_autograded_path(self.course, self.name, result.student)
+        return compute_marks(result, nbformat.read(path, as_version=4), submitted)

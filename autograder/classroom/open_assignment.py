@@ -1,0 +1,16 @@
+"""Which of the two an assignment is: a lab, or made for stock nbgrader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from autograder.classroom.assignment import Assignment
+from autograder.classroom.lab_assignment import LabAssignment
+from autograder.classroom.stock_assignment import StockAssignment
+from autograder.model.assignments import is_stock, require_source
+
+
+def open_assignment(course: Path, name: str) -> Assignment:
+    """The assignment with this name. Raises GradlabError if source/NAME holds no notebook."""
+    require_source(course, name)
+    return StockAssignment(course, name) if is_stock(course, name) else LabAssignment(course, name)

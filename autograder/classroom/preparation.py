@@ -1,0 +1,142 @@
+"""Puts a lab's cells and points into the gradebook before it is graded, also where students have handed it in."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from autograder.base.digest import digest
+from autograder.base.errors import GradlabError
+from autograder.base.text import join_names
+from autograder.classroom.assignment import Assignment
+from autograder.classroom.outcomes import find_last_error
+from autograder.gradebook.changed_cells import LOST, update_notebooks, write_lost_marks
+from autograder.gradebook.names import CellLabels
+from autograder.model.assignments import is_stock, list_source_notebooks
+from autograder.model.term import read_term
+from autograder.stock.assignment import read_kept_names
+
+
+def prepare(api: Any, assignment: Assignment, gradebook: Any) -> list[str]:
+    """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed.
+
+    What changed of them after students had handed it in, in lines.
+    """
+    course, lab = assignment.course, assignment.name
+    note = course / "results" / lab / ".prepared"
+    labels, extra = CellLabels(is_stock(course, lab)), read_term(course).lab(lab).extra_credit
+    source = _digest_source(course, lab, api.coursedir.db_url, *extra)
+    known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
+    gradebook.db.commit()  # no transaction is open while nbgrader writes
+    if known and note.exists() and note.read_text() == source:
+        _apply_extra_credit(gradebook, lab, labels, extra)  # nbgrader's own command may have given them their points
+        return []
+    brought = False
+    assignment.refuse_unfit(api.config)
+    if labels.is_stock:
+        brought = known and not note.exists() and _has_source_cells(gradebook, course, lab)
+    note.parent.mkdir(parents=True, exist_ok=True)
+    lines = []
+    if not brought:  # else the instructor's own nbgrader put it there, and may have released it so
+        note.write_text("")  # what is begun here, and not brought to its end, is begun anew
+        before = _list_graded_cells(gradebook, lab)
+        if before:
+            changes = update_notebooks(gradebook, gradebook.find_assignment(lab), _read_cell_names(course, lab))
+            write_lost_marks(changes, course, lab)
+            gradebook.db.commit()
+        _generate(api, course, lab)
+        gradebook.db.expire_all()
+        lines = _describe_changes(course, lab, before, _list_graded_cells(gradebook, lab))
+        _apply_extra_credit(gradebook, lab, labels, extra)
+    note.write_text(source)
+    return lines
+
+
+def _digest_source(course: Path, name: str, *more: str) -> str:
+    """The digest of all that the gradebook takes from source/NAME: notebooks, and what tests are made from."""
+    made_from = (course / "source" / name / "autotests.yml", course / "autotests.yml")
+    paths = [*list_source_notebooks(course, name), *(path for path in made_from if path.exists())]
+    parts: list[str | bytes] = [part for path in paths for part in (path.name, path.read_bytes())]
+    return digest(*parts, *more)
+
+
+def _has_source_cells(gradebook: Any, course: Path, lab: str) -> bool:
+    """Whether the gradebook has the cells that are in the source now."""
+    there = {
+        notebook.name: {cell.name for cell in notebook.source_cells}
+        for notebook in gradebook.find_assignment(lab).notebooks
+    }
+    return there == _read_cell_names(course, lab)
+
+
+def _read_cell_names(course: Path, lab: str) -> dict[str, set[str]]:
+    """notebook -> nbgrader's names of the cells that it keeps."""
+    return {path.stem: read_kept_names(path) for path in list_source_notebooks(course, lab)}
+
+
+def _generate(api: Any, course: Path, lab: str) -> None:
+    with tempfile.TemporaryFile() as file:
+        with _capture_stderr(file):  # tests that nbgrader makes start a kernel, which warns of its own sockets
+            result = api.generate_assignment(lab, force=True, create=True)
+        if result["success"]:
+            return
+        file.seek(0)
+        written = file.read().decode(errors="replace")
+    told = "\n".join([written, *(str(result.get(name) or "") for name in ("log", "error"))])
+    log = course / "results" / lab / "generate.log"
+    log.write_text(told, encoding="utf-8", errors="replace")
+    raise GradlabError(
+        f"nbgrader can't put {lab} into its gradebook: {find_last_error(told)}\n    nbgrader's whole log is {log}"
+    )
+
+
+@contextlib.contextmanager
+def _capture_stderr(file: IO[bytes]) -> Iterator[None]:
+    """What programs that are started meanwhile write to stderr goes to this file."""
+    sys.stderr.flush()
+    before = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(before, 2)
+        os.close(before)
+
+
+def _list_graded_cells(gradebook: Any, lab: str) -> set[str]:
+    """The graded cells of a lab that was handed in, behind their notebooks."""
+    assignment = next((each for each in gradebook.assignments if each.name == lab), None)
+    if assignment is None or not assignment.submissions:
+        return set()
+    return {
+        f"{notebook.name}/{cell.name}"
+        for notebook in assignment.notebooks
+        for cell in (*notebook.grade_cells, *notebook.task_cells)
+    }
+
+
+def _describe_changes(course: Path, lab: str, before: set[str], after: set[str]) -> list[str]:
+    if not before or before == after:
+        return []
+    parts = [("new", after - before), ("gone", before - after)]
+    said = "; ".join(f"{what}: {join_names(sorted(names))}" for what, names in parts if names)
+    lost = course / "results" / lab / LOST
+    kept = f". Marks by hand of cells that are gone are kept in {lost}" if lost.exists() else ""
+    return [f"{lab} changed after it was handed in, and is graded anew ({said}){kept}"]
+
+
+def _apply_extra_credit(gradebook: Any, lab: str, labels: CellLabels, exercises: Sequence[str]) -> None:
+    """Extra credit: these exercises are worth nothing of the lab's points, so what they earn comes on top."""
+    if not exercises:
+        return
+    for notebook in gradebook.find_assignment(lab).notebooks:
+        for cell in notebook.grade_cells:
+            if any(labels.has_name(exercise, cell.name, notebook.name) for exercise in exercises):
+                cell.max_score = 0.0
+    gradebook.db.commit()

@@ -1,0 +1,147 @@
+"""Grades anew what has its mark, and shows what would change before anything is written."""
+
+from __future__ import annotations
+
+import functools
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any
+
+from autograder.base.errors import GradlabError
+from autograder.classroom.class_writer import GradebookWriter, get_course_folder
+from autograder.classroom.decisions import read_checks
+from autograder.classroom.outcomes import run_guarded
+from autograder.classroom.whole_lab import open_class
+from autograder.gradebook.names import make_labels
+from autograder.gradebook.writer import read_recorded
+from autograder.model.assignments import suggest_nearest
+from autograder.model.result import Result
+from autograder.submission.lab_submission import GradedSubmission
+from autograder.workers.backends import Backend
+from autograder.workers.worker import Failure
+
+
+@dataclass(frozen=True)
+class Change:
+    """What would change of one student's automatic marks. cells: (exercise, before, after); before is None where the
+    gradebook has no mark yet.
+    """
+
+    student: str
+    cells: tuple[tuple[str, float | None, float | None], ...]
+
+    @property
+    def by(self) -> float:
+        return sum((after or 0.0) - (before or 0.0) for _, before, after in self.cells)
+
+
+@dataclass(frozen=True)
+class RegradeResult:
+    """failures: (student, why), whose marks stay. graded: how many were graded, changed or not."""
+
+    changes: tuple[Change, ...]
+    failures: tuple[tuple[str, str], ...]
+    graded: int
+    written: bool = False
+
+
+def regrade(
+    api: Any,
+    lab: str,
+    where: Backend,
+    agreed: Callable[[RegradeResult], bool],
+    student: str = "",
+    exercise: str = "",
+    again: bool = False,
+    stop: Event | None = None,
+) -> RegradeResult:
+    """Grade what is not up to date, ask `agreed` with what would change, and write it if the answer is yes.
+
+    student, exercise: only this one's marks. again: grade those too whose result is up to date. Marks by hand stay.
+    Raises GradlabError where the lab has no such exercise.
+    """
+    stop = stop or Event()
+    if exercise and exercise not in (known := read_checks(get_course_folder(api), lab)):
+        raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, known)}")
+    with open_class(api, lab, where, student) as (writer, students):
+        writer.cause = "regrade"
+        before = {name: row.scores for name, row in read_recorded(writer.gradebook, lab).items()}
+        held, changes, failures = [], [], []
+        for task, outcome in writer.outcomes(students, where, again, stop):
+            if isinstance(outcome, Failure):
+                failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
+                continue
+            graded = _limit_to_exercise(writer, outcome, exercise) if exercise else outcome
+            changes += _find_changes(writer, graded, before.get(task.student, {}))
+            held.append(_pack_graded(graded))
+        found = RegradeResult(tuple(sorted(changes, key=lambda c: c.student)), tuple(failures), len(held))
+        if stop.is_set() or not held or not agreed(found):
+            return found
+        for packed in held:
+            done = run_guarded(packed[0].result.student, functools.partial(writer.keep, _unpack_graded(packed)))
+            failures += [(done.student, done.failure)] if done.failure else []
+        return replace(found, failures=tuple(failures), written=True)
+
+
+def _find_changes(writer: GradebookWriter, graded: GradedSubmission, before: dict[str, float | None]) -> list[Change]:
+    after = writer.decide_marks(graded).scores
+    changed = ((name, before.get(name), score) for name, score in after.items())
+    labels = make_labels(graded.result)
+    cells = tuple((labels.label_id(name), old, new) for name, old, new in changed if old != new)
+    return [Change(graded.result.student, cells)] if cells else []
+
+
+def _limit_to_exercise(writer: GradebookWriter, graded: GradedSubmission, exercise: str) -> GradedSubmission:
+    """With what the other exercises had before. Its key is empty, so that a later grading takes those up, and what it
+    was made of is as before, so that they count as marks of an earlier build.
+    """
+    before = writer.result(graded.result.student)
+    if before is None:
+        return graded
+    result = graded.result.model_copy(
+        update={"cells": _merge_cells(before, graded.result, exercise), "key": "", "made_of": before.made_of}
+    )
+    scores = dict(graded.marks.scores) | {cell.id: cell.points for cell in result.cells}
+    return replace(graded, result=result, marks=replace(graded.marks, scores=scores))
+
+
+def _merge_cells(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
+    """The cells of now, but for the other exercises as they were."""
+    old = {cell.id: cell for cell in before.cells}
+    labels = make_labels(now)
+    return tuple(
+        cell if labels.has_name(exercise, *reversed(labels.split(cell.id))) else old.get(cell.id, cell)
+        for cell in now.cells
+    )
+
+
+def _pack_graded(graded: GradedSubmission) -> tuple[GradedSubmission, dict[str, bytes]]:
+    """A class of a thousand waits for a yes: its notebooks would take half a gigabyte, and take a tenth so."""
+    notebooks = {name: zlib.compress(text.encode()) for name, text in graded.notebooks.items()}
+    return replace(graded, notebooks={}), notebooks
+
+
+def _unpack_graded(packed: tuple[GradedSubmission, dict[str, bytes]]) -> GradedSubmission:
+    graded, notebooks = packed
+    return replace(graded, notebooks={name: zlib.decompress(text).decode() for name, text in notebooks.items()})
+
+
+def describe_changes(found: RegradeResult, most: int = 40) -> Sequence[str]:
+    """What would change, a line for each student, at most so many."""
+    lines = []
+    for change in found.changes[:most]:
+        cells = ", ".join(
+            f"{name} {_format_points(before)} → {_format_points(after)}" for name, before, after in change.cells
+        )
+        lines.append(f"{change.student}: {change.by:+g} points ({cells})")
+    if len(found.changes) > most:
+        lines.append(f"and {len(found.changes) - most} more")
+    up, down = (sum(sign * change.by > 0 for change in found.changes) for sign in (1, -1))
+    lines.append(f"{found.graded} graded: {len(found.changes)} would change, {up} up and {down} down")
+    return lines
+
+
+def _format_points(score: float | None) -> str:
+    return "none" if score is None else f"{score:g}"

@@ -1,0 +1,164 @@
+"""Marks a student's own copy of a lab, with the whole grader and without a gradebook: for who works alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbgrader.utils import is_grade
+
+from autograder.base.atomic_files import write_atomically
+from autograder.base.errors import GradlabError
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.whole_lab import read_settings
+from autograder.forkserver.client import ForkServer
+from autograder.forkserver.server_process import ServerProcess
+from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.intake.read import RefusedSubmission, read_file
+from autograder.model.assignments import is_stock, require_source
+from autograder.model.course import Kind
+from autograder.model.metadata import get_cell_name, read_facts
+from autograder.reports.feedback import render_feedback_page
+from autograder.sandbox import find_layers, find_strongest_level
+from autograder.submission.lab_submission import GradedSubmission
+from autograder.submission.task import NotebookFile, Settings, Task
+from autograder.workers.worker import ForkServers, grade_with_retries, make_purpose
+from labkit.progress import DAMAGED, digest_sources, get_marks_path, get_page_path
+
+STUDENT = "your own copy"
+WITHOUT = (
+    "This machine isolates your code at the level '{level}', not 'full'. That is fine for your own code, which you "
+    "run here anyway. For other people's, see gradlab doctor."
+)
+
+
+@dataclass(frozen=True)
+class OwnMark:
+    """points, worth: of the whole notebook, without what a person has to read. page: where the feedback page is."""
+
+    points: float
+    worth: float
+    by_hand: float
+    page: Path
+
+    @property
+    def words(self) -> str:
+        read = f"; {self.by_hand:g} of them for a person to read" if self.by_hand else ""
+        return f"{round(self.points, 1):g} of {self.worth + self.by_hand:g} points{read}"
+
+
+def read_course_settings(course: Path) -> Settings:
+    """How this course grades, with the strongest isolation that this machine gives where it cannot give `full`."""
+    settings = read_settings(open_course(course).config)
+    level = find_strongest_level(find_layers()) if settings.isolation == "full" else settings.isolation
+    return replace(settings, isolation=level)
+
+
+def mark(
+    course: Path, notebook: Path, settings: Settings, fork_servers: ForkServers, ahead: ServerProcess | None = None
+) -> OwnMark:
+    """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
+
+    fork_servers: those of earlier marks. ahead: a process that waits to be the first of them.
+    Raises GradlabError where it is no notebook of a lab of this course, or where it could not be graded.
+    """
+    lab = notebook.stem
+    source = course / "source" / lab / f"{lab}.ipynb"
+    require_source(course, lab)
+    if is_stock(course, lab):
+        raise GradlabError(
+            f"{lab} was made for stock nbgrader, whose tests may be hidden: nbgrader validate runs those that are not"
+        )
+    try:
+        content, notes = read_file(notebook)
+    except RefusedSubmission as refused:
+        raise GradlabError(f"{notebook} cannot be read: {refused}") from None
+    if settings.isolation != "full":
+        notes = [*notes, WITHOUT.format(level=settings.isolation)]
+    task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
+    if ahead and not fork_servers:
+        fork_servers[make_purpose(task)] = ForkServer(make_purpose(task), [course], ahead)
+    graded = grade_with_retries(task, [course], fork_servers)
+    if not isinstance(graded, GradedSubmission):
+        raise GradlabError(graded.reason)
+    if graded.trouble:
+        raise GradlabError(f"grading {notebook} failed:\n{graded.trouble}")
+    autograded = nbformat.reads(graded.notebooks[lab], as_version=4)
+    result = _build_result(graded, autograded)
+    page = get_page_path(notebook)
+    try:
+        write_atomically(page, render_feedback_page(result, autograded))
+        write_atomically(get_marks_path(notebook), json.dumps(_build_marks(result, content), indent=1))
+    except OSError as error:
+        raise GradlabError(f"the page of {notebook} cannot be written: {error}") from None
+    by_hand = sum(e.worth for e in result.exercises if e.points is None)
+    return OwnMark(result.points, result.worth - by_hand, by_hand, page)
+
+
+def serve(course: Path, requests: Iterable[str], answers: IO[str], ahead: ServerProcess) -> None:
+    """Mark what is asked for, a line of JSON each, {notebook}: {points, worth, words} or {refused}.
+
+    What grades stays, so that a later mark takes no import. ahead: as above.
+    """
+    fork_servers: ForkServers = {}
+    try:
+        settings = read_course_settings(course)
+        for line in requests:
+            try:
+                marked = mark(course, Path(json.loads(line)["notebook"]), settings, fork_servers, ahead)
+                answer: dict[str, Any] = {"points": marked.points, "worth": marked.worth, "words": marked.words}
+            except GradlabError as error:
+                answer = {"refused": str(error)}
+            print(json.dumps(answer), file=answers, flush=True)
+    finally:
+        for fork_server in fork_servers.values():
+            fork_server.close()
+
+
+def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> SubmissionResult:
+    """As the gradebook would give it."""
+    cells = {cell.id: cell for cell in graded.result.cells}
+    exercises = []
+    for cell in notebook.cells:
+        facts = read_facts(cell)
+        if facts is None or not is_grade(cell):
+            continue
+        by_hand = facts.kind is Kind.QUESTION
+        found = cells.get(get_cell_name(cell))
+        points = None if by_hand else found.points if found else 0.0
+        exercises.append(
+            ExerciseResult(
+                name=facts.exercise,
+                points=points,
+                worth=facts.points,
+                by_hand=by_hand,
+                checks=found.checks if found else (),
+            )
+        )
+    return SubmissionResult(
+        student=STUDENT,
+        lab=graded.result.lab,
+        points=round(sum(e.points or 0.0 for e in exercises), 4),
+        worth=sum(e.worth for e in exercises),
+        needs_manual_grade=any(e.by_hand for e in exercises),
+        exercises=tuple(exercises),
+        notes=graded.result.notes,
+    )
+
+
+def _build_marks(result: SubmissionResult, content: bytes) -> dict[str, Any]:
+    """Exercise -> its mark; nothing if JupyterLab can't read the notebook as it is, and so can't show marks in it."""
+    try:
+        sources = digest_sources(json.loads(content))
+    except DAMAGED:
+        return {}
+    return {
+        e.name: {"source": sources[e.name], "points": e.points}
+        for e in result.exercises
+        if e.points is not None and e.name in sources
+    }

@@ -1,0 +1,125 @@
+"""A stock assignment: one that was made for stock nbgrader."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import nbformat
+
+from autograder.base.timestamps import SECRET
+from autograder.classroom.assignment import SubmittedFolder
+from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.intake.read import RefusedSubmission, read_file
+from autograder.intake.safe_names import restore_path
+from autograder.model.assignments import AssignmentKind
+from autograder.model.marks import Marks
+from autograder.model.result import Result
+from autograder.stock.assignment import StockContent, read_content
+from autograder.stock.settings import is_left_out, list_unread_page_settings, list_unread_settings, refuse_other_marks
+from autograder.stock.source_check import refuse_unfit
+from autograder.submission.stock_submission import compute_stock_marks
+from autograder.submission.task import NotebookFile, Settings, Task, apply_stock_limits
+
+MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all of them
+
+
+class StockAssignment:
+    """One or several notebooks, whose tests run as nbgrader runs them. nbgrader's own settings count."""
+
+    def __init__(self, course: Path, name: str) -> None:
+        self.course, self.name = course, name
+        self._content, self._source = StockContent(name=name, notebooks=()), b""
+
+    @property
+    def notebook_names(self) -> Sequence[str]:
+        return [notebook.name for notebook in self._content.notebooks]
+
+    def refuse_settings(self, config: Mapping[str, Any]) -> None:
+        refuse_other_marks(config)
+
+    def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
+        return apply_stock_limits(settings, config)
+
+    def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+        return list_unread_settings(config, usual)
+
+    def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+        return list_unread_page_settings(config, usual)
+
+    def is_left_out(self, config: Mapping[str, Any], student: str, known: set[str]) -> bool:
+        return is_left_out(config, student, known)
+
+    def refuse_unfit(self, config: Mapping[str, Any]) -> None:
+        refuse_unfit(self.course, self.name, config)
+
+    def load(self, gradebook: Any, config: Mapping[str, Any]) -> None:
+        self._content = read_content(self.course, self.name, gradebook, config)
+        self._source = self._content.to_bytes()
+
+    def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
+        asked = [folder.path / f"{name}.ipynb" for name in self.notebook_names]
+        files, given, notes = read_companion_files(self.course, self.name, folder.submitter, folder.files)
+        return Task(
+            self.name,
+            folder.student,
+            tuple(_read_submitted_notebook(path, asked) for path in asked),
+            self._source,
+            settings,
+            AssignmentKind.STOCK,
+            notes,
+            files_digest=folder.files_digest,
+            support_files=files,
+            course_files=given,
+        )
+
+    def read_marks(self, result: Result, submitted: datetime | None) -> Marks:
+        paths = {name: get_autograded_path(self.course, self.name, result.student, name) for name in result.notebooks}
+        notebooks = {name: nbformat.read(path, as_version=4) for name, path in paths.items()}
+        return compute_stock_marks(result, notebooks, submitted)
+
+
+def read_companion_files(
+    course: Path, name: str, student: str, paths: Iterable[Path]
+) -> tuple[tuple[tuple[str, bytes], ...], frozenset[str], tuple[str, ...]]:
+    """(the files that cells may read, by their paths; which of them are the course's; what to tell of too large ones).
+
+    The course's last. paths: those of list_companion_files().
+    """
+    folders = (course / "submitted" / student / name, course / "source" / name)
+    found: dict[str, bytes] = {}
+    given = set()
+    large, size = [], 0
+    paths = list(paths)
+    own = {path.relative_to(folders[1]).as_posix() for path in paths if path.is_relative_to(folders[1])}
+    for path in paths:
+        folder = next(folder for folder in folders if path.is_relative_to(folder))
+        where = path.relative_to(folder).as_posix()
+        handed_in_as = restore_path(where) if folder == folders[0] else where
+        if handed_in_as != where and not _has_conflict(handed_in_as, own):
+            where = handed_in_as  # it runs where it can do no harm
+        size += path.stat().st_size
+        if size > MAX_FILE:
+            large.append(where)
+        elif path.name != SECRET:
+            found[where] = path.read_bytes()
+            given |= {where} if folder == folders[1] else set()
+    words = f"Files over {MAX_FILE >> 20} MiB together were not there for your cells: {', '.join(large[:10])}."
+    return tuple(found.items()), frozenset(given), (words,) if large else ()
+
+
+def _has_conflict(path: str, given: Collection[str]) -> bool:
+    """Whether a file at this path would be in the place of one of these, or of a folder with one, or below one."""
+    return any(f"{each}/".startswith(f"{path}/") or path.startswith(f"{each}/") for each in given)
+
+
+def _read_submitted_notebook(path: Path, asked: Sequence[Path]) -> NotebookFile:
+    if not path.exists():
+        return NotebookFile(path.stem, None, f"No notebook named {path.name} was handed in.")
+    try:
+        content, notes = read_file(path, asked)
+    except RefusedSubmission as refused:
+        return NotebookFile(path.stem, None, str(refused))
+    return NotebookFile(path.stem, content, "", tuple(notes))

@@ -1,0 +1,29 @@
+"""Whose folder in submitted/ counts for whom: a student's own, or the newest one of the team."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from autograder.base.timestamps import convert_file_time, read_time
+from autograder.model.term import Term
+from autograder.workers.warm_start import list_submitted_students
+
+
+def find_submitters(course: Path, lab: str, term: Term) -> dict[str, str]:
+    """student -> who handed in what counts for that student, for everybody who has a submission of this lab."""
+    found = {student: student for student in list_submitted_students(course, lab)}
+    for team in term.team:
+        if not team.is_for_lab(lab):
+            continue
+        times = {member: _read_submitted_time(course, lab, member) for member in team.members if member in found}
+        if times:
+            newest = max(times, key=lambda member: (times[member], member))
+            found |= dict.fromkeys(team.members, newest)
+    return found
+
+
+def _read_submitted_time(course: Path, lab: str, student: str) -> datetime:
+    """When it was handed in, UTC; where no time came with it, when its folder last changed."""
+    folder = course / "submitted" / student / lab
+    return read_time(folder) or convert_file_time(folder.lstat().st_mtime)

@@ -1,0 +1,160 @@
+"""Grades the submissions of a lab: several at a time, none of them stops the class, and what is graded stays graded."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+from collections.abc import Iterator
+from pathlib import Path
+from shlex import quote
+from threading import Event
+from typing import Any
+
+from nbgrader.preprocessors import AssignLatePenalties
+
+from autograder.base.errors import GradlabError
+from autograder.base.timestamps import COLLECT
+from autograder.classroom.class_writer import GradebookWriter, get_course_folder
+from autograder.classroom.open_assignment import open_assignment
+from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.preparation import prepare
+from autograder.classroom.teams import find_submitters
+from autograder.classroom.term_names import refuse_unknown_names
+from autograder.gradebook.extensions import revoke_extensions
+from autograder.gradebook.writer import Penalty, open_gradebook
+from autograder.intake.files import rename_student_folders
+from autograder.model.assignments import suggest_nearest
+from autograder.model.term import read_term
+from autograder.sandbox import list_layer_names, require
+from autograder.submission.lab_submission import read_preprocessor_settings
+from autograder.submission.task import Settings, make_settings
+from autograder.workers.backends import Backend, ClusterBackend, LocalBackend
+from autograder.workers.cluster import find_cluster_layers
+
+
+def refuse_stale(course: Path, lab: str) -> None:
+    """Raise GradlabError where the lab was edited and not built: its old checks would be asked."""
+    folder, built = course / "labs" / lab, course / "source" / lab / f"{lab}.ipynb"
+    edited = [path for path in folder.rglob("*.py") if path.stat().st_mtime > built.stat().st_mtime]
+    if not edited:
+        return
+    from autograder.authoring.course_folder import is_stale  # half a second, for who edited
+
+    if is_stale(course, lab):  # a checkout dates files as it likes
+        raise GradlabError(
+            f"{edited[0]} was edited after source/{lab} was built\n    fix: gradlab build, and the same command"
+        )
+
+
+def grade_lab(
+    api: Any,
+    lab: str,
+    where: Backend | None = None,
+    student: str = "",
+    again: bool = False,
+    stop: Event | None = None,
+) -> Iterator[GradingOutcome]:
+    """Grade every submission of the lab, or one student's, and yield each as it is done.
+
+    api: nbgrader's, of the course. where: this machine, one submission at a time, if nothing is said. again: those too
+    whose result is up to date. stop: set it to end early; what is graded by then is recorded.
+    """
+    where = where or LocalBackend()
+    with open_class(api, lab, where, student) as (writer, students):
+        yield from writer.grade(students, where, again, stop or Event())
+
+
+@contextlib.contextmanager
+def open_class(api: Any, lab: str, where: Backend, student: str = "") -> Iterator[tuple[GradebookWriter, list[str]]]:
+    """(the writer of this lab's marks, who handed it in), alone: another process that asks for the lab is refused.
+
+    student: only this one. Raises GradlabError where nobody handed it in, or it cannot be graded here.
+    """
+    course = get_course_folder(api)
+    assignment = open_assignment(course, lab)
+    assignment.refuse_settings(api.config)
+    elsewhere = isinstance(where, ClusterBackend) and where.device != "auto"
+    settings = read_settings(api.config, where.device if elsewhere else choose_device(where.device))
+    settings = assignment.adjust_settings(settings, api.config)
+    if isinstance(where, ClusterBackend):
+        layers = find_cluster_layers(settings, where.address, [course], where.wait)
+    else:
+        layers = list_layer_names(require(settings.isolation))
+    rename_student_folders(course / "submitted")
+    term = read_term(course)
+    by = find_submitters(course, lab, term)
+    students = [each for each in sorted(by) if student in ("", each)]
+    if not students:
+        who = f"from {student}{suggest_nearest(student, by)} " if student else ""
+        raise GradlabError(
+            f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=quote(lab))}"
+        )
+    refuse_stale(course, lab)
+    with lock_lab(course, lab), open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        refuse_unknown_names(course, lab, term, gradebook)
+        lines = prepare(api, assignment, gradebook)
+        revoke_extensions(course, lab, gradebook, term.extended(lab))
+        known = {each.id for each in gradebook.students}
+        left_out = [each for each in students if assignment.is_left_out(api.config, each, known)]
+        students = [each for each in students if each not in left_out]
+        writer = GradebookWriter(api, assignment, settings, layers, gradebook, load_late_penalty(api.config), term, by)
+        writer.left_out, writer.lines = left_out, lines
+        try:
+            yield writer, students
+        finally:
+            writer.write()
+
+
+def load_late_penalty(config: Any) -> Penalty:
+    """What c.AssignLatePenalties in nbgrader_config.py takes off. Raises GradlabError where it does not work."""
+
+    def make_error(error: Exception) -> GradlabError:
+        words = f"{type(error).__name__}: {error}"
+        return GradlabError(
+            f"c.AssignLatePenalties in nbgrader_config.py does not work: {words}\n    no mark was touched"
+        )
+
+    try:
+        late = AssignLatePenalties(config=config)
+        late.init_plugin()
+    except Exception as error:
+        raise make_error(error.__cause__ if isinstance(error.__cause__, Exception) else error) from None
+
+    def compute_penalty(student: str, score: float, seconds: float) -> float | None:
+        try:
+            taken_off: float | None = late.plugin_inst.late_submission_penalty(student, score, seconds)
+            return taken_off
+        except Exception as error:
+            raise make_error(error) from None
+
+    return compute_penalty
+
+
+def read_settings(config: Any, device: str = "cpu") -> Settings:
+    """What nbgrader_config.py says about grading."""
+    return make_settings(**{**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)})
+
+
+def choose_device(device: str) -> str:
+    """The device, "auto" decided, without asking a driver. Raises GradlabError where it is not here."""
+    found = sorted(Path("/dev").glob("nvidia[0-9]*"))
+    if device == "auto":
+        return "cuda" if found else "cpu"
+    if device == "cuda" and not found:
+        raise GradlabError(
+            "--device cuda, and this machine has no GPU (/dev/nvidia0)\n    fix: --device cpu, or --cluster"
+        )
+    return device
+
+
+@contextlib.contextmanager
+def lock_lab(course: Path, lab: str) -> Iterator[None]:
+    """Raise GradlabError where another process grades this lab."""
+    path = course / "results" / lab / ".lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        try:
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not flock: the workers would hold it too
+        except OSError:
+            raise GradlabError(f"another gradlab grades {lab} in {course}: wait for its end, or stop it") from None
+        yield

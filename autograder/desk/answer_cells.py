@@ -1,0 +1,91 @@
+"""Where a mark's answer is: in a lab, and in an assignment made for stock nbgrader."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from nbgrader.utils import is_grade, is_solution, is_task
+
+from autograder.desk.place import GradedPlace
+from autograder.gradebook.names import CellLabels
+from autograder.intake.cell_origin import find_lab_answer, find_stock_answer, is_own
+from autograder.model.assignments import is_stock
+from autograder.model.metadata import get_answer_name, get_cell_name, make_stock_name
+
+
+class AnswerCells(Protocol):
+    """What the desk asks of an assignment."""
+
+    def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
+        """The cells of a student's notebook that this mark is about."""
+
+    def get_source_name(self, place: GradedPlace) -> str:
+        """The name of the source's cell that holds the worked answer."""
+
+    def get_result_id(self, place: GradedPlace) -> str:
+        """The graded cell's id in result documents."""
+
+    def label(self, place: GradedPlace) -> str:
+        """What feedback pages call it."""
+
+
+class LabAnswers:
+    """An exercise or a question: its cell, with the cells of code that the student put after it."""
+
+    def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
+        wanted = get_answer_name(place.cell)
+        starts = [start for start, cell in enumerate(cells) if get_cell_name(cell) == wanted]
+        return [cells[number] for start in starts for number in find_lab_answer(cells, start)]
+
+    def get_source_name(self, place: GradedPlace) -> str:
+        return get_answer_name(place.cell)
+
+    def get_result_id(self, place: GradedPlace) -> str:
+        return place.cell
+
+    def label(self, place: GradedPlace) -> str:
+        return CellLabels(is_stock=False).label(place.cell, place.notebook)
+
+
+class StockAnswers:
+    """Tests are about the code before them, the last ones also about all that the student wrote after them.
+
+    An answer is shown with all that the student wrote beside it.
+    """
+
+    def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
+        if not (place.by_hand or place.task):
+            return _collect_tested_code(cells, place.cell)
+        start = next((number for number, cell in enumerate(cells) if get_cell_name(cell) == place.cell), None)
+        return [] if start is None else [cells[number] for number in find_stock_answer(cells, start)]
+
+    def get_source_name(self, place: GradedPlace) -> str:
+        return place.cell
+
+    def get_result_id(self, place: GradedPlace) -> str:
+        return make_stock_name(place.notebook, place.cell)
+
+    def label(self, place: GradedPlace) -> str:
+        return CellLabels(is_stock=True, has_several=place.notebook != place.lab).label(place.cell, place.notebook)
+
+
+def find_answers(course: Path, lab: str) -> AnswerCells:
+    """How answers of this assignment are found."""
+    return StockAnswers() if is_stock(course, lab) else LabAnswers()
+
+
+def _collect_tested_code(cells: Sequence[Any], tests: str) -> list[Any]:
+    """The student's code between the tests before these and these; of the last tests, also what is after them."""
+    since: list[Any] = []
+    for number, cell in enumerate(cells):
+        if get_cell_name(cell) == tests:
+            rest = cells[number + 1 :]
+            last = not any(is_grade(other) or is_task(other) for other in rest)
+            return since + [other for other in rest if last and (is_own(other) or is_solution(other))]
+        if is_grade(cell):
+            since = []
+        elif cell.cell_type == "code" and (is_solution(cell) or "nbgrader" not in cell.metadata):
+            since.append(cell)
+    return []

@@ -1,0 +1,1 @@
+"""What students hand in through nbgrader's exchange."""

@@ -1,0 +1,58 @@
+"""Brings a submission from the exchange into submitted/, where grading finds it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from autograder.base.atomic_files import replace_folder
+from autograder.base.timestamps import SECRET, TIMESTAMP, convert_file_time, get_utc_now, read_time
+from autograder.exchange.inbox import HANDING_IN, find_newest_change, get_user_name
+from autograder.intake.copying import copy_folder, open_folder
+from autograder.model.arrivals import CLOCKS, Arrival
+
+
+class ChangedError(OSError):
+    """A submission is no longer what was decided on: its time by the file system's clock is another."""
+
+
+def collect_submission(arrival: Arrival, course: Path) -> None:
+    """Copy it to submitted/STUDENT/LAB, in place of an older one, as `nbgrader collect --update` does.
+
+    Its time is the one by which it was chosen, whatever its timestamp says. Raises OSError where it cannot be copied.
+    """
+    target = get_submitted_folder(arrival, course)
+    if read_time(target) == arrival.when:
+        return
+    wait = get_utc_now() - arrival.written < HANDING_IN
+    with replace_folder(target) as new:
+        with open_folder(arrival.folder) as descriptor:
+            owner = os.fstat(descriptor).st_uid
+            if owner != arrival.owner:
+                raise OSError(f"its folder was {get_user_name(arrival.owner)}'s, and is {get_user_name(owner)}'s")
+            # Where students share a user, a folder's owner says nothing of its files.
+            copy_folder(descriptor, new, owner if get_user_name(owner) == arrival.student else None, wait)
+            if convert_file_time(find_newest_change(descriptor)) > arrival.written + CLOCKS:
+                raise ChangedError("it changed after it was looked at, and is looked at anew")
+        for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
+            _replace_file(new / name, text)
+
+
+def get_submitted_folder(arrival: Arrival, course: Path) -> Path:
+    return course / "submitted" / arrival.student / arrival.lab
+
+
+def is_superseded(arrival: Arrival, course: Path, members: Iterable[str]) -> bool:
+    """Whether a later submission of these students, whose mark it would be, lies in submitted/."""
+    times = (read_time(get_submitted_folder(replace(arrival, student=member), course)) for member in members)
+    return any(time is not None and time > arrival.when for time in times)
+
+
+def _replace_file(path: Path, text: str) -> None:
+    """In place of whatever came under this name."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.write_text(text, encoding="utf-8")

@@ -1,1 +1,0 @@
-"""Grades submissions: one, a class, on a cluster."""

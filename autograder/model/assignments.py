@@ -1,0 +1,65 @@
+"""The labs of a course, which are the folders in source/, and what to say of a name that is none of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+
+from autograder.base.errors import GradlabError
+from autograder.model.metadata import KEY
+
+
+class AssignmentKind(StrEnum):
+    """Which tool an assignment was made for."""
+
+    LAB = "lab"
+    """Made by Gradlab's builder from labs/."""
+    STOCK = "stock"
+    """Made for stock nbgrader."""
+
+
+def list_assignments(course: Path) -> set[str]:
+    """Their names."""
+    return {path.name for path in (course / "source").glob("*") if path.is_dir()}
+
+
+def list_source_notebooks(course: Path, name: str) -> list[Path]:
+    """The notebooks of the folder source/NAME, by name."""
+    return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
+
+
+def is_stock(course: Path, name: str) -> bool:
+    """Whether the assignment was made for stock nbgrader: no notebook in source/NAME is from Gradlab's builder."""
+    found = list_source_notebooks(course, name)
+    return bool(found) and not any(_is_built(path) for path in found)
+
+
+def require_source(course: Path, name: str) -> None:
+    """Raise GradlabError if source/NAME holds no notebook."""
+    refuse_unknown_lab(course, name)
+    if not list_source_notebooks(course, name):
+        raise GradlabError(f"no notebook in {course}/source/{name}: run gradlab build")
+
+
+def _is_built(path: Path) -> bool:
+    try:
+        return KEY in json.loads(path.read_bytes()).get("metadata", {})
+    except (ValueError, AttributeError) as error:
+        raise GradlabError(f"{path} is no notebook: {error}") from None
+
+
+def refuse_unknown_lab(course: Path, lab: str) -> None:
+    """Raise GradlabError where source/ has no lab of this name."""
+    if lab not in (known := list_assignments(course)):
+        raise GradlabError(
+            f"no lab {lab!r} in {course}/source: check the name{suggest_nearest(lab, known)}, or gradlab build"
+        )
+
+
+def suggest_nearest(name: str, known: Iterable[str]) -> str:
+    """The one of these that may be meant, as words in brackets."""
+    found = get_close_matches(name, list(known), 1)
+    return f" (the nearest is {found[0]})" if found else ""

@@ -1,0 +1,112 @@
+"""Fingerprints: what can change a mark or a proof, and nothing else.
+
+A result counts until its fingerprint changes, so a file that is missing here would keep outdated marks, and a file too
+many would grade every class again. tests/model/test_fingerprint.py follows the imports and compares.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.base.digest import digest, digest_files
+from autograder.model.versions import Versions
+
+if TYPE_CHECKING:
+    from autograder.model.result import Result
+
+# Parts of a result, under the names that people read if one of them changed.
+GRADLAB, CODE, SUBMISSION, BESIDE = "Gradlab", "Gradlab's code", "the submission", "what lies beside the notebook"
+LAB, RELEASES = "the lab", "earlier releases of the lab"
+COMES_WITH = {CODE: GRADLAB, BESIDE: SUBMISSION, RELEASES: LAB}  # not worth a word if the other changed, too
+SHORT = 12  # digits of a digest that tells one thing from another
+
+SHARED = (  # has a part in marks and in proofs; names in autograder/
+    "base/digest.py",
+    "base/errors.py",
+    "base/fork_memory.py",
+    "examiner",
+    "model/course.py",
+    "model/metadata.py",
+    "rpc",
+    "sandbox",
+    "student",
+)
+MARKS = (
+    *SHARED,
+    "base/atomic_files.py",
+    "base/text.py",
+    "base/timestamps.py",
+    "forkserver",
+    "intake",
+    "model/assignments.py",
+    "model/marks.py",
+    "model/result.py",
+    "model/versions.py",
+    "stock",
+    "submission",
+    "workers/solution_cache.py",
+    "workers/worker.py",
+)
+PROOFS = (*SHARED, "authoring", "proving")
+# Shows what checks found, or draws: names in labkit/ that decide nothing.
+DISPLAY = ("hint.py", "pictures", "progress.py", "start.py", "verdict.py")
+
+
+@functools.cache
+def digest_code(names: Sequence[str]) -> str:
+    """The digest of these parts of autograder, and of labkit without what only displays."""
+    own = Path(__file__).parent.parent
+    checks = Path(
+        str(getattr(find_spec("labkit"), "origin", ""))
+    ).parent  # an import of it takes seconds: it brings torch
+    shared = [path for path in sorted(checks.iterdir()) if path.suffix == ".py" or path.is_dir()]
+    return digest_files(*(path for path in shared if path.name not in DISPLAY), *(own / name for name in names))
+
+
+@functools.cache
+def get_versions() -> Versions:
+    """What this process grades with."""
+    import torch
+
+    return Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)
+
+
+def describe_environment(layers: Sequence[str]) -> dict[str, str]:
+    """What results depend on besides their task: two machines with the same description grade alike.
+
+    Args:
+        layers: Those between the submission and the grader.
+    """
+    found = get_versions()
+    return {
+        GRADLAB: found.gradlab,
+        CODE: digest_code(MARKS)[:SHORT],
+        "Python": found.python,
+        "torch": found.torch,
+        "the sandbox": ", ".join(sorted(layers)),
+    }
+
+
+def digest_lab(source: bytes) -> str:
+    """The digest of a lab's source notebook, as Result.made_of has it."""
+    return digest(source)[:SHORT]
+
+
+def list_changes(result: Result, parts: dict[str, str]) -> tuple[str, ...]:
+    """What has changed since this result was made, in words.
+
+    Args:
+        parts: The digests of the parts now, by name.
+    """
+    if not result.key:
+        return ("one exercise alone, or nbgrader autograde, had been graded",)
+    if not result.made_of:
+        return ("an earlier Gradlab had graded it",)
+    names = [name for name in parts if result.made_of.get(name) != parts[name]]
+    return tuple(f"{name} changed" for name in names if COMES_WITH.get(name) not in names)

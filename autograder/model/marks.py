@@ -1,0 +1,46 @@
+"""The marks of one submission, on their way from a result into the gradebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from nbformat import NotebookNode
+from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
+
+from autograder.model.result import Result
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What the gradebook takes from a submission. Cells go by their ids in the result document."""
+
+    student: str
+    scores: Mapping[str, float | None]
+    """Of each graded cell; None if a person has to mark it."""
+    unanswered: Mapping[str, bool] = field(default_factory=dict)
+    """Of each cell that students write: whether it is as it was handed out."""
+    submitted: datetime | None = None
+    """When it was handed in, UTC without a zone, if that is known."""
+    worth: Mapping[str, float] = field(default_factory=dict)
+    """Points of each graded cell."""
+    same: frozenset[str] = frozenset()
+    """Graded cells whose answer hasn't changed since the last grading, so that a mark by hand still holds."""
+
+
+def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:
+    """The marks of a lab's submission, from its result and its autograded notebook."""
+    scores: dict[str, float | None] = {}
+    worth = {}
+    unanswered = {}
+    for cell in notebook.cells:
+        if is_grade(cell):
+            flags = cell.metadata.nbgrader
+            points = result.get_points(flags.grade_id)
+            scores[flags.grade_id] = determine_grade(cell)[0] if points is None else points
+            worth[flags.grade_id] = float(flags.points)
+        if is_solution(cell) or is_task(cell):
+            flags = cell.metadata.nbgrader
+            unanswered[flags.grade_id] = not is_task(cell) and flags.get("checksum") == compute_checksum(cell)
+    return Marks(result.student, scores, unanswered, submitted, worth)

@@ -1,0 +1,159 @@
+"""What a notebook says of the course's cells, in `metadata.gradlab`. The builder writes it; only this file reads it.
+
+A cell without it was added by a student. Of a check cell the release says what the student can read there: the checks
+that are not hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Any
+
+from nbformat import NotebookNode
+
+from autograder.base.errors import GradlabError
+from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, Model, QuizStatement
+
+KEY = "gradlab"
+NAMED = tuple(kind for kind in Kind if kind.traits.named)
+WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"  # where an answer in words will stand
+SECRET = {"hint", "misconceptions"}  # of a check: they stand in its code, which a student may not have
+
+
+class Facts(Model):
+    """Of one cell. exercise: the name of the exercise, question or prediction that it belongs to.
+
+    points: that it is worth. checks: of a check cell, in their order, without hints and misconceptions. answer: the
+    right choices of a prediction, or its number. stub: the text of an exercise or a question as it is handed out.
+    quiz: its statements with what is true of them. another: another right answer, for who has earned all points.
+    """
+
+    kind: Kind
+    exercise: str = ""
+    points: float = 0.0
+    checks: tuple[Check, ...] = ()
+    answer: tuple[str, ...] = ()
+    stub: str = ""
+    quiz: tuple[QuizStatement, ...] = ()
+    another: AnotherWay | None = None
+
+
+def make_lab_metadata(lab: Lab) -> dict[str, Any]:
+    """The notebook's own metadata: what a student's front end tells of the lab, without its sources."""
+    return {"lab": lab.name, "title": lab.title, "minutes": lab.minutes, "needs": list(lab.needs)}
+
+
+def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
+    """The metadata of a cell of the source notebook. stub: of one that a student writes."""
+    checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
+    facts = Facts(
+        kind=cell.kind,
+        exercise=cell.name,
+        points=cell.points,
+        checks=checks,
+        answer=cell.answer,
+        stub=stub,
+        quiz=cell.quiz,
+        another=_find_another_answer(cell, lab),
+    )
+    return facts.model_dump(mode="json", exclude_defaults=True, exclude={"checks": {"__all__": SECRET}})
+
+
+def _find_another_answer(cell: Cell, lab: Lab) -> AnotherWay | None:
+    """The first right answer of an exercise; a quiz has no other way."""
+    if cell.kind is not Kind.EXERCISE or cell.quiz:
+        return None
+    right = next((answer for answer in lab.exercise(cell.name).answers if answer.right), None)
+    return AnotherWay(label=right.label, source=right.source) if right else None
+
+
+def clear_hidden(metadata: dict[str, Any]) -> None:
+    """Take out what the student's notebook does not hold."""
+    if "checks" in metadata.get(KEY, {}):
+        metadata[KEY]["checks"] = [check for check in metadata[KEY]["checks"] if not check.get("hidden")]
+    for secret in ("quiz", "another"):
+        metadata.get(KEY, {}).pop(secret, None)
+
+
+def read_facts(cell: NotebookNode) -> Facts | None:
+    """None where the course did not write this cell."""
+    found = cell.metadata.get(KEY)
+    return None if found is None else Facts.model_validate(found)
+
+
+def read_kind(cell: NotebookNode) -> Kind | None:
+    """None where the course did not write this cell."""
+    found = cell.metadata.get(KEY)
+    return None if found is None else Kind(found["kind"])
+
+
+def is_built(notebook: NotebookNode) -> bool:
+    """Whether Gradlab's builder made this notebook, and so wrote down what its cells are for."""
+    return KEY in notebook.metadata
+
+
+def refuse_unbuilt(course: NotebookNode) -> None:
+    """Raise GradlabError where this source notebook does not say what its cells are for."""
+    written = [
+        facts for cell in course.cells if (facts := cell.metadata.get(KEY)) and Kind(facts["kind"]).traits.written
+    ]
+    if KEY not in course.metadata or not all("stub" in facts for facts in written):
+        raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
+
+
+def is_written(cell: NotebookNode) -> bool:
+    """Whether a student writes this cell: an exercise, or an answer in words."""
+    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+
+
+def get_answer_name(name: str) -> str:
+    """The cell of the answer that this graded cell speaks of, by name; itself for a question."""
+    exercise = name.removeprefix(make_cell_name(Kind.CHECK, ""))
+    return name if exercise == name else make_cell_name(Kind.EXERCISE, exercise)
+
+
+def read_stub(cell: NotebookNode) -> str:
+    """The text with which a student receives this cell of an exercise or a question."""
+    return str(cell.metadata[KEY]["stub"])
+
+
+def read_exercise_name(cell: NotebookNode) -> str:
+    """The exercise that a student writes in this cell; empty for every other cell."""
+    return str(cell.metadata[KEY]["exercise"]) if read_kind(cell) is Kind.EXERCISE else ""
+
+
+def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
+    """Cell's name -> the exercise that a student writes there."""
+    return {get_cell_name(cell): exercise for cell in cells if (exercise := read_exercise_name(cell))}
+
+
+def get_cell_name(cell: NotebookNode) -> str:
+    """nbgrader's name for a cell of the course's, or the cell's own id."""
+    return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "")))
+
+
+def make_cell_name(kind: Kind, exercise: str) -> str:
+    """The name of a cell that belongs to an exercise, a question or a prediction, in notebooks and in the gradebook."""
+    return f"{kind}-{exercise}"
+
+
+def make_stock_name(notebook: str, grade_id: str) -> str:
+    """The name of a cell of a stock assignment, whose notebooks may use one grade_id twice."""
+    return f"{notebook}/{grade_id}"
+
+
+def choose_name(names: Container[str], notebook: str, grade_id: str) -> str:
+    """The name that the gradebook's cell has among these: a stock assignment's, or nbgrader's own."""
+    name = make_stock_name(notebook, grade_id)
+    return name if name in names else grade_id
+
+
+def is_named(name: str) -> bool:
+    """Whether this is the name of a cell that belongs to an exercise or a question."""
+    return name.startswith(tuple(make_cell_name(kind, "") for kind in NAMED))
+
+
+def split_cell_name(name: str) -> tuple[Kind, str]:
+    """(kind, exercise or question) of what cell_name made: the gradebook keeps nothing else."""
+    kind, _, exercise = name.partition("-")
+    return Kind(kind), exercise

@@ -1,0 +1,51 @@
+"""Result documents of format 1, in which a reason was a sentence, as documents of format 2.
+
+These sentences are those that format 1 was written with, and no others: the only ones that code ever reads.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from labkit.cause import Cause
+
+COUNTS_AS_EMPTY = "Your file could not be graded, so it counts as empty. "
+RAN_WITHOUT = ". The cells after it ran without it."
+TIMED_OUT = re.compile(r"the time limit of ([\d.e+]+) s for a check was reached")
+CAUSES = {
+    "This exercise is not written yet.": Cause.UNWRITTEN,
+    "the machine was too busy for this check": Cause.BUSY,
+    "the Python process ended during this check": Cause.ENDED,
+}
+NOTHING = re.compile(r"your \w+ is None")
+
+
+def upgrade(document: dict[str, Any]) -> dict[str, Any]:
+    """The document in format 2; one that is in format 2 as it is."""
+    if document.get("format") != "gradlab result 1":
+        return document
+    notebooks = document.get("notebooks", ())
+    said = {name: [_read_note(text, notebooks) for text in document.get(name, ())] for name in ("notes", "remarks")}
+    cells = [cell | {"checks": [_add_cause(check) for check in cell["checks"]]} for cell in document.get("cells", ())]
+    return document | said | {"format": "gradlab result 2", "cells": cells}
+
+
+def _read_note(text: str, notebooks: list[str]) -> dict[str, str]:
+    notebook = next((name for name in notebooks if text.startswith(f"{name}: ")), "") if len(notebooks) > 1 else ""
+    text = text.removeprefix(f"{notebook}: ") if notebook else text
+    note = {"notebook": notebook or (notebooks[0] if len(notebooks) == 1 else "")}
+    if text.startswith(COUNTS_AS_EMPTY):
+        return note | {"kind": "refused", "words": text.removeprefix(COUNTS_AS_EMPTY)}
+    if text.endswith(RAN_WITHOUT):
+        shown, _, words = text.removesuffix(RAN_WITHOUT).partition(": ")
+        return note | {"kind": "stopped", "words": words, "shown": shown, "cell": re.split(r",| \(", shown)[0]}
+    return note | {"kind": "repair", "words": text}
+
+
+def _add_cause(check: dict[str, Any]) -> dict[str, Any]:
+    seen = check.get("seen", "")
+    if check.get("blame") == "process" and (found := TIMED_OUT.fullmatch(seen)):
+        return check | {"cause": Cause.TIME, "limit": float(found[1])}
+    usual = Cause.OTHER if check.get("blame") == "process" else None
+    return check | {"cause": Cause.NOTHING if NOTHING.fullmatch(seen) else CAUSES.get(seen, usual)}

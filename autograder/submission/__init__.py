@@ -1,0 +1,1 @@
+"""One submission: a task in, a result out."""

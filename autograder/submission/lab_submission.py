@@ -1,0 +1,240 @@
+"""Grades one submission that came through the intake: a notebook in, a result document out."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import nbformat
+from nbconvert.preprocessors import ClearMetadataPreprocessor
+from nbformat import NotebookNode
+from nbgrader.preprocessors import IgnorePattern, LimitOutput
+from nbgrader.utils import compute_checksum, is_grade
+from traitlets.config import Config
+
+from autograder.base.digest import digest
+from autograder.examiner.clock import Timeouts
+from autograder.examiner.connection import Stopped
+from autograder.examiner.examine import Step, StepResult, examine
+from autograder.examiner.watchdog import bound_work
+from autograder.forkserver.client import ForkServer
+from autograder.intake.cell_origin import digest_answer, find_lab_answer
+from autograder.intake.read import RefusedSubmission, read_notebook
+from autograder.intake.releases import read_releases
+from autograder.intake.repair import build_blank, repair
+from autograder.intake.submitted_cells import build_released_cell, is_answer
+from autograder.model.fingerprint import MARKS, digest_code, get_versions
+from autograder.model.marks import Marks, compute_marks
+from autograder.model.metadata import (
+    get_cell_name,
+    is_written,
+    read_exercise_name,
+    read_facts,
+    read_kind,
+    split_cell_name,
+)
+from autograder.model.notes import Note, NoteKind, is_refused
+from autograder.model.result import GradedCell, Result
+from autograder.model.versions import Versions
+from autograder.sandbox.gpu import list_gpus
+from autograder.submission.notebook_text import format_notebook
+from autograder.submission.task import Task, compute_key, compute_part_digests
+from labkit.outcome import compute_earned
+from labkit.verdict import Verdict
+
+TOO_MUCH = "The notebook takes too long to read. Remove cells that are not yours, and hand it in again."
+PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgrader's, after it has run the cells
+
+
+@dataclass(frozen=True)
+class GradedSubmission:
+    """What came of a submission."""
+
+    result: Result
+    marks: Marks
+    notebooks: Mapping[str, str]
+    """Its notebooks by name, with the outputs of every cell, as nbgrader keeps them."""
+    trouble: str = ""
+    """The error that grading the submission raised; it then counts as an empty one."""
+
+
+def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
+    """Grade one submission. The same task, layers and versions give the same bytes.
+
+    Raises GradlabError where no student process can be started: the machine's trouble, not the submission's.
+    """
+    course, (file,) = _parse_source(task.source), task.notebooks
+    try:
+        if file.content is None:
+            raise RefusedSubmission(file.refusal)
+        with bound_work():
+            repaired = repair(read_notebook(file.content, file.notes), course, read_releases(task.releases))
+    except Stopped:
+        repaired = build_blank(course, TOO_MUCH)
+    except RefusedSubmission as refused:
+        repaired = build_blank(course, str(refused))
+    notebook, settings = repaired.notebook, task.settings
+    _add_checksums(notebook, _compute_checksums(task.source))
+    submission = Submission(task.lab, task.student, repaired.notes, task.kept, settings.device)
+    result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
+    notebook = limit_outputs(notebook, settings.preprocessors)
+    layers = fork_server.layers
+    result = result.model_copy(update={"key": compute_key(task, layers), "made_of": compute_part_digests(task, layers)})
+    return GradedSubmission(result, compute_marks(result, notebook), {task.lab: format_notebook(notebook)})
+
+
+@functools.lru_cache(maxsize=4)
+def _parse_source(source: bytes) -> NotebookNode:
+    """A lab's source notebook, which nobody changes."""
+    course: NotebookNode = nbformat.reads(source.decode(), as_version=4)
+    return course
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What is known of one beside its notebook. notes: what was repaired.
+
+    kept: cells of an earlier result: what they say counts where their keys are still the same.
+    """
+
+    lab: str
+    student: str
+    notes: Sequence[Note] = ()
+    kept: Sequence[GradedCell] = ()
+    device: str = "cpu"
+
+
+def grade_notebook(
+    notebook: NotebookNode, submission: Submission, fork_server: ForkServer, timeouts: Timeouts
+) -> Result:
+    """The result of a repaired notebook, whose code cells get their outputs here.
+
+    Raises GradlabError where no student process can be started.
+    """
+    device = submission.device
+    os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    steps = list_steps(notebook)
+    keys = _compute_keys(notebook, steps, fork_server.layers, device)
+    known = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
+    seen = examine([step for step in steps if step.id not in known], fork_server.student, timeouts)
+    graded = []
+    for number, cell in enumerate(code, start=1):
+        name = get_cell_name(cell)
+        cell.execution_count = number
+        if is_grade(cell):
+            graded.append(known.get(name) or _grade_cell(cell, seen[name], keys[name]))
+            cell.outputs = [_make_verdict_output(graded[-1], number)]
+        else:
+            cell.outputs = [nbformat.from_dict(output) for output in seen[name].outputs]
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = number
+    return Result(
+        lab=submission.lab,
+        student=submission.student,
+        device=device,
+        versions=get_device_versions(device),
+        isolation=tuple(fork_server.layers),
+        notes=(*submission.notes, *_note_limits(seen)),
+        empty=is_refused(submission.notes),
+        stopped=tuple(name for name, came in seen.items() if came.stopped or _has_stopped_check(came)),
+        answers=_digest_answers(notebook.cells),
+        changed=tuple(name for came in seen.values() for name in came.changed),
+        cells=tuple(graded),
+    )
+
+
+def _digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
+    """A digest of each answer as a person reads it: a mark by hand holds as long as it stays the same."""
+    return {
+        get_cell_name(cell): digest_answer([cells[each] for each in find_lab_answer(cells, place)])
+        for place, cell in enumerate(cells)
+        if is_written(cell)
+    }
+
+
+@functools.cache
+def get_device_versions(device: str) -> Versions:
+    """What submissions are graded with there. The driver is asked once: that starts a program."""
+    return get_versions() if device == "cpu" else get_versions().model_copy(update={"gpu": ", ".join(list_gpus())})
+
+
+def read_preprocessor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """nbgrader's settings for what it does with outputs, by class name, as plain data."""
+    names = [kind.__name__ for kind in PREPROCESSORS if kind.__name__ in config]
+    return {name: json.loads(json.dumps(config[name])) for name in names}
+
+
+def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
+    """What nbgrader does with the outputs of cells after it has run them, by its settings."""
+    for kind in PREPROCESSORS:
+        notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing where it is not enabled
+    return notebook
+
+
+def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
+    """As nbgrader keeps them: by these it knows an answer that is as it was handed out."""
+    for cell in notebook.cells:
+        if "nbgrader" in cell.metadata and (known := checksums.get(get_cell_name(cell))) is not None:
+            cell.metadata.nbgrader["checksum"] = known
+
+
+@functools.lru_cache(maxsize=4)
+def _compute_checksums(source: bytes) -> dict[str, str]:
+    """Of the cells of a lab's source notebook as they are handed out, by their names."""
+    own = [cell for cell in _parse_source(source).cells if "nbgrader" in cell.metadata]
+    return {
+        get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell) for cell in own
+    }
+
+
+def _compute_keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
+    """For each check cell, by its id, of all that its outcomes depend on."""
+    ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
+    same = digest(*ran, *sorted(layers), device, get_versions().model_dump_json(), digest_code(MARKS))
+    points = {get_cell_name(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
+    return {step.id: digest(same, step.source, str(points[step.id])) for step in steps if step.kind == "check"}
+
+
+def list_steps(notebook: NotebookNode) -> list[Step]:
+    """The code cells, as the examiner takes them."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [_make_step(cell, number) for number, cell in enumerate(code, start=1)]
+
+
+def _make_step(cell: NotebookNode, number: int) -> Step:
+    known = read_kind(cell)
+    kind = (known.traits.step if known else "") or "student"
+    return Step(get_cell_name(cell), kind, cell.source, number, read_exercise_name(cell))
+
+
+def _grade_cell(cell: NotebookNode, came: StepResult, key: str) -> GradedCell:
+    facts = read_facts(cell)
+    assert facts is not None
+    hidden = {check.id for check in facts.checks if check.hidden}
+    visible = {check.id for check in facts.checks if not check.hidden}
+    outcomes = [
+        replace(o, hidden=o.id in hidden, difference=o.difference if o.id in visible else None) for o in came.outcomes
+    ]
+    points = compute_earned(came.outcomes, facts.points)
+    return GradedCell(id=get_cell_name(cell), key=key, points=points, worth=facts.points, checks=tuple(outcomes))
+
+
+def _has_stopped_check(came: StepResult) -> bool:
+    """Whether a check of this cell ran into a limit, or lost its process."""
+    return any(outcome.blame == "process" for outcome in came.outcomes)
+
+
+def _make_verdict_output(graded: GradedCell, number: int) -> NotebookNode:
+    verdict = Verdict(split_cell_name(graded.id)[1], list(graded.checks), graded.worth, graded.points, folds=False)
+    data = NotebookNode(verdict._repr_mimebundle_())
+    return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=number)
+
+
+def _note_limits(seen: dict[str, StepResult]) -> list[Note]:
+    return [Note(kind=NoteKind.STOPPED, words=came.stopped, cell=cell) for cell, came in seen.items() if came.stopped]

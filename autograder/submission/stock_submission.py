@@ -1,0 +1,176 @@
+"""Grades one submission of a stock assignment: its notebooks in, one result document out, with nbgrader's marks."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from nbformat import NotebookNode
+from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
+
+from autograder.base.digest import digest
+from autograder.examiner.connection import Stopped
+from autograder.examiner.watchdog import bound_work
+from autograder.forkserver.client import ForkServer
+from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
+from autograder.intake.read import RefusedSubmission, read_notebook
+from autograder.model.marks import Marks
+from autograder.model.metadata import get_cell_name, is_written, make_stock_name
+from autograder.model.notes import Note
+from autograder.model.result import GradedCell, Result
+from autograder.stock.assignment import StockContent, StockNotebook
+from autograder.stock.preprocess import build_blank, build_released_notebook, repair
+from autograder.stock.run_notebook import DecisionPlan, NotebookRun, is_automatic, provide_files, run_notebook
+from autograder.stock.worked_solution import find_inside_cells
+from autograder.submission.lab_submission import TOO_MUCH, GradedSubmission, get_device_versions, limit_outputs
+from autograder.submission.notebook_text import format_notebook
+from autograder.submission.task import NotebookFile, Task, compute_key, compute_part_digests
+from labkit.outcome import Outcome
+
+TRIED: dict[str, frozenset[str]] = {}  # what find_inside_cells() said, once a process: it costs what a submission does
+
+
+def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
+    """Grade one submission. Raises GradlabError where no student process can be started."""
+    os.environ["GRADLAB_DEVICE"] = task.settings.device
+    notebooks, cells, notes, remarks, missing, stopped = {}, [], [], [], [], []
+    course = _parse_content(task.source)
+    handed_in = {each.name: each for each in task.notebooks}
+    files: list[tuple[str, bytes]] = []  # its notebooks so far: a later one may run an earlier one
+    for own in course.notebooks:
+        notebook, said = _repair_notebook(own, handed_in.get(own.name))
+        notes += said
+        if notebook is None:
+            missing.append(own.name)
+            notebook, _ = build_blank(own, "")
+            cells += make_zero_cells(notebook, own.name)
+        else:
+            files.append((f"{own.name}.ipynb", format_notebook(build_released_notebook(notebook, own)).encode()))
+            ran = run_stock_notebook(notebook, own, fork_server, task, files)
+            cells += ran.cells
+            notes += ran.notes
+            remarks += ran.remarks
+            stopped += [make_stock_name(own.name, ran.short_names[name]) for name in ran.stopped]
+        notebooks[own.name] = limit_outputs(notebook, task.settings.preprocessors)
+    result = Result(
+        lab=task.lab,
+        student=task.student,
+        key=compute_key(task, fork_server.layers),
+        made_of=compute_part_digests(task, fork_server.layers),
+        device=task.settings.device,
+        versions=get_device_versions(task.settings.device),
+        isolation=tuple(fork_server.layers),
+        notes=(*(Note(words=words) for words in task.notes), *notes),
+        remarks=tuple(remarks),
+        empty=len(missing) == len(notebooks),
+        stopped=tuple(stopped),
+        answers=digest_answers(notebooks),
+        cells=tuple(cells),
+        notebooks=tuple(notebooks),
+        missing=tuple(missing),
+    )
+    marks = compute_stock_marks(result, notebooks)  # first: to make it a text takes a notebook apart
+    return GradedSubmission(result, marks, {name: format_notebook(notebook) for name, notebook in notebooks.items()})
+
+
+def run_stock_notebook(
+    notebook: NotebookNode,
+    own: StockNotebook,
+    fork_server: ForkServer,
+    task: Task,
+    notebooks: Sequence[tuple[str, bytes]] = (),
+) -> NotebookRun:
+    """Run a repaired notebook in a student process of its own, in whose home the files beside it are.
+
+    notebooks: this one and those before it, as files too.
+    """
+    start, timeouts = provide_files(fork_server.student, [*task.support_files, *notebooks]), task.settings.timeouts
+
+    def apply_limits(outputs: NotebookNode) -> NotebookNode:
+        return limit_outputs(outputs, task.settings.preprocessors)
+
+    given = [(path, content) for path, content in task.support_files if path in task.course_files]
+    parts = (part for path, content in given for part in (path, content))
+    key = digest(own.model_dump_json(), repr(timeouts), *parts)
+    if key not in TRIED:
+        TRIED[key] = find_inside_cells(own, provide_files(fork_server.student, given), timeouts, apply_limits)
+    return run_notebook(notebook, own, start, timeouts, apply_limits, DecisionPlan(TRIED[key], task.isolates_tests))
+
+
+def compute_stock_marks(
+    result: Result, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None
+) -> Marks:
+    """notebooks: the autograded ones, by name. As nbgrader has it, nothing of a missing one waits for a person."""
+    scores: dict[str, float | None] = {}
+    worth, unanswered = {}, {}
+    for notebook, content in notebooks.items():
+        for cell in content.cells:
+            name = make_stock_name(notebook, get_cell_name(cell))
+            if is_grade(cell) or is_task(cell):
+                worth[name] = float(cell.metadata.nbgrader.points)
+            if is_grade(cell):
+                points = result.get_points(name)
+                if points is None:
+                    points = 0.0 if notebook in result.missing else _get_manual_score(cell)
+                scores[name] = points
+            elif is_task(cell) and notebook in result.missing:
+                scores[name] = 0.0
+            if is_solution(cell) or is_task(cell):
+                as_released = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell) and not is_waiting(cell)
+                unanswered[name] = as_released and not is_task(cell) and notebook not in result.missing
+    return Marks(result.student, scores, unanswered, submitted, worth)
+
+
+def _get_manual_score(cell: NotebookNode) -> float | None:
+    """0 for an answer that is as it was handed out, else nothing yet: nbgrader's rule. Work beside it is read too."""
+    if is_waiting(cell):
+        return None
+    return determine_grade(cell)[0] if is_solution(cell) or cell.cell_type != "code" else None
+
+
+def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:
+    """What a notebook earns that was not handed in."""
+    missed = Outcome("tests", "the notebook", seen="it was not handed in, or could not be read")
+    return [
+        GradedCell(
+            id=make_stock_name(name, get_cell_name(cell)),
+            points=0.0,
+            worth=float(cell.metadata.nbgrader.points),
+            checks=(missed,),
+        )
+        for cell in notebook.cells
+        if is_automatic(cell)
+    ]
+
+
+def digest_answers(notebooks: Mapping[str, NotebookNode]) -> dict[str, str]:
+    """A digest of each answer as a person reads it: a mark by hand holds as long as it stays the same."""
+    return {
+        make_stock_name(name, get_cell_name(cell)): digest_answer(
+            [notebook.cells[each] for each in find_stock_answer(notebook.cells, place)]
+        )
+        for name, notebook in notebooks.items()
+        for place, cell in enumerate(notebook.cells)
+        if is_written(cell) or is_task(cell)
+    }
+
+
+@functools.lru_cache(maxsize=4)
+def _parse_content(source: bytes) -> StockContent:
+    return StockContent.model_validate_json(source)
+
+
+def _repair_notebook(own: StockNotebook, file: NotebookFile | None) -> tuple[NotebookNode | None, list[Note]]:
+    """(the notebook to grade or None, what to say of it)."""
+    if file is None or file.content is None:
+        why = file.refusal if file else f"No notebook named {own.name}.ipynb was handed in."
+        return None, build_blank(own, why)[1]
+    try:
+        with bound_work():
+            return repair(read_notebook(file.content, file.notes), own)
+    except Stopped:
+        return None, build_blank(own, TOO_MUCH)[1]
+    except RefusedSubmission as refused:
+        return None, build_blank(own, str(refused))[1]

@@ -1,0 +1,120 @@
+"""What it takes to grade one submission, as bytes: no shared file system is assumed between who asks and who grades."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from autograder.base.digest import digest
+from autograder.examiner.clock import Timeouts
+from autograder.model.assignments import AssignmentKind
+from autograder.model.fingerprint import BESIDE, LAB, RELEASES, SHORT, SUBMISSION, describe_environment
+from autograder.model.result import GradedCell
+from autograder.sandbox import Limits
+from autograder.stock.settings import get_cell_seconds
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How submissions are graded. preprocessors: nbgrader's settings for what it does with outputs, by class name."""
+
+    isolation: str = "full"
+    limits: Limits = field(default_factory=Limits)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    device: str = "cpu"
+    preprocessors: dict[str, Any] = field(default_factory=dict)
+
+
+def make_settings(
+    isolation: str = "full",
+    memory_gib: float = Limits.memory / 2**30,
+    cell_seconds: float = Timeouts.cell,
+    check_seconds: float = Timeouts.check,
+    submission_seconds: float = Timeouts.submission,
+    device: str = "cpu",
+    gpu_memory_gib: float = Limits.gpu_memory / 2**30,
+    **preprocessors: Any,
+) -> Settings:
+    """From the settings of c.Examine in nbgrader_config.py, which have these names."""
+    memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(submission_seconds))
+    space = 2 * memory if device == "cpu" else None  # CUDA maps more than there is memory
+    on_gpu = int(gpu_memory_gib * 2**30)
+    limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=on_gpu)
+    timeouts = Timeouts(cell_seconds, check_seconds, submission_seconds)
+    return Settings(isolation, limits, timeouts, device, preprocessors)
+
+
+def apply_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Settings:
+    """For an assignment made for stock nbgrader: c.Execute.timeout counts where c.Examine.cell_seconds isn't set."""
+    seconds = None if "cell_seconds" in config.get("Examine", {}) else get_cell_seconds(config)
+    return settings if seconds is None else replace(settings, timeouts=replace(settings.timeouts, cell=seconds))
+
+
+@dataclass(frozen=True)
+class NotebookFile:
+    """One notebook of a submission, as it was handed in."""
+
+    name: str
+    content: bytes | None
+    """None if the intake refused it, or if it is missing."""
+    refusal: str = ""
+    """Why, in words for the student."""
+    notes: tuple[str, ...] = ()
+    """What the student should know of the file."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One submission to grade."""
+
+    lab: str
+    student: str
+    notebooks: tuple[NotebookFile, ...]
+    source: bytes
+    """A lab's source notebook, or a stock assignment's content."""
+    settings: Settings
+    kind: AssignmentKind = AssignmentKind.LAB
+    notes: tuple[str, ...] = ()
+    """What the student should know of the folder."""
+    kept: tuple[GradedCell, ...] = ()
+    """Cells of an earlier result, which count if their keys are still the same."""
+    releases: bytes = b""
+    """See intake.releases."""
+    files_digest: str = ""
+    """A digest of what else is in the folder."""
+    support_files: tuple[tuple[str, bytes], ...] = ()
+    """Files that cells may read, by their paths; cells of a lab read no files."""
+    course_files: frozenset[str] = frozenset()
+    """Which of them are the course's."""
+    isolates_tests: bool = False
+    """Whether tests beside the student process run in a child of the grader: they ended the grader before."""
+
+    def refuse(self, reason: str) -> Task:
+        """The task as an empty submission, which was refused for this reason."""
+        return replace(self, notebooks=tuple(replace(each, content=None, refusal=reason) for each in self.notebooks))
+
+
+def _digest_task(task: Task) -> dict[str, str]:
+    """Of what the task holds, by the names under which a person is told that it changed."""
+    handed_in: list[str | bytes] = [*task.notes]
+    for each in task.notebooks:
+        handed_in += [each.name, each.content or b"", each.refusal, *each.notes]
+    return {
+        SUBMISSION: digest(*handed_in),
+        BESIDE: digest(task.files_digest),
+        LAB: digest(task.source),
+        RELEASES: digest(task.releases),
+        "the settings": digest(json.dumps(asdict(task.settings), sort_keys=True, default=str)),
+    }
+
+
+def compute_key(task: Task, layers: Sequence[str]) -> str:
+    """Of everything that the result of a task depends on: equal keys, equal results."""
+    return digest(task.lab, task.student, *describe_environment(layers).values(), *_digest_task(task).values())
+
+
+def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:
+    """The same by its parts, shortly: which of them differ tells why something is graded anew."""
+    return describe_environment(layers) | {name: found[:SHORT] for name, found in _digest_task(task).items()}

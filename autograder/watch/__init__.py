@@ -1,0 +1,1 @@
+"""Grades submissions as they arrive."""

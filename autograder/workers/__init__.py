@@ -1,0 +1,1 @@
+"""Processes that grade: a pool on this machine, or a cluster."""

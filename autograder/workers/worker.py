@@ -1,0 +1,115 @@
+"""What every process that grades does, in a pool and on a cluster: it answers tasks and keeps a fork server."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from autograder.base.errors import GradlabError
+from autograder.forkserver.client import ForkServer, Purpose
+from autograder.model.assignments import AssignmentKind
+from autograder.sandbox.kernel_limits import limit_memory_on
+from autograder.submission.lab_submission import GradedSubmission, grade_lab_task
+from autograder.submission.stock_submission import grade_stock_task
+from autograder.submission.task import Task
+from autograder.workers.solution_cache import prepare_compile_cache
+
+TRIES = 2
+STUCK_SECONDS = 600.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
+UNGRADABLE = "Grading it failed twice, so it counts as an empty notebook. Please tell your instructor."
+
+GRADERS = {AssignmentKind.LAB: grade_lab_task, AssignmentKind.STOCK: grade_stock_task}
+ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see make_purpose()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a submission could not be graded: trouble of the machine or an error of the course."""
+
+    reason: str
+
+
+def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
+    """Answer tasks until the other side is gone, and end this process.
+
+    secret: folders that must not exist for student processes. fork_servers: what is there already; others are started.
+    """
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            connection.send(grade_with_retries(connection.recv(), secret, fork_servers))
+    for fork_server in fork_servers.values():
+        fork_server.hang_up()
+    os._exit(0)  # an interpreter with torch takes most of a second to end in order
+
+
+def make_purpose(task: Task) -> Purpose:
+    """What a fork server for this task is started with."""
+    settings = task.settings
+    compiled = prepare_compile_cache(task.source) if task.kind is AssignmentKind.LAB else None
+    return Purpose(settings.isolation, settings.limits, settings.device, compiled)
+
+
+def plan_next_try(task: Task, tries: int, ended: object) -> Task | Failure:
+    """For the submission of a grader that ended, the tries-th one: once more, then as an empty one, then no more."""
+    if tries > TRIES:
+        return Failure(f"its grader ended {tries} times, at last by {ended}")
+    return list_attempts(task)[tries]
+
+
+def list_attempts(task: Task) -> tuple[Task, Task, Task]:
+    """What is tried in turn: it as it is, its tests in a child of the grader, and an empty submission."""
+    return task, replace(task, isolates_tests=True), task.refuse(UNGRADABLE)
+
+
+def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission | Failure:
+    """Grade a task, with a fork server of these or a new one that joins them.
+
+    Returns:
+        What came of it. A submission that makes the grader itself raise is tried once more, then graded as an empty
+        one, with the error as `trouble`: every submission ends with a score. If an empty one raises too, the course or
+        the machine is at fault, and the outcome is a Failure.
+    """
+    log = ""
+    for attempt in list_attempts(task):
+        try:
+            graded = _grade(attempt, secret, fork_servers)
+            return replace(graded, trouble=log) if attempt is not task else graded
+        except GradlabError as error:
+            used = fork_servers.get(make_purpose(task))
+            if used is None or not used.lost:
+                return Failure(str(error))
+            log = log or traceback.format_exc()
+        except Exception:
+            log = log or traceback.format_exc()
+            for fork_server in fork_servers.values():
+                fork_server.lost = True  # nobody knows what it was about to say
+    return Failure(log)
+
+
+def _grade(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission:
+    fork_server = _get_fork_server(task, secret, fork_servers)
+    try:
+        return _grade_with(fork_server, task)
+    except GradlabError:
+        if not fork_server.lost:
+            raise
+        return _grade_with(_get_fork_server(task, secret, fork_servers), task)
+
+
+def _grade_with(fork_server: ForkServer, task: Task) -> GradedSubmission:
+    with limit_memory_on(task.settings.device):
+        return GRADERS[task.kind](task, fork_server)
+
+
+def _get_fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
+    key = make_purpose(task)
+    if key in fork_servers and fork_servers[key].lost:
+        fork_servers.pop(key).hang_up()
+    if key not in fork_servers:
+        fork_servers[key] = ForkServer(key, secret)
+    return fork_servers[key]

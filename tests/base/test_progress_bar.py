@@ -1,0 +1,40 @@
+"""A long command says how far it is, and what takes long."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+from autograder.base import progress_bar
+from autograder.base.progress_bar import LONG_SECONDS, show_progress
+
+NOW = 1000.0
+
+
+@pytest.fixture(autouse=True)
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_bar, "time", SimpleNamespace(monotonic=lambda: NOW))
+
+
+def test_without_a_terminal_the_last_step_and_what_takes_long_are_lines() -> None:
+    console, running = Console(file=io.StringIO(), width=200), {"ada": NOW - 64, "ben": NOW}
+    with show_progress(console, "grading 01", 2, running.copy) as steps:
+        steps.report_slow_steps()
+        assert console.file.getvalue() == "", "something was said a moment ago"
+        steps.told -= LONG_SECONDS + 1
+        steps.report_slow_steps()
+        steps.report_slow_steps()
+        assert console.file.getvalue() == "grading 01: 0 of 2, still at ada for 64 s\n"
+        running.clear()
+        steps.step()
+        steps.step(failed=True)
+    assert "grading 01: 2 of 2, 1 failed" in console.file.getvalue()
+
+
+def test_a_terminal_has_a_bar_that_names_what_takes_long() -> None:
+    console = Console(file=io.StringIO(), width=200, force_terminal=True)
+    with show_progress(console, "grading 01", 2, lambda: {"s[1]": NOW - 64}) as steps:
+        steps.report_slow_steps()
+        steps.bar.refresh()
+    assert "still at s[1] for 64 s" in console.file.getvalue()

@@ -1,0 +1,89 @@
+"""`gradlab grade` leaves behind what `nbgrader autograde` leaves behind, to the byte."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.whole_lab import grade_lab
+from autograder.gradebook.store import load_result
+from autograder.workers.backends import LocalBackend
+from tests.classroom.graded_class import LAB, WRONG, gradebook_rows, hand_in, written
+
+LATE = """
+from datetime import datetime
+from nbgrader.plugins import LateSubmissionPlugin
+
+class HalfAPoint(LateSubmissionPlugin):
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        return 0.5 if student_id != "greedy" else 100
+"""
+PRINTS = "print('line\\n' * 3000)\nimport sys\nsys.stderr.write('a warning')\n1 / 0\n"
+
+
+def make_class(course: Path) -> None:
+    hand_in(course, {"right": None, "wrong": WRONG, "late": None, "greedy": WRONG})
+    hand_in(course, {"prints": None}, before=PRINTS)
+    for student, time in (("late", "2030-01-02 00:00:00 UTC"), ("greedy", "2030-01-02"), ("right", "2029-12-31")):
+        (course / "submitted" / student / LAB / "timestamp.txt").write_text(time)
+    (course / "submitted" / "wrong" / LAB / "data").mkdir()
+    (course / "submitted" / "wrong" / LAB / "data" / "numbers.csv").write_text("1,2\n")
+    (course / "submitted" / "broken" / LAB).mkdir(parents=True)
+    (course / "submitted" / "broken" / LAB / f"{LAB}.ipynb").write_text("not a notebook")
+    (course / "source" / LAB / "given.txt").write_text("a file of the course")
+    (course / "half_a_point.py").write_text(LATE)
+    with (course / "nbgrader_config.py").open("a") as config:
+        config.write('\nc.AssignLatePenalties.plugin_class = "half_a_point.HalfAPoint"\nc.LimitOutput.max_lines = 50\n')
+
+
+def opened(course: Path) -> Any:
+    api = open_course(course)
+    assert api.generate_assignment(LAB, force=True, create=True)["success"]
+    with api.gradebook as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2030-01-01")
+    return api
+
+
+@pytest.mark.slow
+def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
+    small_course: Path, tmp_path: Path, two_graders: LocalBackend
+) -> None:
+    """Slow: a class is graded twice, once by nbgrader."""
+    make_class(small_course)
+    other = tmp_path / "other"
+    shutil.copytree(small_course, other)
+    api = opened(small_course)
+    for folder in sorted((small_course / "submitted").iterdir()):
+        assert api.autograde(LAB, folder.name, force=True, create=True)["success"]
+    done = list(grade_lab(opened(other), LAB, two_graders))
+    assert sorted(d.student for d in done) == ["broken", "greedy", "late", "prints", "right", "wrong"]
+    assert not any(d.failure for d in done)
+    assert gradebook_rows(other) == gradebook_rows(small_course)
+    assert gradebook_rows(other)["late"][3] == 0.5 and gradebook_rows(other)["greedy"][3] < 2
+    assert written(other) == written(small_course)
+    assert {f"wrong/{LAB}/data/numbers.csv", f"wrong/{LAB}/given.txt"} < set(written(other))
+    for student in gradebook_rows(other):
+        documents = [load_result(course, LAB, student) for course in (small_course, other)]
+        assert documents[0] and documents[1]
+        assert documents[1].model_copy(update={"key": ""}).cells == documents[0].cells
+        assert documents[1].notes == documents[0].notes
+
+
+@pytest.mark.slow
+def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is graded twice."""
+    hand_in(small_course, {"right": None, "wrong": WRONG})
+    api = open_course(small_course)
+    list(grade_lab(api, LAB, two_graders))
+    with api.gradebook as gradebook:
+        grade = gradebook.find_grade("check-sum_of_squares", LAB, LAB, "wrong")
+        grade.manual_score, grade.extra_credit = 1.25, 0.5
+        gradebook.find_comment("exercise-sum_of_squares", LAB, LAB, "wrong").manual_comment = "Look at the sign."
+        gradebook.db.commit()
+    for again in (False, True):
+        list(grade_lab(api, LAB, two_graders, again=again))
+        row = gradebook_rows(small_course)["wrong"]
+        assert row[1] == 1.75 and ("exercise-sum_of_squares", None, "Look at the sign.") in row[5]
+        assert row[4][0][4] is False, "unlike with nbgrader, the mark holds: the answer is the one that was read"

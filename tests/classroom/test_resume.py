@@ -1,0 +1,219 @@
+"""A grading that was killed goes on where it was: nothing is lost, and nothing is graded twice."""
+
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.course_folder import build, read_course
+from autograder.base.errors import GradlabError
+from autograder.classroom import class_writer as grade
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.summary import describe_regraded
+from autograder.classroom.whole_lab import choose_device, grade_lab, lock_lab
+from autograder.cli import main
+from autograder.gradebook.store import get_result_path
+from autograder.model import fingerprint
+from autograder.model.fingerprint import get_versions
+from autograder.submission import lab_submission as one_submission
+from autograder.workers.backends import LocalBackend
+from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
+from tests.classroom.processes import children
+from tests.conftest import NIGHTLY
+
+STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
+KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, test_fork_server.py fork servers
+
+
+def graded(course: Path, where: LocalBackend) -> dict[str, bool]:
+    """student -> whether it had been graded before."""
+    done = list(grade_lab(open_course(course), LAB, where))
+    assert not any(each.failure for each in done)
+    return {each.student: each.kept for each in done}
+
+
+def start(course: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--jobs", "2"]
+    return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def documents(course: Path) -> list[str]:
+    found = (course / "results" / LAB).glob("[!.]*.json")
+    return sorted(path.stem for path in found)
+
+
+def victims(running: subprocess.Popen[str], kind: str) -> list[int]:
+    """The grader itself, the fork servers, or the workers; none where it is done already."""
+    if kind == "grader":
+        return [running.pid]
+    fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
+    workers = [pid for pid, command in children(running.pid) if "forkserver.server" not in command]
+    return fork_server if kind == "warm" else workers
+
+
+@pytest.fixture(scope="module")
+def handed_in(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course in which nobody is graded yet."""
+    course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("copies") / "handed_in"))
+    hand_in(course, STUDENTS, SLOWLY)
+    return course
+
+
+@pytest.fixture(scope="module")
+def undisturbed(handed_in: Path, two_graders: LocalBackend) -> Path:
+    """The same course graded in one go, once for all tests that compare with it or go on from it."""
+    course = Path(shutil.copytree(handed_in, handed_in.parent / "undisturbed"))
+    assert not any(graded(course, two_graders).values())
+    return course
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
+    handed_in: Path, undisturbed: Path, two_graders: LocalBackend
+) -> None:
+    """Slow: a class is graded again for each kill."""
+    killed = 0
+    for number in range(KILLS):
+        kind = ("grader", "worker", "warm")[number % 3]
+        course = Path(shutil.copytree(handed_in, handed_in.parent / f"killed_{number}"))
+        running = start(course)
+        done, more = random.randrange(len(STUDENTS) - 2), random.random() / 4
+        while running.poll() is None and (
+            len(documents(course)) < done or not (course / "results" / LAB).exists() or len(children(running.pid)) < 3
+        ):
+            time.sleep(0.02)
+        time.sleep(more)
+        if found := victims(running, kind):
+            killed += 1
+            os.kill(random.choice(found), signal.SIGKILL)
+        output = running.communicate()[0]
+        what = f"{kind} killed {more:.2f} s after result {done}: {output}"
+        before = documents(course)
+        assert graded(course, two_graders) == {student: student in before for student in STUDENTS}, what
+        if kind != "grader":
+            assert len(before) == 8 and running.returncode == 0, what
+        assert gradebook_rows(course) == gradebook_rows(undisturbed), what
+        assert written(course) == written(undisturbed), what
+    assert killed > KILLS / 2
+
+
+@pytest.mark.slow
+def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
+    handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Slow: a class is graded."""
+    course = Path(shutil.copytree(handed_in, tmp_path / "course"))
+    be_patient(course)
+    last = list(STUDENTS)[-2:]
+    hand_in(course, dict.fromkeys(last), FOR_EVER)
+    running = start(course)
+    while not documents(course):
+        time.sleep(0.02)
+    fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
+    running.send_signal(signal.SIGINT)
+    output = running.communicate()[0]
+    assert running.returncode == 1 and "Run the same command to go on" in output and "Traceback" not in output, output
+    before = documents(course)
+    assert sorted(gradebook_rows(course)) == before
+    hand_in(course, dict.fromkeys(last))
+    monkeypatch.chdir(course)
+    monkeypatch.setattr(sys, "argv", ["gradlab", "grade", LAB, "--jobs", "2"])
+    with pytest.raises(SystemExit):
+        main()
+    assert f"{LAB}: {8 - len(before)} graded; {len(before)} kept from before." in capsys.readouterr().out
+    assert fork_server and not any(Path(f"/proc/{pid}").exists() for pid in fork_server)
+
+
+def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
+    with lock_lab(small_course, LAB), pytest.raises(GradlabError, match="another gradlab grades"):
+        code = f"from autograder.classroom.whole_lab import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
+        done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
+        raise GradlabError(done.stderr)
+    with lock_lab(small_course, LAB):
+        pass
+
+
+@pytest.mark.slow
+def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
+    undisturbed: Path, two_graders: LocalBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow: a class is graded twice more."""
+    course = Path(shutil.copytree(undisturbed, tmp_path / "course"))
+    assert set(graded(course, two_graders).values()) == {True}
+
+    document = get_result_path(course, LAB, "student_03")
+    document.write_text(
+        re.sub(r'"made_of": \{.*?\}', '"made_of": {}', document.read_text(), flags=re.S).replace(
+            '"key": "', '"key": "0', 1
+        )
+    )
+    hand_in(course, {"student_01": WRONG, "student_lost": None})
+    everyone = grade.grade_all
+    with monkeypatch.context() as losing:
+        losing.setattr(grade, "grade_all", lambda *of: (p for p in everyone(*of) if p[0].student != "student_lost"))
+        done = {each.student: each for each in grade_lab(open_course(course), LAB, two_graders)}
+    assert done.pop("student_lost").failure == "it came back without a mark: run this again"
+    assert not any(each.failure for each in done.values())
+    reasons = {student: each.anew for student, each in done.items() if not each.kept}
+    assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab had graded it",)}
+
+    lab = course / "labs" / LAB / "lab.py"
+    lab.write_text(lab.read_text().replace("points=2", "points=3"))
+    build(read_course(course))
+    monkeypatch.setattr(fingerprint, "get_versions", lambda: get_versions().model_copy(update={"torch": "1.0"}))
+    everybody = list(grade_lab(open_course(course), LAB, two_graders))
+    assert {each.anew for each in everybody} == {("torch changed", "the lab changed"), ()}  # (): the lost one
+    assert describe_regraded(everybody) == "8 graded anew: torch changed (8), the lab changed (8)"
+    assert gradebook_rows(course)["student_02"][1] == 3
+
+
+@pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
+def test_a_device_that_is_not_here_is_refused() -> None:
+    assert choose_device("auto") == choose_device("cpu") == "cpu"
+    with pytest.raises(GradlabError, match="no GPU"):
+        choose_device("cuda")
+
+
+def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a lab with two check cells, where one changed, the other one keeps its outcome."""
+    checks = {"check-a": "a's check", "check-b": "b's check"}
+    notebook = grading_notebook(checks)
+    asked: list[list[str]] = []
+
+    def examine(steps, *_):  # type: ignore[no-untyped-def]
+        asked.append([step.id for step in steps if step.kind == "check"])
+        return {step.id: one_submission.StepResult() for step in steps}
+
+    monkeypatch.setattr(one_submission, "examine", examine)
+    fork_server = type("NoWarm", (), {"layers": (), "student": None})
+    first = one_submission.grade_notebook(
+        notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()
+    )  # type: ignore[arg-type]
+    again = one_submission.Submission("lab", "ada", kept=first.cells)
+    changed = grading_notebook(checks | {"check-b": "another check"})
+    one_submission.grade_notebook(changed, again, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
+    changed = grading_notebook(checks, answer="another answer")
+    one_submission.grade_notebook(changed, again, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
+    assert asked == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
+
+
+def grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type: ignore[no-untyped-def]
+    import nbformat
+
+    flags = {"grade": True, "solution": False, "locked": True, "points": 1, "schema_version": 3}
+    cells = [nbformat.v4.new_code_cell(answer, id="answer")]
+    for name, source in checks.items():
+        cells.append(
+            nbformat.v4.new_code_cell(
+                source, metadata={"nbgrader": flags | {"grade_id": name}, "gradlab": {"kind": "check", "points": 1}}
+            )
+        )
+    return nbformat.v4.new_notebook(cells=cells)

@@ -1,0 +1,43 @@
+"""The process behind "Mark my work" answers every request, whatever is wrong with the notebook."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.course_folder import read_course, read_labs
+from autograder.classroom.self_marking import serve
+from autograder.demo.students import fill_notebook
+from autograder.forkserver.server_process import start_server
+from labkit.progress import get_page_path, read_marks
+
+LAB = "01_squares"
+RIGHT = "def sum_of_squares(x):\n    return (x * x).sum()  # Größe\n"
+
+
+@pytest.mark.slow
+def test_a_damaged_notebook_is_answered_and_the_next_one_is_marked(small_course: Path, tmp_path: Path) -> None:
+    """Slow: a fork server starts."""
+    (lab,) = read_labs(read_course(small_course))
+    sound = json.dumps(fill_notebook(lab, {"sum_of_squares": RIGHT}), ensure_ascii=False)
+    files = {
+        "cp1252": sound.encode("cp1252"),
+        "unfinished": b"[1",
+        "deep": b"[" * 100_000,
+        "other": b'{"cells": 3, "metadata": []}',
+        "blocked": sound.encode(),
+        "sound": sound.encode(),
+    }
+    copies = {name: tmp_path / name / LAB / f"{LAB}.ipynb" for name in files}
+    for name, content in files.items():
+        copies[name].parent.mkdir(parents=True)
+        copies[name].write_bytes(content)
+    (tmp_path / "blocked" / ".gradlab").write_text("a file where the pages belong")
+    printed = io.StringIO()
+    serve(small_course, [json.dumps({"notebook": str(path)}) for path in copies.values()], printed, start_server(1))
+    answers = dict(zip(files, map(json.loads, printed.getvalue().splitlines()), strict=True))
+    assert answers["cp1252"]["points"] == answers["sound"]["points"] == 2
+    assert "cannot be written" in answers["blocked"]["refused"]
+    assert all(answers[name].get("points", 0) == 0 for name in ("unfinished", "deep", "other"))
+    assert read_marks(copies["sound"]) and get_page_path(copies["cp1252"]).is_file()

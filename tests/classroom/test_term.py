@@ -1,0 +1,290 @@
+"""What an instructor decides in a term counts in every mark, and is read back from term.toml and the gradebook."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.authoring.course_folder import build, read_course
+from autograder.base.errors import GradlabError
+from autograder.classroom.decisions import excuse, grant_extension
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.preparation import prepare
+from autograder.classroom.regrade import RegradeResult, regrade
+from autograder.classroom.whole_lab import grade_lab
+from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.past_marks import get_history_path, read_history
+from autograder.gradebook.reader import read_result
+from autograder.gradebook.writer import open_gradebook
+from autograder.model.messages import describe_notes
+from autograder.model.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term
+from autograder.reports.student_view import EXCUSED, build_student_view
+from autograder.workers.backends import LocalBackend
+from tests.classroom.graded_class import LAB, WRONG, hand_in
+
+ONLY_FLOAT = "def sum_of_squares(x):\n    return (x * x).sum() if x.numel() else None\n"  # fails `empty` alone
+LATE = """
+from nbgrader.plugins import BasePlugin
+
+class OnePoint(BasePlugin):
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        return 1.0
+"""
+
+
+def graded(course: Path, where: LocalBackend) -> dict[str, bool]:
+    """student -> whether it had been graded before."""
+    done = list(grade_lab(open_course(course), LAB, where))
+    assert not any(each.failure for each in done)
+    return {each.student: each.kept for each in done}
+
+
+@contextmanager
+def gradebook(course: Path) -> Iterator[Gradebook]:
+    with open_gradebook(open_course(course).coursedir.db_url) as found:
+        yield found
+
+
+def points(course: Path, student: str) -> float:
+    return read_result(f"sqlite:///{course}/gradebook.db", course, LAB, student).points
+
+
+@pytest.fixture(scope="module")
+def graded_course(built_course: Path, two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ada is right, ben fails one check, cy fails all; everybody graded once."""
+    course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("term") / "course"))
+    hand_in(course, {"ada": None, "ben": ONLY_FLOAT, "cy": WRONG})
+    graded(course, two_graders)
+    return course
+
+
+@pytest.fixture
+def course(graded_course: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(graded_course, tmp_path / "course"))
+
+
+@pytest.mark.slow
+def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is looked at by a whole grader."""
+    assert (points(course, "ada"), points(course, "cy")) == (2, 0) and 0 < points(course, "ben") < 2
+    decided = excuse(course, LAB, "empty", "", "the text did not say it")
+    assert (decided.exercise, decided.check) == ("sum_of_squares", "empty")
+    assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True}
+    assert (points(course, "ben"), points(course, "cy")) == (2, 0)
+    result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
+    (shown,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
+    assert shown.unpaid == EXCUSED
+
+    excuse(course, LAB, "sum_of_squares", "cy", "was ill")
+    graded(course, two_graders)
+    assert points(course, "cy") == 2
+    assert [mark.points for mark in read_history(course, LAB, "cy")] == [0, 2]
+
+
+def test_what_is_excused_must_be_one_thing_that_the_lab_has(small_course: Path) -> None:
+    with pytest.raises(
+        GradlabError, match=r"near are \(all: .*'\)\n    sum_of_squares/empty: an empty tensor gives zero$"
+    ):
+        excuse(small_course, LAB, "emty", "", "")
+    with pytest.raises(GradlabError, match="no check 'q9'; there are\n    sum_of_squares\n"):
+        excuse(small_course, LAB, "q9", "", "")
+    assert excuse(small_course, LAB, "an empty tensor gives zero", "", "").check == "empty"
+    assert excuse(small_course, LAB, "sum_of_squares/shapes", "ada", "").check == "shapes"
+    assert not (small_course / "nothing").exists() and len(read_term(small_course).excuse) == 2
+
+
+@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.slow
+def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is looked at by a whole grader, twice."""
+    (course / "late_by_one.py").write_text(LATE)
+    with (course / "nbgrader_config.py").open("a") as config:
+        config.write('c.AssignLatePenalties.plugin_class = "late_by_one.OnePoint"\n')
+    for student in ("ada", "ben"):
+        (course / "submitted" / student / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
+    with gradebook(course) as found:
+        found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    graded(course, two_graders)
+    assert points(course, "ada") == 1
+    with gradebook(course) as found:
+        until, note = grant_extension(course, found, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
+        assert (str(until), note) == ("2027-02-03 18:00:00", "")
+        with pytest.raises(GradlabError, match="no student 'eve'"):
+            grant_extension(course, found, LAB, "eve", "2027-02-03 18:00 UTC", "")
+        with pytest.raises(GradlabError, match="is no time"):
+            grant_extension(course, found, LAB, "ada", "soon", "")
+        with pytest.raises(GradlabError, match=r"says no time of the day\n    fix: .*'2027-02-03 23:59 UTC'"):
+            grant_extension(course, found, LAB, "ada", "2027-02-03", "")
+        with pytest.raises(GradlabError, match="not after the due date"):
+            grant_extension(course, found, LAB, "ada", "2020-02-03 18:00 UTC", "")
+    graded(course, two_graders)
+    assert points(course, "ada") == 2 and points(course, "ben") < 1
+
+
+@pytest.mark.slow
+def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is graded three times."""
+
+    def grade() -> Any:
+        with gradebook(course) as found:
+            return found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
+
+    with gradebook(course) as found:
+        by_hand = found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
+        by_hand.manual_score, by_hand.needs_manual_grade = 1.5, False
+        found.db.commit()
+    list(grade_lab(open_course(course), LAB, two_graders, again=True))
+    assert (grade().manual_score, grade().needs_manual_grade) == (1.5, False)
+    hand_in(course, {"cy": WRONG + "# another\n"})
+    graded(course, two_graders)
+    assert (grade().manual_score, grade().needs_manual_grade) == (1.5, True)
+    list(grade_lab(open_course(course), LAB, two_graders, again=True))
+    assert grade().needs_manual_grade  # nobody has looked yet
+
+
+@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.slow
+def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is graded twice more."""
+    exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
+    text = exercise.read_text()
+    start, end = text.index('with check("empty"'), text.index('with check("keeps_input"')
+    exercise.write_text((text[:start] + text[end:]).replace(",empty", ""))
+    build(read_course(course))
+    asked: list[RegradeResult] = []
+
+    def answer(yes: bool) -> RegradeResult:
+        return regrade(open_course(course), LAB, two_graders, lambda found: asked.append(found) or yes)
+
+    before = {student: points(course, student) for student in ("ada", "ben", "cy")}
+    assert not answer(False).written
+    assert {student: points(course, student) for student in before} == before
+    assert answer(True).written
+    (change,) = asked[0].changes
+    assert asked[0].graded == 3 and change.student == "ben" and change.by == 2 - before["ben"]
+    assert asked[1].changes == asked[0].changes
+    assert points(course, "ben") == 2
+    assert [mark.cause for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
+    assert set(graded(course, two_graders).values()) == {True}
+
+
+@pytest.mark.slow
+def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
+    course: Path, two_graders: LocalBackend
+) -> None:
+    """Slow: a class is graded twice more."""
+    exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
+    exercise.write_text(exercise.read_text().replace("an empty tensor gives zero", "an empty one gives zero"))
+    build(read_course(course))
+
+    def older() -> set[bool]:
+        return {member.older for member in read_class(f"sqlite:///{course}/gradebook.db", course, LAB).members}
+
+    assert older() == {True}
+    with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square': .*nearest is sum_of_squares"):
+        regrade(open_course(course), LAB, two_graders, lambda _: True, exercise="sum_of_square")
+    assert regrade(open_course(course), LAB, two_graders, lambda _: True, exercise="sum_of_squares").written
+    assert older() == {True}
+    assert regrade(open_course(course), LAB, two_graders, lambda _: True).written
+    assert older() == {False}
+
+
+@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.slow
+def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is graded."""
+    (course / FILE).write_text(
+        '[[team]]\nname = "blue"\nmembers = ["cy", "dee"]\n\n[[team]]\nname = "red"\nmembers = ["ada", "ben"]\n'
+        'labs = ["another"]\n'
+    )
+    assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True, "dee": False}
+    hand_in(course, {"dee": None})
+    for student, time in (("cy", "2027-02-01 10:00:00 UTC"), ("dee", "2027-02-01 11:00:00 UTC")):
+        (course / "submitted" / student / LAB / "timestamp.txt").write_text(time)
+    graded(course, two_graders)
+    assert {student: points(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
+    result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "cy")
+    assert "Handed in by dee, for your team." in describe_notes(result.notes)
+
+
+@pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
+@pytest.mark.slow
+def test_extra_credit_comes_on_top(course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is looked at by a whole grader."""
+    (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
+    graded(course, two_graders)
+    result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ada")
+    assert (result.points, result.worth) == (2, 0)
+    assert result.exercises[0].extra and result.exercises[0].worth == 2
+
+
+def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(small_course: Path) -> None:
+    api = open_course(small_course)
+
+    def worth_after(exercise: str) -> float:
+        (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
+        with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+            prepare(api, small_course, LAB, gradebook)
+            return float(gradebook.find_assignment(LAB).max_score)
+
+    assert worth_after("sum_of_squares") == 0
+    assert worth_after("sum_of_square") == 2, "refused where it is graded"
+    assert worth_after("sum_of_squares") == 0
+    api.generate_assignment(LAB, force=True)
+    assert worth_after("sum_of_squares") == 0
+
+
+def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text(f"# ours\n[labs.{LAB}]\npractice = true # only to try\n")
+    for day in (1, 2):
+        add_extension(tmp_path, Extension(lab=LAB, student="ada", until=f"2027-02-0{day}T18:00:00Z"))
+        add_excuse(tmp_path, Excuse(lab=LAB, exercise="f", check="a", reason=str(day)))
+    text = (tmp_path / FILE).read_text()
+    assert "# ours" in text and "# only to try" in text
+    assert text.count("\n\n[[") == text.count("[[") == 2
+    term = read_term(tmp_path)
+    assert term.lab(LAB).practice and [e.until.day for e in term.extension] == [2]
+    assert [e.reason for e in term.excuse] == ["2"] and term.excused(LAB, "ben") == {"f": frozenset({"a"})}
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("[labs", "cannot be read"),
+        ("[[extension]]\nlab = 'a'\n", "extension.0.student"),
+        ("[labs.a]\nattempts = 0\n", "labs.a.attempts"),
+        ("[labs.a]\npractise = true\n", "labs.a.practise"),
+    ],
+)
+def test_a_term_file_that_says_what_it_cannot_say_is_refused_by_its_place(
+    tmp_path: Path, text: str, words: str
+) -> None:
+    (tmp_path / FILE).write_text(text)
+    with pytest.raises(GradlabError, match=words):
+        read_term(tmp_path)
+
+
+def test_a_line_of_the_history_that_was_cut_off_costs_itself(course: Path) -> None:
+    with get_history_path(course, LAB, "ada").open("a") as file:
+        file.write('{"when": "2027')
+    assert [mark.points for mark in read_history(course, LAB, "ada")] == [2]
+
+
+@pytest.mark.slow
+@pytest.mark.nightly  # it asks of nbgrader's command what gradlab's is asked of above
+def test_nbgraders_own_command_keeps_to_what_was_decided(course: Path) -> None:
+    """Slow: nbgrader autogrades a submission."""
+    excuse(course, LAB, "empty", "", "")
+    add_extension(course, Extension(lab=LAB, student="ben", until="2027-02-03T18:00:00Z"))
+    (course / "submitted" / "ben" / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
+    with gradebook(course) as found:
+        found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    assert open_course(course).autograde(LAB, "ben", force=True, create=True)["success"]
+    with gradebook(course) as found:
+        submission = found.find_submission(LAB, "ben")
+        assert (submission.score, submission.total_seconds_late) == (2, 0)
+    assert read_history(course, LAB, "ben")[-1].cause == "nbgrader autograde"

@@ -1,0 +1,91 @@
+"""A name in term.toml that the course does not have is told, and refused where marks would be others than decided."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+from typer.testing import CliRunner
+
+from autograder.base.errors import GradlabError
+from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
+from autograder.cli.app import app
+from autograder.lms.people import Person
+from autograder.lms.roster import write_roster
+from autograder.model.term import FILE, Excuse, Extension, LabTerm, Team, Term
+from tests.classroom.graded_class import LAB
+from tests.reports.written_class import Handed, write_class
+
+EXERCISE = "sum_of_squares"
+RIGHT = Term(
+    labs={LAB: LabTerm(extra_credit=(EXERCISE,))},
+    extension=(Extension(lab=LAB, student="ada", until="2027-02-03T18:00:00Z"),),
+    excuse=(Excuse(lab=LAB, exercise=EXERCISE, check="empty"), Excuse(lab=LAB, exercise=EXERCISE, student="ben")),
+    team=(Team(name="blue", members=("ada", "ben"), labs=(LAB,)),),
+)
+
+
+@pytest.fixture
+def gradebook(small_course: Path) -> Iterator[Gradebook]:
+    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as found:
+        write_roster(found, [Person(id="ada", last_name="Lovelace"), Person(id="ben", last_name="Young")])
+        yield found
+
+
+def test_right_names_are_silent(small_course: Path, gradebook: Gradebook) -> None:
+    assert list_unknown_names(small_course, RIGHT, gradebook) == []
+    refuse_unknown_names(small_course, LAB, RIGHT, gradebook)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"labs": {"01_square": LabTerm(practice=True)}}, f"[labs] names '01_square', which is no lab.*nearest is {LAB}"),
+        ({"extension": (Extension(lab="x", student="ada", until="2027-02-03T18:00:00Z"),)}, "of ada names 'x', .*no lab"),
+        ({"excuse": (Excuse(lab="01_square", exercise=EXERCISE),)}, "[[excuse]] of sum_of_squares names '01_square'"),
+        ({"team": (Team(name="blue", members=("ada",), labs=("z",)),)}, "team 'blue' names 'z', which is no lab"),
+        ({"extension": (Extension(lab=LAB, student="aad", until="2027-02-03T18:00:00Z"),)}, f"of {LAB} names 'aad', who"),
+        ({"excuse": (Excuse(lab=LAB, exercise=EXERCISE, student="bne"),)}, f"[[excuse]] of {LAB} names 'bne', who"),
+    ],
+)  # fmt: skip
+def test_what_decides_nothing_is_told(small_course: Path, gradebook: Gradebook, wrong: dict, words: str) -> None:
+    term = RIGHT.model_copy(update=wrong)
+    (told,) = list_unknown_names(small_course, term, gradebook)
+    first, _, second = words.partition(".*")
+    assert told.startswith(f"{small_course / FILE}: ") and first in told and second in told and "\n    fix: " in told
+    refuse_unknown_names(small_course, LAB, term, gradebook)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"labs": {LAB: LabTerm(extra_credit=("sum_of_square",))}}, r"extra_credit names 'sum_of_square'.*\n.*nearest"),
+        ({"excuse": (Excuse(lab=LAB, exercise="cubes"),)}, "names 'cubes', which 01_squares does not have"),
+        ({"excuse": (Excuse(lab=LAB, exercise=EXERCISE, check="emty"),)}, r"'emty', which is no check .*\n.*is empty\)"),
+        ({"team": (Team(name="blue", members=("ada", "bne")),)}, r"team 'blue' names 'bne', .*\n    fix: correct the name"),
+    ],
+)  # fmt: skip
+def test_what_would_decide_a_mark_is_refused(small_course: Path, gradebook: Gradebook, wrong: dict, words: str) -> None:
+    term = RIGHT.model_copy(update=wrong)
+    with pytest.raises(GradlabError, match=words):
+        refuse_unknown_names(small_course, LAB, term, gradebook)
+    assert len(list_unknown_names(small_course, term, gradebook, LAB)) == 1
+    refuse_unknown_names(small_course, "another", term.model_copy(update={"team": ()}), gradebook)
+
+
+def test_without_a_roster_nobody_can_tell_and_who_handed_in_is_known(small_course: Path) -> None:
+    term = Term(team=(Team(name="blue", members=("ada", "bne")),))
+    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as gradebook:
+        refuse_unknown_names(small_course, LAB, term, gradebook)
+        write_roster(gradebook, [Person(id="ada", last_name="Lovelace")])
+        (small_course / "submitted" / "bne").mkdir(parents=True)
+        refuse_unknown_names(small_course, LAB, term, gradebook)
+
+
+def test_status_and_report_tell_it(small_course: Path) -> None:
+    write_class(small_course, [Handed("ada")])
+    (small_course / FILE).write_text(f'[[excuse]]\nlab = "{LAB}"\nexercise = "cubes"\n')
+    told = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
+    assert "names 'cubes', which 01_squares does not have" in told
+    CliRunner().invoke(app, ["report", LAB, "--course", str(small_course)])
+    assert "&#39;cubes&#39;, which 01_squares" in (small_course / "results" / f"{LAB}.html").read_text()

@@ -1,0 +1,125 @@
+"""What is wrong with one student's files costs that student; what is wrong with the disk stops all."""
+
+import errno
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from autograder.authoring.course_folder import build, read_course
+from autograder.classroom.nbgrader_api import open_course
+from autograder.classroom.regrade import regrade
+from autograder.classroom.whole_lab import grade_lab
+from autograder.forkserver.client import ForkServer
+from autograder.gradebook.store import load_result
+from autograder.submission.lab_submission import GradedSubmission
+from autograder.submission.task import Task
+from autograder.workers import worker
+from autograder.workers.backends import LocalBackend
+from tests.classroom.graded_class import LAB, gradebook_rows, hand_in
+
+
+def failures(course: Path, where: LocalBackend) -> dict[str, str]:
+    return {done.student: done.failure for done in grade_lab(open_course(course), LAB, where)}
+
+
+@pytest.mark.slow
+def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is graded three times."""
+    hand_in(small_course, {"ada": None, "ben": None, "cy": None})
+    in_the_way = small_course / "autograded" / "ben"
+    in_the_way.parent.mkdir()
+    in_the_way.write_text("a file")
+    came = failures(small_course, two_graders)
+    assert {student for student, why in came.items() if why} == {"ben"}
+    assert "cannot be read or written" in came["ben"] and str(in_the_way) in came["ben"]
+    assert sorted(gradebook_rows(small_course)) == ["ada", "cy"]
+    found = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
+    assert found.graded == 1 and found.written and [student for student, _ in found.failures] == ["ben"]
+    in_the_way.unlink()
+    assert set(failures(small_course, two_graders).values()) == {""}
+    assert sorted(gradebook_rows(small_course)) == ["ada", "ben", "cy"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="a file system is mounted")
+def test_a_full_disk_stops_all(small_course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a submission is graded."""
+    hand_in(small_course, {"ada": None})
+    full = small_course / "autograded" / "ada"
+    full.mkdir(parents=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", full], capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        with pytest.raises(OSError) as error:
+            failures(small_course, two_graders)
+    finally:
+        subprocess.run(["umount", full], check=True)
+    assert error.value.errno == errno.ENOSPC
+
+
+SOLUTION = "def sum_of_squares(x):\n    return (x * x).sum()\n"
+DEEP = ["a" + ".b" * 900, "x = " + "1+" * 900 + "1", "x = " + "-" * 900 + "1", "x = " + "[1," * 90 + "]" * 90]
+LONG = "x = [" + "1," * 90_000 + "]" + ".a" * 45
+
+
+@pytest.mark.slow
+def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is graded."""
+    sources = {f"s{number}": f"{SOLUTION}if False:\n    {source}\n" for number, source in enumerate([*DEEP, LONG])}
+    hand_in(small_course, {"ada": None, **sources})
+    done = list(grade_lab(open_course(small_course), LAB, two_graders))
+    assert {each.student for each in done} == {"ada", *sources}
+    assert not any(each.failure or each.remarks for each in done)
+    rows = gradebook_rows(small_course)
+    assert {student: row[1] for student, row in rows.items()} == dict.fromkeys(rows, rows["ada"][1])
+
+
+@pytest.mark.slow
+def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
+    small_course: Path, two_graders: LocalBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow: a class is graded three times."""
+    hand_in(small_course, {"ada": None, "ben": SOLUTION})
+    assert set(failures(small_course, two_graders).values()) == {""}
+    real = worker.grade_lab_task
+
+    def raise_for_what_is_written(task: Task, fork_server: ForkServer) -> GradedSubmission:
+        if task.notebooks[0].content is not None:
+            raise RecursionError("too deep")
+        return real(task, fork_server)
+
+    monkeypatch.setattr(worker, "grade_lab_task", raise_for_what_is_written)
+    hand_in(small_course, {"ben": SOLUTION.replace("x * x", "x ** 2"), "cy": SOLUTION})
+    before = gradebook_rows(small_course)
+    done = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}
+    assert "its mark was not touched" in done["ada"].failure
+    assert gradebook_rows(small_course)["ada"] == before["ada"]
+    for student in ("ben", "cy"):
+        assert not done[student].failure and done[student].empty
+        assert "RecursionError: too deep" in done[student].remarks[0]
+        assert gradebook_rows(small_course)[student][1] == 0
+
+
+FILLS = """
+with check("a_lot", "as many letters as it says"):
+    assert len("x" * int(sum_of_squares(torch.tensor([1.0])))) == 1
+"""
+
+
+@pytest.mark.slow
+def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, two_graders: LocalBackend) -> None:
+    """Slow: a class is graded."""
+    exercise = small_course / "labs" / LAB / "exercises" / "sum_of_squares.py"
+    text = exercise.read_text()
+    exercise.write_text(text.replace("# %% hidden checks\n", f"# %% hidden checks\n{FILLS}", 1))
+    build(read_course(small_course))
+    hand_in(small_course, {"ada": None, "ben": "def sum_of_squares(x):\n    return (x * x).sum() * 2**33\n"})
+    done = list(grade_lab(open_course(small_course), LAB, two_graders))
+    assert not any(each.failure or each.remarks for each in done)
+    result = load_result(small_course, LAB, "ben")
+    assert result is not None
+    (outcome,) = [outcome for cell in result.cells for outcome in cell.checks if outcome.id == "a_lot"]
+    assert "MemoryError" in outcome.error

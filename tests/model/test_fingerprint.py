@@ -1,0 +1,124 @@
+"""What can change a mark or a proof is in its fingerprint; pages, pictures and wording are not."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from autograder.model.fingerprint import DISPLAY, MARKS, PROOFS
+from tests.conftest import ROOT
+
+PRINT = "from autograder.model.fingerprint import *; print(digest_code(MARKS), digest_code(PROOFS))"
+# Imported on the way to a mark, and decides none.
+HARMLESS = {"autograder/model/fingerprint.py", "labkit/hint.py", "labkit/progress.py", "labkit/verdict.py"}
+
+
+@pytest.fixture(scope="module")
+def unedited(project: Path) -> tuple[str, str]:
+    return read_digests(project)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    for package in ("autograder", "labkit"):
+        shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def read_digests(project: Path) -> tuple[str, str]:
+    """(of marks, of proofs)."""
+    environment = os.environ | {"PYTHONPATH": str(project)}
+    command = [sys.executable, "-c", PRINT]
+    ran = subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True, text=True)
+    marks, proofs = ran.stdout.split()
+    return marks, proofs
+
+
+@pytest.mark.parametrize(
+    ("file", "changes_marks", "changes_proofs"),
+    [
+        ("autograder/reports/feedback.py", False, False),
+        ("autograder/gradebook/class_reader.py", False, False),
+        ("autograder/desk/reading.py", False, False),
+        ("labkit/pictures/chart.py", False, False),
+        ("labkit/verdict.py", False, False),
+        ("autograder/examiner/examine.py", True, True),
+        ("autograder/student/kernel.py", True, True),
+        ("labkit/compare.py", True, True),
+        ("labkit/probes/ops.py", True, True),
+        ("autograder/stock/score.py", True, False),
+        ("autograder/intake/repair.py", True, False),
+        ("autograder/proving/judge.py", False, True),
+    ],
+)
+def test_an_edit_changes_only_what_it_can_decide(
+    file: str, changes_marks: bool, changes_proofs: bool, project: Path, unedited: tuple[str, str]
+) -> None:
+    text = (project / file).read_text()
+    (project / file).write_text(text + '\n"""Another word."""\n')
+    after = read_digests(project)
+    (project / file).write_text(text)
+    assert [one != other for one, other in zip(unedited, after, strict=True)] == [changes_marks, changes_proofs]
+
+
+@pytest.mark.parametrize(
+    ("entries", "names"),
+    [
+        (("autograder.workers.worker", "autograder.forkserver.server", "labkit.check"), MARKS),
+        (("autograder.proving.labs", "autograder.authoring.course_folder", "labkit.check"), PROOFS),
+    ],
+    ids=["marks", "proofs"],
+)
+def test_all_code_on_the_way_is_in_the_fingerprint(entries: tuple[str, ...], names: tuple[str, ...]) -> None:
+    imported = {path for path in follow_imports(*entries) if not path.endswith("__init__.py")} - HARMLESS
+    missing = {path for path in imported if not is_covered(path, names)}
+    assert not missing and "autograder/examiner/section.py" in imported
+
+
+def test_what_is_named_is_there() -> None:
+    named = [ROOT / "autograder" / name for name in (*MARKS, *PROOFS)] + [ROOT / "labkit" / name for name in DISPLAY]
+    assert not [path for path in named if not path.exists()]
+
+
+def is_covered(path: str, names: tuple[str, ...]) -> bool:
+    package, _, rest = path.partition("/")
+    if package == "labkit":
+        return rest.split("/")[0] not in DISPLAY or rest.startswith("pictures/")
+    return any(rest == name or rest.startswith(f"{name}/") for name in names)
+
+
+def follow_imports(*modules: str) -> set[str]:
+    """The project's files that these modules import, directly or through others, also inside functions."""
+    found, waiting = {}, list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in found and (path := find_file(module)):
+            found[module] = path
+            waiting += list_imports(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+    return set(found.values())
+
+
+def find_file(module: str) -> str | None:
+    path = module.replace(".", "/")
+    return next((each for each in (f"{path}.py", f"{path}/__init__.py") if (ROOT / each).exists()), None)
+
+
+def list_imports(tree: ast.AST) -> Iterator[str]:
+    """Modules of the project, without those that only type checkers import."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith(("autograder", "labkit")))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("autograder", "labkit")):
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from list_imports(node)

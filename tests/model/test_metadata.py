@@ -1,0 +1,87 @@
+"""What the notebooks say of the course's cells, and that the students' say nothing of hidden checks."""
+
+import nbformat
+import pytest
+
+from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
+from autograder.base.errors import GradlabError
+from autograder.intake.repair import repair
+from autograder.model.course import Check, Kind, Lab
+from autograder.model.metadata import (
+    Facts,
+    collect_exercises,
+    get_cell_name,
+    make_cell_name,
+    read_facts,
+    read_kind,
+    split_cell_name,
+)
+
+
+def told(check: Check) -> Check:
+    """A check as the metadata has it."""
+    return check.model_copy(update={"hint": "", "misconceptions": ()})
+
+
+def test_the_source_notebook_says_of_each_cell_what_it_is_for(labs: list[Lab]) -> None:
+    for lab in labs:
+        for cell, node in zip(lab.cells, build_source_notebook(lab).cells, strict=True):
+            checks = tuple(map(told, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
+            facts = read_facts(node)
+            assert facts is not None
+            assert facts.model_copy(update={"stub": "", "quiz": (), "another": None}) == Facts(
+                kind=cell.kind, exercise=cell.name, points=cell.points, checks=checks, answer=cell.answer
+            )
+
+
+def test_what_a_student_writes_says_how_it_was_handed_out(labs: list[Lab]) -> None:
+    for lab in labs:
+        for cell in build_release_notebook(lab).cells:
+            facts = read_facts(cell)
+            assert facts is not None
+            assert facts.stub == (cell.source if facts.kind in (Kind.EXERCISE, Kind.QUESTION) else "")
+
+
+def test_the_release_says_nothing_of_hidden_checks_and_no_hint(labs: list[Lab]) -> None:
+    for lab in labs:
+        for cell in build_release_notebook(lab).cells:
+            facts = read_facts(cell)
+            assert facts is not None
+            assert not any(check.hidden or check.hint or check.misconceptions for check in facts.checks)
+        hidden = [check.label for exercise in lab.exercises for check in exercise.checks if check.hidden]
+        shown = {check.label for exercise in lab.exercises for check in exercise.checks if not check.hidden}
+        written = str([cell.metadata.gradlab.get("checks") for cell in build_release_notebook(lab).cells])
+        assert hidden and not any(repr(label) in written for label in set(hidden) - shown)
+
+
+def test_the_worked_solution_has_no_metadata(labs: list[Lab]) -> None:
+    for lab in labs:
+        assert all(read_kind(cell) is None for cell in build_solution_notebook(lab).cells)
+
+
+def test_exercises_are_found_by_the_names_of_their_cells(labs: list[Lab]) -> None:
+    for lab in labs:
+        assert collect_exercises(build_release_notebook(lab).cells) == {e.cell_id: e.name for e in lab.exercises}
+
+
+def test_a_cell_of_the_students_is_nobodys() -> None:
+    cell = nbformat.v4.new_code_cell("a = 1", id="mine")
+    assert (read_kind(cell), read_facts(cell), get_cell_name(cell)) == (None, None, "mine")
+
+
+@pytest.mark.parametrize("kind", [Kind.EXERCISE, Kind.CHECK, Kind.QUESTION])
+def test_a_name_holds_the_kind_and_the_exercise(kind: Kind) -> None:
+    assert split_cell_name(make_cell_name(kind, "value_and_slope")) == (kind, "value_and_slope")
+
+
+def test_a_source_notebook_that_was_not_built_is_an_error_with_its_fix() -> None:
+    old = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("a = 1")])
+    with pytest.raises(GradlabError, match="gradlab build"):
+        repair(nbformat.v4.new_notebook(), old)
+
+
+def test_a_lab_has_seven_to_ten_exercises_choices_and_a_question_in_words(labs: list[Lab]) -> None:
+    for lab in labs:
+        assert 7 <= len(lab.exercises) <= 11
+        assert len(lab.questions) >= 1
+        assert 90 <= lab.minutes <= 130  # two sittings

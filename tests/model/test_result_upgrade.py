@@ -1,0 +1,43 @@
+"""Result documents that earlier versions wrote are read as those of today. The files here are theirs."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from autograder.model.messages import describe_notes
+from autograder.model.notes import NoteKind
+from autograder.model.result import Result
+from labkit.cause import Cause
+
+HERE = Path(__file__).parent
+
+
+def read(name: str) -> tuple[dict[str, list[str]], Result]:
+    text = (HERE / f"result_1_{name}.json").read_text(encoding="utf-8")
+    return json.loads(text), Result.model_validate_json(text)
+
+
+@pytest.mark.parametrize("name", ["lab", "stock"])
+def test_the_sentences_of_the_first_format_are_the_same_now(name: str) -> None:
+    before, result = read(name)
+    assert describe_notes(result.notes, len(result.notebooks)) == before["notes"]
+    assert result.format == "gradlab result 2"
+    assert Result.model_validate_json(result.to_json()) == result
+
+
+def test_notes_of_the_first_format_become_values() -> None:
+    _, result = read("stock")
+    stopped, refused = result.notes
+    assert (stopped.kind, stopped.notebook, stopped.cell) == (NoteKind.STOPPED, "one", "hangs")
+    assert stopped.words == "the time limit of 2 s for a cell was reached"
+    assert (refused.kind, refused.notebook) == (NoteKind.REFUSED, "two")
+
+
+def test_what_checks_say_in_the_first_format_becomes_a_cause() -> None:
+    _, result = read("lab")
+    outcomes = [outcome for cell in result.cells for outcome in cell.checks]
+    causes = Counter(outcome.cause for outcome in outcomes)
+    assert causes[Cause.UNWRITTEN] and causes[Cause.TIME]
+    assert all(outcome.limit > 0 for outcome in outcomes if outcome.cause is Cause.TIME)

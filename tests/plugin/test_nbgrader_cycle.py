@@ -1,0 +1,180 @@
+"""The whole life of a lab with nbgrader's own commands, a real gradebook and a real exchange folder."""
+
+import datetime
+import html
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.apps import NbGraderApp
+from nbgrader.validator import Validator
+from traitlets.config import Application
+
+from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.regions import HIDDEN
+from autograder.demo.students import collect_reference, fill_notebook
+from autograder.gradebook.reader import read_results
+from autograder.model.course import Lab
+from autograder.reports.feedback import write_feedback
+from tests.authoring.test_notebooks import secret_lines
+
+LAB = "01_squares"
+NOISY = (
+    "def sum_of_squares(x):\n    import sys, warnings\n    warnings.warn('careful')\n"
+    "    print('noise', file=sys.stderr)\n    return (x * x).sum()\n\nimport sys\nsys.stderr.write('more')\n"
+)
+HALF = "def sum_of_squares(x):\n    return x.mul_(x).sum()\n"
+WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
+LATE_PENALTY = """
+from nbgrader.plugins import BasePlugin
+
+class HalfAPointADay(BasePlugin):
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        return 0.5 * (total_seconds_late // 86400)
+"""
+
+
+@dataclass
+class Place:
+    """A person's folder, and nbgrader's commands run in it."""
+
+    folder: Path
+    exchange: Path
+
+    def command(self, *arguments: str) -> None:
+        """In a process of its own, as a person starts it: it imports all of nbgrader for seconds."""
+        command = [sys.executable, "-m", "nbgrader", *arguments, f"--Exchange.root={self.exchange}"]
+        environment = {**os.environ, **self._environment(), "PYTHONPATH": str(self.folder)}
+        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def nbgrader(self, *arguments: str) -> str:
+        """The same command in this process; what it prints and logs."""
+        printed, status = io.StringIO(), None
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
+            patch.chdir(self.folder)
+            patch.setattr(Validator, "stream", printed)  # else what was stdout when nbgrader was imported
+            for name, value in self._environment().items():
+                patch.setenv(name, value)
+            try:
+                NbGraderApp.launch_instance(argv=[*arguments, f"--Exchange.root={self.exchange}"])
+            except SystemExit as end:
+                status = end.code
+            finally:
+                Application.instance().clear_instance()  # the command; there is one application in a process
+        assert not status, printed.getvalue()
+        return printed.getvalue()
+
+    def _environment(self) -> dict[str, str]:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return {"PATH": path, "HOME": str(self.folder)}
+
+
+@pytest.fixture
+def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    exchange = tmp_path_factory.mktemp("exchange")
+    exchange.chmod(0o777)
+    manifest = small_course / "labs" / LAB / "lab.py"
+    question = (
+        "\n# %% question: why [markdown] points=3\n# Why?\n#\n# ### BEGIN SOLUTION\n# Because.\n# ### END SOLUTION\n"
+    )
+    manifest.write_text(manifest.read_text() + question)
+    build(read_course(small_course))
+    (small_course / "half_a_point_a_day.py").write_text(LATE_PENALTY)
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write("\nc.ExchangeCollect.check_owner = False  # here one person plays every student\n")
+        config.write('c.AssignLatePenalties.plugin_class = "half_a_point_a_day.HalfAPointADay"\n')
+    return Place(small_course, exchange)
+
+
+def student(name: str, instructor: Place, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    folder = tmp_path_factory.mktemp(name)
+    config = f'c = get_config()\nc.CourseDirectory.course_id = "gradlab"\nc.CourseDirectory.student_id = "{name}"\n'
+    (folder / "nbgrader_config.py").write_text(config)
+    return Place(folder, instructor.exchange)
+
+
+def write_answer(place: Place, lab: Lab, source: str) -> None:
+    notebook = fill_notebook(lab, {"sum_of_squares": source})
+    next(c for c in notebook.cells if c.id == "question-why").source = "Because a square is never negative."
+    (place.folder / LAB / f"{LAB}.ipynb").write_text(json.dumps(notebook))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_from_generate_to_fetched_feedback(instructor: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Slow: a kernel for each Validate, and two commands of nbgrader that grade, the first in a process of its own."""
+    lab = next(read_labs(read_course(instructor.folder)))
+    instructor.nbgrader("generate_assignment", LAB)
+    instructor.nbgrader("release_assignment", LAB)
+
+    answers = {"ada": collect_reference(lab)["sum_of_squares"], "ben": HALF, "cleo": WRONG, "dan": NOISY, "eve": ""}
+    places = {name: student(name, instructor, tmp_path_factory) for name in answers}
+    for name, place in places.items():
+        place.nbgrader("fetch_assignment", LAB)
+        if answers[name]:
+            write_answer(place, lab, answers[name])
+    assert "Success" in places["ben"].nbgrader("validate", f"{LAB}/{LAB}.ipynb"), (
+        "its mistake shows in hidden checks only"
+    )
+    assert "failed" in places["eve"].nbgrader("validate", f"{LAB}/{LAB}.ipynb")
+    for place in places.values():
+        place.nbgrader("submit", LAB)
+    instructor.nbgrader("collect", LAB)
+
+    make_late(instructor.folder / "submitted" / "ada" / LAB / "timestamp.txt", instructor.folder)
+    instructor.command("autograde", LAB)
+    assert points(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
+
+    with gradebook(instructor) as book:
+        grade = book.find_grade("question-why", LAB, LAB, "ada")
+        assert grade.needs_manual_grade
+        grade.manual_score, grade.needs_manual_grade = 2.5, False
+        book.db.commit()
+    assert points(instructor)["ada"] == 3.5
+    instructor.nbgrader("autograde", LAB, "--force", "--student", "ada")
+    assert points(instructor)["ada"] == 3.5, "a manual score survives another autograding"
+
+    instructor.nbgrader("generate_feedback", LAB)
+    instructor.nbgrader("release_feedback", LAB)
+    places["cleo"].nbgrader("fetch_feedback", LAB)
+    (page,) = (places["cleo"].folder / LAB / "feedback").rglob("*.html")
+    assert "3 and 4 give 25" in page.read_text()
+    by_nbgrader = {p: p.read_text() for p in (instructor.folder / "feedback").glob("*/*/*.html")}
+    assert len(by_nbgrader) == 5
+    secrets = secret_lines(lab, HIDDEN)
+    assert secrets
+    for text in by_nbgrader.values():
+        assert not secrets & {line.strip() for line in html.unescape(text).splitlines()}
+    write_feedback(results(instructor), instructor.folder, LAB)
+    assert {p: p.read_text() for p in by_nbgrader} == by_nbgrader, "nbgrader writes the pages of gradlab feedback"
+    by_name = {r.student: r for r in results(instructor)}
+    assert [c.passed for c in by_name["ben"].exercises[0].checks] == [True, True, True, False]
+    assert by_name["ada"].penalty == 1.0
+
+
+def make_late(stamp: Path, course: Path) -> None:
+    """The lab is due an hour from now, and this submission's timestamp says two days after that."""
+    due = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    stamp.write_text(f"{due + datetime.timedelta(days=2, minutes=1):%Y-%m-%d %H:%M:%S.%f} UTC")
+    with Gradebook(f"sqlite:///{course}/gradebook.db", "gradlab") as book:
+        book.update_or_create_assignment(LAB, duedate=due.replace(tzinfo=None))
+
+
+def gradebook(instructor: Place) -> Gradebook:
+    return Gradebook(f"sqlite:///{instructor.folder}/gradebook.db")
+
+
+def results(instructor: Place) -> list:  # type: ignore[type-arg]
+    return read_results(f"sqlite:///{instructor.folder}/gradebook.db", instructor.folder, LAB)
+
+
+def points(instructor: Place) -> dict[str, float]:
+    return {r.student: r.points for r in results(instructor)}

@@ -1,0 +1,307 @@
+"""A watch marks what arrives, gives the page back where nbgrader looks for it, and goes on after it was killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from threading import Event
+
+import pytest
+from nbgrader.api import Gradebook
+from nbgrader.utils import notebook_hash
+
+from autograder.authoring.course_folder import read_course, read_labs
+from autograder.base.timestamps import get_utc_now
+from autograder.classroom.nbgrader_api import open_course
+from autograder.demo.students import collect_reference, fill_notebook
+from autograder.exchange.collection import collect_submission, get_submitted_folder
+from autograder.exchange.inbox import HANDING_IN, open_inbox, read_exchange
+from autograder.exchange.inbox_memory import InboxMemory
+from autograder.gradebook.past_marks import remember_mark
+from autograder.model.arrivals import select_newest
+from autograder.model.result import Result
+from autograder.model.term import FILE, Team, Term
+from autograder.model.versions import Versions
+from autograder.reports.unmarked_page import render_unmarked_page
+from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_wrong_arrivals
+from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
+from tests.classroom.processes import children
+
+ONE, TWO, THREE = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
+AHEAD = "9999-01-01 10:00:00.000000 UTC"
+
+
+@pytest.fixture
+def course(small_course: Path) -> Path:
+    for name in ("inbound", "outbound"):
+        (small_course / "exchange" / "gradlab" / name).mkdir(parents=True)
+    (small_course / "exchange" / "gradlab" / "outbound" / LAB).mkdir()
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write(f"\nc.Exchange.root = {str(small_course / 'exchange')!r}\nc.ExchangeCollect.check_owner = False\n")
+    return small_course
+
+
+def submit(course: Path, student: str, when: str, source: str | None = None, content: str = "") -> Path:
+    """As `nbgrader submit` leaves it; the page that the student will fetch. content: in place of a notebook."""
+    (lab,) = read_labs(read_course(course))
+    notebook = fill_notebook(lab, collect_reference(lab) if source is None else {"sum_of_squares": source})
+    folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{when}+x1"
+    folder.mkdir()
+    (folder / f"{LAB}.ipynb").write_text(content or json.dumps(notebook))
+    (folder / "timestamp.txt").write_text(when)
+    secret = f"secret of {student} {when}"
+    (folder / "submission_secret.txt").write_text(secret)
+    return course / "exchange" / "gradlab" / "feedback" / f"{notebook_hash(secret=secret, notebook_id=LAB)}.html"
+
+
+def start(course: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "autograder.cli", "watch", *options]
+    return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def end(running: subprocess.Popen[str]) -> str:
+    running.send_signal(signal.SIGINT)
+    output = running.communicate()[0]
+    assert running.returncode == 0 and "Traceback" not in output, output
+    return output
+
+
+def wait_for(running: subprocess.Popen[str], *pages: Path) -> None:
+    while not all(page.exists() for page in pages):
+        assert running.poll() is None, running.communicate()[0]
+        time.sleep(0.02)
+
+
+def scores(course: Path) -> dict[str, float]:
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as found:
+        return {each.student_id: each.score for each in found.assignment_submissions(LAB)}
+
+
+@pytest.mark.slow
+def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course: Path) -> None:
+    """Slow: two watches start, each with a fork server."""
+    (course / FILE).write_text(f'[labs.{LAB}]\nattempts = 3\n\n[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
+    before = submit(course, "ada", ONE, WRONG)
+    newest = submit(course, "ada", TWO)  # of two that wait, the newer one
+    bens = submit(course, "ben", ONE)
+    running = start(course)
+    wait_for(running, newest, bens)
+    assert not before.exists() and scores(course) == {"ada": 2, "ben": 2, "cy": 2}
+    assert "sum_of_squares" in newest.read_text() and "vector_norm" not in newest.read_text()
+
+    submit(course, "ada", THREE, WRONG)
+    while (course / "submitted" / "ada" / LAB / "timestamp.txt").read_text() != THREE:
+        time.sleep(0.005)
+    os.kill(running.pid, signal.SIGKILL)  # it is being graded
+    running.communicate()
+
+    fourth = submit(course, "ada", "2026-02-01 10:04:00.000000 UTC")
+    dees = submit(course, "dee", ONE)
+    running = start(course, LAB, "--jobs", "1")
+    wait_for(running, dees, fourth)
+    assert scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
+    workers = children(running.pid)
+    assert end(running).count(" after it came") == 2, "ben has what he gets"
+    assert workers and not any(Path(f"/proc/{pid}").exists() for pid, _ in workers)
+
+
+@pytest.mark.slow
+def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(course: Path) -> None:
+    """Slow: two watches start, each with a fork server."""
+    told = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
+    (course / FILE).write_text(told.format(1))
+    first, right = submit(course, "ada", ONE, WRONG), submit(course, "ben", ONE)
+    damaged = submit(course, "cy", ONE, content="not a notebook")
+    running = start(course)
+    wait_for(running, first, right, damaged)
+    second, dees = submit(course, "ada", TWO), submit(course, "dee", THREE)
+    wait_for(running, dees, second)
+    page, answer = first.read_text(), right.read_text()
+    assert "Attempt 1 of 1. No further one is marked until your instructor grades the lab." in page
+    assert "The lab is open until 2999-01-01 12:00 UTC." in page
+    assert "3 and 4 give 25" in page and "other shapes and float64" not in page + answer
+    assert "0.5 of 0.5 points without hidden checks" in answer
+    refused = second.read_text()
+    assert "Not marked: the one attempt is used up." in refused
+    assert "The mark of what was handed in at 2026-02-01 10:01 UTC counts" in refused
+
+    (course / FILE).write_text(told.format(2) + "wait_minutes = 600\n")  # it is looked at once more, and waits
+    while "It waits, and is marked from 20" not in second.read_text():
+        time.sleep(0.05)
+    output = end(running)
+    assert "ada 01_squares: not marked, the one attempt is used up" in output
+    assert "ada 01_squares: 0 of 2" in output and "4 submissions marked" in output
+    assert "cy 01_squares: damaged, Your file could not be graded, so it counts as empty." in output
+    assert scores(course) == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
+
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
+        for student in ("ben", "cy", "dee"):
+            gradebook.update_or_create_student(student, first_name=student)
+    output = start(course, "--once", "--newest").communicate()[0]
+    assert output.count("ada is not on the roster") == 1 and "1 submission marked" in output
+    assert "wait for their time" not in output and "for nobody" not in output
+    assert "Attempt" not in second.read_text() and "0.5 of 0.5 points without hidden checks" in second.read_text()
+    assert scores(course)["ada"] == 2
+
+
+@pytest.mark.slow
+def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path) -> None:
+    """Slow: a fork server, and a cell that goes on for as long as the others take."""
+    (course / FILE).write_text(f"[labs.{LAB}]\n")
+    (course / "source" / LAB / "data").mkdir()
+    (course / "source" / LAB / "data" / "given.csv").write_text("the course's")
+    inbound = course / "exchange" / "gradlab" / "inbound"
+    be_patient(course)
+    running = start(course, "--jobs", "2")
+    slow = submit(course, "ada", ONE, f"{FOR_EVER}{WRONG}")
+    while not (course / "submitted" / "ada").exists():
+        time.sleep(0.01)
+    bens = submit(course, "ben", ONE)
+    (inbound / f"ben+{LAB}+{ONE}+x1" / "data").write_text("a file where the course has a folder")
+    pipes = submit(course, "cy", ONE)
+    os.mkfifo(inbound / f"cy+{LAB}+{ONE}+x1" / "pipe")
+    for name in (f"dee+{LAB}+2026-99-99 00:00:00 UTC", os.fsdecode(b"\xff") + f"+{LAB}+{ONE}", f"..+{LAB}+{ONE}"):
+        (inbound / name).mkdir()
+        (inbound / name / "submission_secret.txt").write_text("x")
+    wait_for(running, bens, pipes)
+    later = submit(course, "ben", TWO)
+    wait_for(running, later)
+    time.sleep(1)  # in which it looks five times
+    assert not slow.exists()
+    running.send_signal(signal.SIGINT)
+    output = running.communicate()[0]
+    assert "Traceback" not in output and "3 submissions marked" in output
+    assert output.count("its name says no time") == 1 and output.count("its name names no student") == 1
+    assert (course / "autograded" / "ben" / LAB / "data" / "given.csv").read_text() == "the course's"
+
+
+def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
+    submit(course, "ada", ONE)
+    inbox = open_inbox(open_course(course))
+    (arrival,) = inbox.iter_arrivals([LAB])
+    assert (arrival.student, arrival.lab, arrival.wrong) == ("ada", LAB, "")
+    (arrival,) = replace(inbox, owned=True).iter_arrivals([LAB])
+    assert arrival.wrong.startswith(f"its folder is {arrival.folder.owner()}'s")
+
+
+def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
+    submit(course, "ada", ONE)
+    inbox, memory = open_inbox(open_course(course)), InboxMemory()
+    (folder,) = inbox.inbound.iterdir()
+    (folder / "submission_secret.txt").rename(folder / "later")
+    (coming,) = inbox.iter_arrivals([LAB], memory)
+    assert coming.comes and not memory.known and not select_newest([coming], get_utc_now())
+    (folder / "later").rename(folder / "submission_secret.txt")
+    assert [arrival.student for arrival in inbox.iter_arrivals([LAB], memory)] == ["ada"]
+    assert not list(inbox.iter_arrivals(["01_square"])), "a name that begins like the lab's"
+
+
+def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(course: Path) -> None:
+    submit(course, "ada", ONE)
+    inbound = course / "exchange" / "gradlab" / "inbound"
+    (inbound / f"ada+{LAB}+{ONE}+x1" / "submission_secret.txt").unlink()
+    (inbound / f"ben+{LAB}+{ONE}+x1").write_text("no folder")
+    told: list[str] = []
+    api, memory = open_course(course), InboxMemory()
+    on = WatchState(api, [LAB], open_inbox(api), told.append, Event(), Term(), memory=memory)
+    assert find_due_arrivals(on) == [] and told == []
+    (line,) = describe_leftovers(on)
+    assert line.startswith("2 may still be on the way, in a minute the same command knows: ")
+    late = get_utc_now() + 2 * HANDING_IN
+    on.found = list(on.inbox.iter_arrivals([LAB], memory, late))
+    assert {each.student: each.wrong for each in on.found if not each.comes} == {
+        "ada": "it has no submission_secret.txt that can be read, which nbgrader submit writes last",
+        "ben": "it cannot be read: Not a directory",
+    }
+    for _ in range(2):
+        report_wrong_arrivals(on, late)
+    assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
+    on.found += [replace(on.found[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
+    report_wrong_arrivals(on, late)
+    assert len(told) == 3 and told[-1].startswith("a, b: "), "those of one reason in one line"
+    submit(course, "cy", ONE)
+    assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.known) == {f"cy+{LAB}+{ONE}+x1"}
+
+
+def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Path) -> None:
+    api = open_course(course)
+    page = submit(course, "ada", ONE)
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), newest=True)
+    (arrival,) = find_due_arrivals(on)
+    result = Result(lab=LAB, student="ada", versions=Versions(gradlab="", python="", torch=""), isolation=(), cells=())
+    remember_mark(course, result, 0.0, arrival.when, "watch", {})
+    page.parent.mkdir(exist_ok=True)
+    page.write_text("its mark")
+    collect_submission(arrival, course)
+    assert find_due_arrivals(on) == [] and arrival.folder in on.done
+    on.done.clear()
+    (get_submitted_folder(arrival, course) / "timestamp.txt").unlink()  # as a zip of an LMS leaves it
+    assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
+
+
+def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course: Path) -> None:
+    api = open_course(course)
+    submit(course, "ben", ONE)
+    submit(course, "cy", TWO)
+    term = Term(team=(Team(name="blue", members=("ben", "cy")),))
+    (course / FILE).write_text('[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, newest=True)
+    ben, cy = find_due_arrivals(on)
+    collect_submission(cy, course)
+    assert find_due_arrivals(on) == [cy] and ben.folder in on.done
+
+
+def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> None:
+    api = open_course(course)
+    for student, when in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
+        submit(course, student, when)
+    on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
+    assert {arrival.student for arrival in find_due_arrivals(on)} == {"ada", "ben", "cy"} and describe_leftovers(
+        on
+    ) == []
+    ada, ben, cy = (on.memory.known[name] for name in sorted(on.memory.known))
+    on.later |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
+    on.tries[ben.folder] = 1  # it failed, of which its student's line tells
+    on.refused.add(ben.folder)
+    on.found = [ada, ben, replace(cy, wrong="its folder is a link"), replace(cy, when=datetime(9999, 1, 1))]
+    assert describe_leftovers(on) == [
+        "1 wait for their time, the first until 2026-02-02 10:01 UTC: --newest marks them now",
+        "1 left by the limits of term.toml: --newest marks them",
+        "2 count for nobody, for the reasons above",
+    ]
+
+
+def test_what_counts_for_nobody_is_named_where_an_instructor_looks(course: Path) -> None:
+    for student, when in (("ada", ONE), ("ben", AHEAD), ("cy", AHEAD)):
+        submit(course, student, when)
+    inbound = course / "exchange" / "gradlab" / "inbound"
+    (inbound / "essay.ipynb").write_text("saved into the exchange by hand")
+    found, lines = read_exchange(open_course(course), [LAB])
+    assert len(found) == 3 and [each.student for each in select_newest(found, get_utc_now())] == ["ada"]
+    ahead, unplaced = lines
+    assert ahead.startswith("in the exchange, and counts for nobody, since its time lies ahead") and "cy+" in ahead
+    assert unplaced.endswith("nbgrader submit makes: essay.ipynb")
+    (course / "nbgrader_config.py").write_text("c = get_config()\n")
+    assert read_exchange(open_course(course), [LAB]) == ([], []), "a course without an exchange has nothing in it"
+
+
+def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path) -> None:
+    page = submit(course, "ada", ONE)
+    inbox = open_inbox(open_course(course))
+    (arrival,) = inbox.iter_arrivals([LAB])
+    inbox.put(arrival, LAB, render_unmarked_page(LAB, "ada", "today", "Not marked: it came late.").encode())
+    assert page.exists() and not inbox.has_page(arrival, LAB)
+    inbox.put(arrival, LAB, b"<!doctype html>")
+    assert inbox.has_page(arrival, LAB)
+
+
+def test_a_course_without_an_exchange_is_told_what_to_do(small_course: Path) -> None:
+    with (small_course / "nbgrader_config.py").open("a") as config:
+        config.write(f"\nc.Exchange.root = {str(small_course / 'nowhere')!r}\n")
+    output = start(small_course, "--once").communicate()[0]
+    assert "set c.Exchange.root" in output and "Traceback" not in output

@@ -1,0 +1,126 @@
+"""A GPU's memory is bounded and watched. Tests marked cuda need a GPU, and say that they did not run elsewhere.
+
+The others put a small program in place of nvidia-smi: what it prints is what the driver documents.
+"""
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+
+from autograder.authoring.course_folder import read_labs
+from autograder.authoring.notebooks import build_source_notebook
+from autograder.demo.students import collect_reference, fill_notebook
+from autograder.examiner.clock import Limit
+from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.supervisor import Supervisor
+from autograder.model.course import Course
+from autograder.sandbox import Limits, choose_network, find_layers, find_runtime_paths, find_strongest_level, require
+from autograder.sandbox.gpu import list_gpus, measure_gpu_memory
+from autograder.submission.lab_submission import grade_lab_task
+from autograder.submission.task import NotebookFile, Task, make_settings
+
+LEVEL = find_strongest_level(find_layers())
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> list[str]:
+    path = tmp_path / "nvidia_smi.py"
+    path.write_text(
+        "import sys\n"
+        "print('NVIDIA H200, 580.65' if 'gpu=' in sys.argv[1] else '11, 512\\n12, 3\\n11, 2\\n13, [N/A]\\nno line')\n"
+    )
+    return [sys.executable, str(path)]
+
+
+def test_what_the_driver_says_is_read(program: list[str]) -> None:
+    assert list_gpus(program) == ["NVIDIA H200 driver 580.65"]
+    assert measure_gpu_memory(program) == {11: 514 << 20, 12: 3 << 20}
+
+
+def test_without_a_driver_there_is_nothing() -> None:
+    assert (
+        list_gpus(["no-such-program"]) == [] and measure_gpu_memory([sys.executable, "-c", "raise SystemExit(9)"]) == {}
+    )
+
+
+@pytest.fixture
+def runs() -> Iterator[Supervisor]:
+    layers = require(LEVEL)
+    limits = Limits(gpu_memory=1 << 30)
+    running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", _enter_and_wait)
+    yield running
+    running.stop_all()
+
+
+def _enter_and_wait(control: int) -> None:
+    os.write(control, b"in its sandbox")
+    time.sleep(3600)
+
+
+def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(runs: Supervisor) -> None:
+    pids = []
+    for _ in range(2):
+        ours, theirs = socket.socketpair()
+        pid, trouble = runs.start(theirs.detach())
+        assert pid, trouble
+        pids.append(pid)
+        assert ours.recv(64) == b"in its sandbox"
+        ours.close()
+    runs.on_gpu = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
+    runs.poll()
+    assert runs.status(pids[0])[0] == "GPU memory" and runs.status(pids[0])[1] is not None
+    assert runs.status(pids[1]) == ["", None]
+
+
+def test_the_limit_is_told_whenever_it_is_asked_for(runs: Supervisor) -> None:
+    ours, theirs = socket.socketpair()
+    pid, trouble = runs.start(theirs.detach())
+    assert pid, trouble
+    assert ours.recv(64) == b"in its sandbox"
+    runs.on_gpu = lambda: {pid: 2 << 30}
+    runs.poll()
+    assert [runs.status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
+    ours.close()
+
+
+cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here: not run")
+
+
+@pytest.fixture(scope="module")
+def fork_server() -> Iterator[ForkServer]:
+    settings = make_settings(LEVEL, device="cuda", gpu_memory_gib=2)
+    process = ForkServer(Purpose(LEVEL, settings.limits, "cuda"))
+    yield process
+    process.close()
+
+
+@pytest.mark.cuda
+@cuda
+def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course: Course) -> None:
+    for lab in read_labs(course):
+        settings = make_settings(LEVEL, device="cuda")
+        handed_in = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
+        source = nbformat.writes(build_source_notebook(lab)).encode()
+        result = grade_lab_task(
+            Task(lab.name, "ada", (NotebookFile(lab.name, handed_in),), source, settings), fork_server
+        ).result
+        assert result.device == "cuda" and torch.cuda.get_device_name() in result.versions.gpu
+        assert [cell.id for cell in result.cells if cell.points < cell.worth] == []
+
+
+@pytest.mark.cuda
+@cuda
+def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServer) -> None:
+    student = fork_server.student()
+    limit = Limit(60.0, "too long", 60.0)
+    found = student.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
+    student.kill()
+    assert any(output.get("ename") == "OutOfMemoryError" for output in found)

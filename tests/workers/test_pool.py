@@ -1,0 +1,140 @@
+"""The pool: workers that die or hang cost one submission a second try, and tasks are taken only when one is free."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from autograder.examiner.clock import Timeouts
+from autograder.forkserver import client
+from autograder.forkserver.client import ForkServer
+from autograder.forkserver.server_process import start_server
+from autograder.model.marks import Marks
+from autograder.model.notes import Note
+from autograder.model.result import Result
+from autograder.model.versions import Versions
+from autograder.sandbox import find_layers, find_strongest_level
+from autograder.submission.lab_submission import GradedSubmission
+from autograder.submission.task import NotebookFile, Settings, Task
+from autograder.workers import pool, worker
+from autograder.workers.pool import grade_all
+from autograder.workers.worker import UNGRADABLE, Failure
+from tests.classroom.processes import children
+
+COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+SETTINGS = Settings(find_strongest_level(find_layers()), timeouts=Timeouts(submission=900))
+
+
+@pytest.fixture(autouse=True)
+def light(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is run in a fork server here, and those with no group of imports start in half the time."""
+    monkeypatch.setattr(client, "start_server", partial(start_server, groups=()))
+
+
+def task(student: str) -> Task:
+    return Task("lab", student, (NotebookFile("lab", b"{}"),), COURSE, SETTINGS)
+
+
+def grade_lab_task(asked: Task, fork_server: ForkServer) -> GradedSubmission:
+    """In place of the real one: does to its process what the student's name says, and tells its pid as a note."""
+    if asked.student == "dies always" or (asked.student == "dies" and asked.notebooks[0].content is not None):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if asked.student == "hangs" and asked.notebooks[0].content is not None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        time.sleep(36000)
+    if asked.student == "raises":
+        raise ValueError("an error of the course")
+    if asked.student == "raises for what it wrote" and asked.notebooks[0].content is not None:
+        raise RecursionError("too deep")
+    versions = Versions(gradlab="0", python="3", torch="2")
+    notes = tuple(Note(words=words) for words in (asked.notebooks[0].refusal, str(os.getpid())))
+    result = Result(lab="lab", student=asked.student, versions=versions, isolation=(), notes=notes, cells=())
+    return GradedSubmission(result, Marks(asked.student, {}), {})
+
+
+def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
+    """By two workers, which are forks of this process and so run what stands in place of the real grading here."""
+    monkeypatch.setattr(worker, "grade_lab_task", grade_lab_task)
+    monkeypatch.setattr(
+        pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
+    )
+    found = grade_all(map(task, students), SETTINGS, 2, (), Event())
+    return {asked.student: outcome for asked, outcome in found}
+
+
+def test_what_ends_its_grader_twice_is_graded_as_an_empty_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graded(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
+    assert found.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
+    for student, outcome in found.items():
+        assert isinstance(outcome, GradedSubmission)
+        assert outcome.result.notes[0].words == (UNGRADABLE if student in ("dies", "hangs") else "")
+
+
+def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_work_may() -> None:
+    busy = pool.Worker(None, None, task("hangs"), since=time.monotonic())  # type: ignore[arg-type]
+    assert not pool.is_stuck(busy, 900)
+    busy.since -= 900
+    assert not pool.is_stuck(busy, 900)
+    busy.since -= worker.STUCK_SECONDS
+    assert pool.is_stuck(busy, 900)
+
+
+def test_what_ends_its_grader_even_then_is_told_and_the_others_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = graded(monkeypatch, "dies always", "raises", "ada", "ben")
+    assert isinstance(found["dies always"], Failure) and "ended 3 times" in found["dies always"].reason
+    assert isinstance(found["raises"], Failure) and "an error of the course" in found["raises"].reason
+    assert isinstance(found["ada"], GradedSubmission) and isinstance(found["ben"], GradedSubmission)
+
+
+def test_what_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = graded(monkeypatch, "raises for what it wrote", "ada")
+    hostile, ada = found["raises for what it wrote"], found["ada"]
+    assert isinstance(hostile, GradedSubmission) and isinstance(ada, GradedSubmission)
+    assert hostile.result.notes[0].words == UNGRADABLE
+    assert "RecursionError: too deep" in hostile.trouble and not ada.trouble
+
+
+def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "grade_lab_task", grade_lab_task)
+    taken = done = 0
+
+    def tasks() -> Iterator[Task]:
+        nonlocal taken
+        for number in range(12):
+            taken += 1
+            assert taken - done <= 2 + 2, "those in work, and those just given back"
+            yield task(str(number))
+
+    pids = set()
+    for _, outcome in grade_all(tasks(), SETTINGS, 2, (), Event()):
+        done += 1
+        assert isinstance(outcome, GradedSubmission)
+        pids.add(outcome.result.notes[1].words)
+    assert done == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
+
+
+def test_nothing_to_grade_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "start_fork_servers", None)
+    assert list(grade_all(iter(()), SETTINGS, 2, (Path("/nowhere"),), Event())) == []
+
+
+def test_a_pool_that_is_told_to_stop_lets_go_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "grade_lab_task", grade_lab_task)
+    before = start_fork_servers()
+    stop = Event()
+    running = grade_all(map(task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
+    next(running)
+    stop.set()
+    list(running)
+    assert start_fork_servers() == before
+
+
+def start_fork_servers() -> list[int]:
+    return sorted(pid for pid, command in children(os.getpid()) if "forkserver.server" in command)

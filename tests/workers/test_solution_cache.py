@@ -1,0 +1,97 @@
+"""Submissions of a lab start with what torch.compile made of its worked solution, and none changes it for another."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.examiner.examine import Step, examine
+from autograder.forkserver.client import ForkServer, Purpose
+from autograder.sandbox import find_layers, find_strongest_level
+from autograder.workers.solution_cache import prepare_compile_cache
+from tests.conftest import need
+
+SOLUTION = "import torch\ndef double_sum(x):\n    return (2 * x.sin()).sum(0)\n"
+USE = "print(torch.compile(double_sum)(torch.ones(5, 3))[0].item())"
+COUNT = "from torch._dynamo.utils import counters\nprint(dict(counters['inductor']))"
+POISON = """
+import os
+changed = []
+for place, _, names in os.walk(os.environ["TORCHINDUCTOR_CACHE_DIR"]):
+    for name in names:
+        path = os.path.join(place, name)
+        for target in (os.path.realpath(path), path):
+            for act in (lambda: open(target, "ab").write(b"poison"), lambda: os.chmod(target, 0o777),
+                        lambda: os.unlink(target), lambda: open(target, "wb").write(b"poison")):
+                try:
+                    act()
+                    changed.append(target)
+                except OSError:
+                    pass
+print(len(changed))
+"""
+
+
+def notebook(*cells: str) -> bytes:
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c, id=f"c{n}") for n, c in enumerate(cells)])
+    return json.dumps(made).encode()
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    need("g++")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        found = prepare_compile_cache(notebook(SOLUTION, USE))
+        assert found is not None
+        assert prepare_compile_cache(notebook(SOLUTION, USE)) == found
+        yield found
+
+
+@pytest.fixture(scope="module")
+def fork_server(cache: Path) -> Iterator[ForkServer]:
+    process = ForkServer(Purpose(find_strongest_level(find_layers()), compiled=cache))
+    yield process
+    process.close()
+
+
+def printed(fork_server: ForkServer, *cells: str) -> list[str]:
+    steps = [Step(str(number), "student", source, number) for number, source in enumerate(cells, start=1)]
+    return [
+        "".join(o.get("text", o.get("evalue", "")) for o in s.outputs)
+        for s in examine(steps, fork_server.student).values()
+    ]
+
+
+def look_of(cache: Path) -> dict[str, str]:
+    return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(cache.rglob("*")) if p.is_file()}
+
+
+@pytest.mark.slow
+def test_a_submission_runs_what_the_solution_has_compiled_and_no_other_one_changed_it(
+    fork_server: ForkServer, cache: Path
+) -> None:
+    """Slow: g++ compiles for the solution."""
+    before = look_of(cache)
+    (poisoned,) = printed(fork_server, POISON)
+    assert int(poisoned) > 0, "its own links are its own"
+    assert look_of(cache) == before
+    _, used, counted = printed(fork_server, SOLUTION, USE, COUNT)
+    assert float(used) == pytest.approx(8.4147, abs=1e-3)
+    assert "'fxgraph_cache_hit': 1" in counted and "miss" not in counted
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_a_submission_compiles_what_the_solution_has_not(fork_server: ForkServer) -> None:
+    """Slow: g++ compiles in a folder of the submission's own."""
+    _, used, counted = printed(fork_server, SOLUTION.replace("2 * x", "3 * x"), USE, COUNT)
+    assert float(used) == pytest.approx(12.6221, abs=1e-3)
+    assert "'fxgraph_cache_miss': 1" in counted
+
+
+def test_a_lab_that_compiles_nothing_needs_no_cache() -> None:
+    assert prepare_compile_cache(notebook("import torch", "x = torch.ones(3)")) is None
