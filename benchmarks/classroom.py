@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.classroom.nbgrader_api import open_course
 from autograder.demo.students import collect_reference, fill_notebook
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.model.course import Lab
 
 ROOT = Path(__file__).parent.parent
@@ -29,7 +29,7 @@ def new_course(folder: Path) -> list[Lab]:
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     build(read_course(folder))
     labs = list(read_labs(read_course(folder)))
-    with open_course(folder).gradebook:
+    with open_course(folder).api.gradebook:
         pass  # nbgrader's commands find a gradebook then, and need no program of its makers on the PATH
     for lab in labs:
         command = [sys.executable, "-m", "nbgrader", "generate_assignment", lab.name]

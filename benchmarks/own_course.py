@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from autograder.classroom.nbgrader_api import open_course
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.sandbox import find_layers, find_strongest_level
 from benchmarks.compare import differing_marks, marks_in
 from benchmarks.measure import Cost, cost_of, per_submission
@@ -76,7 +76,7 @@ def _costs(folder: Path, students: int) -> dict[str, Cost]:
     (ours / "nbgrader_config.py").write_text(CONFIG)
     (stock / "nbgrader_config.py").write_text(STOCK + MISSING)
     for course in (ours, stock):
-        with open_course(course).gradebook:
+        with open_course(course).api.gradebook:
             pass  # a new gradebook is nobody's work
         cost_of([sys.executable, "-m", "nbgrader", "generate_assignment", LAB, "--force"], course)
     level = find_strongest_level(find_layers())

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from autograder.classroom.nbgrader_api import open_course
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import record
 from autograder.model.marks import Marks
@@ -79,7 +79,7 @@ def multiply(course: Path, count: int) -> None:
         when = DUE - timedelta(hours=150) + timedelta(minutes=(number * 7919) % 9500)
         marks.append(Marks(student, {cell.id: cell.points for cell in result.cells}, submitted=when))
         history(course, student, sum(cell.points for cell in result.cells), number % 3)
-    with api.gradebook as gradebook:
+    with api.api.gradebook as gradebook:
         gradebook.update_or_create_assignment(LAB, duedate=DUE.isoformat())
         record(gradebook, LAB, marks, lambda *_: 1.0, {})
 

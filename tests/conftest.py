@@ -123,16 +123,16 @@ def course_without_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def built_course(course_without_gradebook: Path) -> Path:
     """The same, with a gradebook: nbgrader starts a program for each new one, 2 s."""
-    from autograder.classroom.nbgrader_api import open_course
+    from autograder.gradebook.nbgrader_course import open_course
 
-    with open_course(course_without_gradebook).gradebook:
+    with open_course(course_without_gradebook).api.gradebook:
         return course_without_gradebook
 
 
 @pytest.fixture(scope="session")
 def two_graders(built_course: Path) -> Iterator[LocalBackend]:
     """They stay, as those of `gradlab watch` do, for tests that ask what grading gives: each start imports torch."""
-    from autograder.classroom.nbgrader_api import open_course
+    from autograder.gradebook.nbgrader_course import open_course
     from autograder.watch.watch_start import start_pool
     from autograder.workers.backends import LocalBackend
 

@@ -6,6 +6,7 @@ import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,6 +16,7 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.assignment import Assignment, SubmittedFolder
 from autograder.classroom.outcomes import GradingOutcome, find_last_error, run_guarded, write_log
 from autograder.gradebook.autograded_folder import get_autograded_path, list_companion_files, write_autograded
+from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.store import get_result_path, load_result, write_result
 from autograder.gradebook.writer import Penalty, RecordedMarks, apply_decisions, read_recorded, record
@@ -37,11 +39,6 @@ FEW = 100  # students whose rows alone are asked for
 BATCH_SECONDS = 2.0  # after which a smaller one is written
 
 
-def get_course_folder(api: Any) -> Path:
-    """The folder of the course that nbgrader's API object works on."""
-    return Path(api.coursedir.root)
-
-
 def grade_tasks(
     tasks: Iterator[Task | None], settings: Settings, where: Backend, course: Path, stop: Event
 ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
@@ -59,7 +56,7 @@ class GradebookWriter:
 
     def __init__(
         self,
-        api: Any,
+        api: NbgraderCourse,
         assignment: Assignment,
         settings: Settings,
         layers: Sequence[str],
@@ -71,7 +68,7 @@ class GradebookWriter:
         self.api, self.assignment, self.settings, self.layers = api, assignment, settings, layers
         self.course, self.lab, self.gradebook = assignment.course, assignment.name, gradebook
         assignment.load(gradebook, api.config)
-        self.ignore, self.own_files = list(api.coursedir.ignore), get_student_files(api.config, self.lab)
+        self.ignore, self.own_files = api.ignored, get_student_files(api.config, self.lab)
         self.term, self.by, self.cause = term, dict(by), "grade"
         self.running: dict[str, float] = {}
         self.left_out: Sequence[str] = ()  # whom nbgrader_config.py has left out
@@ -193,7 +190,7 @@ class GradebookWriter:
         """Write what came of a submission. The result document last: whoever finds it finds everything."""
         result, student, marks = graded.result, graded.result.student, self.decide_marks(graded)
         before = get_result_path(self.course, self.lab, student)
-        permissions = 0o664 if self.api.coursedir.groupshared else 0o444
+        permissions = 0o664 if self.api.is_group_shared else 0o444
         left_out = write_autograded(
             self.course,
             self.lab,
@@ -224,9 +221,9 @@ class GradebookWriter:
         """Who handed in what counts for this student."""
         return self.by.get(student, student)
 
-    def _read_submitted_time(self, student: str) -> Any:
+    def _read_submitted_time(self, student: str) -> datetime | None:
         folder = self.course / "submitted" / self._find_submitter(student) / self.lab
-        return self.api.coursedir.get_existing_timestamp(str(folder))
+        return self.api.read_timestamp(folder)
 
     def _fingerprint_file(self, path: Path) -> str:
         status = path.stat()

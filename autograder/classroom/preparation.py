@@ -17,12 +17,13 @@ from autograder.classroom.assignment import Assignment
 from autograder.classroom.outcomes import find_last_error
 from autograder.gradebook.changed_cells import LOST, update_notebooks, write_lost_marks
 from autograder.gradebook.names import CellLabels
+from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import is_stock, list_source_notebooks
 from autograder.model.term import read_term
 from autograder.stock.assignment import read_kept_names
 
 
-def prepare(api: Any, assignment: Assignment, gradebook: Any) -> list[str]:
+def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Any) -> list[str]:
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed.
 
     What changed of them after students had handed it in, in lines.
@@ -30,7 +31,7 @@ def prepare(api: Any, assignment: Assignment, gradebook: Any) -> list[str]:
     course, lab = assignment.course, assignment.name
     note = course / "results" / lab / ".prepared"
     labels, extra = CellLabels(is_stock(course, lab)), read_term(course).lab(lab).extra_credit
-    source = _digest_source(course, lab, api.coursedir.db_url, *extra)
+    source = _digest_source(course, lab, api.db_url, *extra)
     known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
     if known and note.exists() and note.read_text() == source:
@@ -79,15 +80,15 @@ def _read_cell_names(course: Path, lab: str) -> dict[str, set[str]]:
     return {path.stem: read_kept_names(path) for path in list_source_notebooks(course, lab)}
 
 
-def _generate(api: Any, course: Path, lab: str) -> None:
+def _generate(api: NbgraderCourse, course: Path, lab: str) -> None:
     with tempfile.TemporaryFile() as file:
         with _capture_stderr(file):  # tests that nbgrader makes start a kernel, which warns of its own sockets
-            result = api.generate_assignment(lab, force=True, create=True)
-        if result["success"]:
+            result = api.generate_assignment(lab)
+        if result.success:
             return
         file.seek(0)
         written = file.read().decode(errors="replace")
-    told = "\n".join([written, *(str(result.get(name) or "") for name in ("log", "error"))])
+    told = f"{written}\n{result.log}"
     log = course / "results" / lab / "generate.log"
     log.write_text(told, encoding="utf-8", errors="replace")
     raise GradlabError(

@@ -10,11 +10,12 @@ from threading import Event
 from typing import Any
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_writer import GradebookWriter, get_course_folder
+from autograder.classroom.class_writer import GradebookWriter
 from autograder.classroom.decisions import read_checks
 from autograder.classroom.outcomes import run_guarded
 from autograder.classroom.whole_lab import open_class
 from autograder.gradebook.names import make_labels
+from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.writer import read_recorded
 from autograder.model.assignments import suggest_nearest
 from autograder.model.result import Result
@@ -48,7 +49,7 @@ class RegradeResult:
 
 
 def regrade(
-    api: Any,
+    api: NbgraderCourse,
     lab: str,
     where: Backend,
     agreed: Callable[[RegradeResult], bool],
@@ -63,7 +64,7 @@ def regrade(
     Raises GradlabError where the lab has no such exercise.
     """
     stop = stop or Event()
-    if exercise and exercise not in (known := read_checks(get_course_folder(api), lab)):
+    if exercise and exercise not in (known := read_checks(api.root, lab)):
         raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, known)}")
     with open_class(api, lab, where, student) as (writer, students):
         writer.cause = "regrade"

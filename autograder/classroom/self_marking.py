@@ -14,10 +14,10 @@ from nbgrader.utils import is_grade
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import read_settings
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ServerProcess
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.read import RefusedSubmission, read_file
 from autograder.model.assignments import is_stock, require_source

@@ -14,14 +14,15 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.base.errors import GradlabError
 from autograder.base.timestamps import COLLECT
-from autograder.classroom.class_writer import GradebookWriter, get_course_folder
+from autograder.classroom.class_writer import GradebookWriter
 from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.preparation import prepare
 from autograder.classroom.teams import find_submitters
 from autograder.classroom.term_names import refuse_unknown_names
 from autograder.gradebook.extensions import revoke_extensions
-from autograder.gradebook.writer import Penalty, open_gradebook
+from autograder.gradebook.nbgrader_course import NbgraderCourse
+from autograder.gradebook.writer import Penalty
 from autograder.intake.files import rename_student_folders
 from autograder.model.assignments import suggest_nearest
 from autograder.model.term import read_term
@@ -47,7 +48,7 @@ def refuse_stale(course: Path, lab: str) -> None:
 
 
 def grade_lab(
-    api: Any,
+    api: NbgraderCourse,
     lab: str,
     where: Backend | None = None,
     student: str = "",
@@ -65,12 +66,14 @@ def grade_lab(
 
 
 @contextlib.contextmanager
-def open_class(api: Any, lab: str, where: Backend, student: str = "") -> Iterator[tuple[GradebookWriter, list[str]]]:
+def open_class(
+    api: NbgraderCourse, lab: str, where: Backend, student: str = ""
+) -> Iterator[tuple[GradebookWriter, list[str]]]:
     """(the writer of this lab's marks, who handed it in), alone: another process that asks for the lab is refused.
 
     student: only this one. Raises GradlabError where nobody handed it in, or it cannot be graded here.
     """
-    course = get_course_folder(api)
+    course = api.root
     assignment = open_assignment(course, lab)
     assignment.refuse_settings(api.config)
     elsewhere = isinstance(where, ClusterBackend) and where.device != "auto"
@@ -90,7 +93,7 @@ def open_class(api: Any, lab: str, where: Backend, student: str = "") -> Iterato
             f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=quote(lab))}"
         )
     refuse_stale(course, lab)
-    with lock_lab(course, lab), open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with lock_lab(course, lab), api.open_gradebook() as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)
         lines = prepare(api, assignment, gradebook)
         revoke_extensions(course, lab, gradebook, term.extended(lab))

@@ -27,11 +27,10 @@ def extend(
     """Give a student more time for a lab. It is written to term.toml, and holds for late penalties."""
     with pause_gc():
         from autograder.classroom.decisions import grant_extension
-        from autograder.classroom.nbgrader_api import open_course
-        from autograder.gradebook.writer import open_gradebook
+        from autograder.gradebook.nbgrader_course import open_course
 
     api = open_course(course)
-    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with api.open_gradebook() as gradebook:
         time, note = grant_extension(course.resolve(), gradebook, lab, student, until, reason)
     if note:
         err.print(note, markup=False)
@@ -52,12 +51,11 @@ def excuse(
     """Give full points for a check or an exercise, to everybody or to one student. It is written to term.toml."""
     with pause_gc():
         from autograder.classroom import decisions
-        from autograder.classroom.nbgrader_api import open_course
-        from autograder.gradebook.writer import open_gradebook
+        from autograder.gradebook.nbgrader_course import open_course
 
     if student:
         api = open_course(course)
-        with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        with api.open_gradebook() as gradebook:
             decisions.refuse_unknown_student(course.resolve(), gradebook, student)
     decided = decisions.excuse(course.resolve(), lab, check, student, reason)
     what = f"{decided.exercise}/{decided.check}" if decided.check else decided.exercise
@@ -86,7 +84,7 @@ def regrade(
     """Grade anew, after a check was corrected, and show what would change before it is written."""
     with pause_gc():
         from autograder.classroom import regrade as regrading
-        from autograder.classroom.nbgrader_api import open_course
+        from autograder.gradebook.nbgrader_course import open_course
         from autograder.workers.backends import LocalBackend
 
     def confirm_changes(found: regrading.RegradeResult) -> bool:

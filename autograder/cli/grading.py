@@ -62,13 +62,12 @@ def grade(
         with pause_gc():  # while the fork server imports, too
             from autograder.base.text import join_names
             from autograder.base.timestamps import get_utc_now
-            from autograder.classroom.nbgrader_api import open_course
             from autograder.classroom.summary import describe_regraded, list_remarks, read_points, summarize_lab
             from autograder.classroom.term_names import list_doubtful
             from autograder.classroom.whole_lab import open_class
             from autograder.exchange.inbox import read_exchange
             from autograder.gradebook.class_files import read_counting_times
-            from autograder.gradebook.writer import open_gradebook
+            from autograder.gradebook.nbgrader_course import open_course
             from autograder.model.arrivals import collect_times, find_uncollected
             from autograder.model.term import read_term
             from autograder.plugin import make_usual_config
@@ -98,7 +97,7 @@ def grade(
             f"stopped after {steps.done} of {steps.total} submissions. What was graded, now or before, stays graded.\n"
             "    Run the same command to go on"
         )
-    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with api.open_gradebook() as gradebook:
         term, times = read_term(course), collect_times(read_exchange(api, [lab])[0], lab, get_utc_now())
         waiting = find_uncollected(times, read_counting_times(course, lab, term))
         summary = summarize_lab(gradebook, lab, results, waiting, before)
@@ -139,7 +138,7 @@ def watch(
         if ahead:
             ending.callback(ahead.close)
         with pause_gc():  # while the fork server imports, too
-            from autograder.classroom.nbgrader_api import open_course
+            from autograder.gradebook.nbgrader_course import open_course
             from autograder.reports.standing import format_delay
             from autograder.watch.watch import watch as marks
             from autograder.watch.watch_start import list_released, prepare_all, start_pool

@@ -20,14 +20,13 @@ def roster(
 ) -> None:
     """Put the students of a CSV file into the gradebook. Who is there and not in the file stays."""
     with pause_gc():
-        from autograder.classroom.nbgrader_api import open_course
-        from autograder.gradebook.writer import open_gradebook
+        from autograder.gradebook.nbgrader_course import open_course
         from autograder.lms.people import group_same_names, list_people
         from autograder.lms.roster import read_roster, write_roster
 
     people = read_roster(file)
     api = open_course(course)
-    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with api.open_gradebook() as gradebook:
         new, known = write_roster(gradebook, people)
         for group in group_same_names(list_people(gradebook)):
             same = f"{', '.join(p.id for p in group)} have one name, {group[0].full_name}"
@@ -44,15 +43,14 @@ def collect(
 ) -> None:
     """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
     with pause_gc():
-        from autograder.classroom.nbgrader_api import open_course
-        from autograder.gradebook.writer import open_gradebook
+        from autograder.gradebook.nbgrader_course import open_course
         from autograder.lms.downloads import collect_zip, list_marked_late
         from autograder.lms.people import list_people
         from autograder.model.assignments import refuse_unknown_lab
 
     api = open_course(course)
     refuse_unknown_lab(course.resolve(), lab)
-    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with api.open_gradebook() as gradebook:
         people = list_people(gradebook)
     taken, trouble = collect_zip(file, course.resolve(), lab, people, replace)
     for line in trouble:
@@ -77,10 +75,10 @@ def export(
     """Write everybody's grades, a column for each lab, as a learning management system imports them."""
     with pause_gc():
         from autograder.base.text import join_names
-        from autograder.classroom.nbgrader_api import open_course
         from autograder.classroom.term_names import list_unknown_names
         from autograder.exchange.inbox import read_exchange
         from autograder.gradebook.class_reader import list_labs, read_class
+        from autograder.gradebook.nbgrader_course import open_course
         from autograder.gradebook.writer import open_gradebook
         from autograder.lms.grades import build_grade_table
         from autograder.lms.people import list_people
@@ -88,14 +86,14 @@ def export(
         from autograder.reports.tables import write_table
 
     api, root = open_course(course), course.resolve()
-    url, term = api.coursedir.db_url, read_term(root)
+    url, term = api.db_url, read_term(root)
     names = [lab for lab in list_labs(url) if not term.lab(lab).practice]
     arrivals, _ = read_exchange(api, names)
     labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
     graded = [lab for lab in labs if lab.graded]
     if not graded:
         raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")
-    with open_gradebook(url, api.coursedir.course_id) as gradebook:
+    with open_gradebook(url, api.course_id) as gradebook:
         people = list_people(gradebook)
         print_doubtful(list_unknown_names(root, term, gradebook))
     path = root / "results" / ("marks.csv" if system is System.CSV else f"{system}.csv")

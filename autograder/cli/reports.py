@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from autograder.lms.systems import System
 
 if TYPE_CHECKING:
     from autograder.gradebook.class_schema import LabClass
+    from autograder.gradebook.nbgrader_course import NbgraderCourse
     from autograder.model.arrivals import Arrival
 
 
@@ -32,8 +33,8 @@ def feedback(
     with pause_gc():
         from autograder.base.text import join_names
         from autograder.base.timestamps import get_utc_now
-        from autograder.classroom.nbgrader_api import open_course
         from autograder.classroom.open_assignment import open_assignment
+        from autograder.gradebook.nbgrader_course import open_course
         from autograder.gradebook.reader import read_due_date, read_results
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
         from autograder.model.term import read_term, to_naive_utc
@@ -46,7 +47,7 @@ def feedback(
     api = open_course(course)
     for line in open_assignment(course, lab).list_unread_page_settings(api.config, make_usual_config()):
         err.print(line, markup=False)
-    results = read_results(api.coursedir.db_url, course.resolve(), lab)
+    results = read_results(api.db_url, course.resolve(), lab)
     pages = write_feedback(results, course.resolve(), lab)
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
@@ -54,7 +55,7 @@ def feedback(
         err.print(
             f"{format_count(waiting, 'submission', 'waits', 'wait')} to be read by a person, and the page says so"
         )
-    term, due = read_term(course), read_due_date(api.coursedir.db_url, lab)
+    term, due = read_term(course), read_due_date(api.db_url, lab)
     until = term.lab(lab).until
     if who := describe_still_working(due, term.extended(lab), get_utc_now(), to_naive_utc(until) if until else None):
         err.print(f"still at work: {who}. The pages tell right answers and a quiz's key: release them later")
@@ -90,8 +91,8 @@ def report(
 
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
     Thread(target=charts.load_script, daemon=True).start()  # takes a second of another core
-    from autograder.classroom.nbgrader_api import open_course
     from autograder.gradebook.class_reader import read_class
+    from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
     from autograder.reports.class_export import write_class_csv, write_class_json
     from autograder.reports.report import write_report
@@ -100,7 +101,7 @@ def report(
     if lab:
         api = open_course(course)
         arrivals, doubtful = _read_arrivals(api, course, [lab], lab)
-        group = read_class(api.coursedir.db_url, course.resolve(), lab, arrivals)
+        group = read_class(api.db_url, course.resolve(), lab, arrivals)
         path = course / "results" / f"{lab}.html"
         write_report(group, path, doubtful)
         write_class_csv(group, path.with_suffix(".csv"))
@@ -119,14 +120,14 @@ def report(
 def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     """Write a page of submissions whose text is more alike than the class makes likely: to look at, no verdict."""
     gc.disable()
-    from autograder.classroom.nbgrader_api import open_course
     from autograder.gradebook.class_reader import read_class
+    from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
     from autograder.reports.similar_pairs import search
     from autograder.reports.similarity_page import collect_known_texts, collect_written_texts, write_similar_page
 
     term = read_term(course)
-    group = read_class(open_course(course).coursedir.db_url, course.resolve(), lab, checks=False)
+    group = read_class(open_course(course).db_url, course.resolve(), lab, checks=False)
 
     def is_apart(first: str, second: str) -> bool:
         team = term.find_team(lab, first)
@@ -146,8 +147,8 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
     """Say where each lab stands: handed in, graded, waiting, late, missing; its dates; and what to do next."""
-    from autograder.classroom.nbgrader_api import open_course
     from autograder.exchange.inbox import has_released_lab
+    from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
     from autograder.reports.calendar import build_calendar
     from autograder.reports.standing import Standing
@@ -198,27 +199,28 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool
 
 def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
     """(every lab that the gradebook knows, without checks and texts; what is left out or doubtful, in lines)."""
-    from autograder.classroom.nbgrader_api import open_course
     from autograder.gradebook.class_reader import list_labs, read_class
+    from autograder.gradebook.nbgrader_course import open_course
 
     gc.disable()
     api = open_course(course)
-    url = api.coursedir.db_url
+    url = api.db_url
     labs = list_labs(url)
     arrivals, doubtful = _read_arrivals(api, course, labs)
     return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], doubtful
 
 
-def _read_arrivals(api: Any, course: Path, labs: Sequence[str], lab: str = "") -> tuple[list[Arrival], list[str]]:
+def _read_arrivals(
+    api: NbgraderCourse, course: Path, labs: Sequence[str], lab: str = ""
+) -> tuple[list[Arrival], list[str]]:
     """(what lies in the exchange of these labs; what is left out or doubtful there, in submitted/ and in term.toml).
 
     lab: of term.toml only what is of this one.
     """
     from autograder.classroom.term_names import list_doubtful
     from autograder.exchange.inbox import read_exchange
-    from autograder.gradebook.writer import open_gradebook
     from autograder.model.term import read_term
 
     arrivals, nobodys = read_exchange(api, labs)
-    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    with api.open_gradebook() as gradebook:
         return arrivals, list_doubtful(course, read_term(course), gradebook, lab) + nobodys

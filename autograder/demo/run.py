@@ -13,10 +13,10 @@ from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import show_progress
 from autograder.base.text import format_count
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import grade_lab
 from autograder.demo.students import DemoSubmission, make_class
 from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
 from autograder.model.course import Lab
@@ -88,9 +88,9 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
             steps.step(bool(done.failure))
             if done.failure:
                 out.print(f"{done.student}: {done.failure}", markup=False)
-    results = read_results(api.coursedir.db_url, folder, lab.name)
+    results = read_results(api.db_url, folder, lab.name)
     write_feedback(results, folder, lab.name)
-    write_report(read_class(api.coursedir.db_url, folder, lab.name), folder / "results" / f"{lab.name}.html")
+    write_report(read_class(api.db_url, folder, lab.name), folder / "results" / f"{lab.name}.html")
     return {r.student: r for r in results}
 
 

@@ -12,9 +12,9 @@ from nbgrader.api import MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.nbgrader_api import read_config
 from autograder.classroom.whole_lab import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.nbgrader_course import read_config
 from autograder.gradebook.writer import Penalty
 from autograder.model.metadata import get_answer_name, get_cell_name, make_stock_name
 

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
 from nbgrader.exchange import ExchangeFactory
@@ -24,6 +23,7 @@ from autograder.base.errors import GradlabError
 from autograder.base.text import join_names, make_readable
 from autograder.base.timestamps import SECRET, convert_file_time, get_utc_now, parse_time, read_small_text
 from autograder.exchange.inbox_memory import InboxMemory, Incomplete, Owner
+from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.intake.copying import open_folder
 from autograder.model.arrivals import NEVER, Arrival, describe_uncounted
 from autograder.model.assignments import list_assignments
@@ -182,7 +182,7 @@ def _compile_name_pattern(labs: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
 
 
-def open_inbox(api: Any) -> Inbox:
+def open_inbox(api: NbgraderCourse) -> Inbox:
     """Raises GradlabError where there is no exchange folder of nbgrader's own kind."""
     found = _find_inbox(api)
     if isinstance(found, str):
@@ -190,12 +190,12 @@ def open_inbox(api: Any) -> Inbox:
     return found
 
 
-def _find_inbox(api: Any) -> Inbox | str:
-    exchange = Exchange(coursedir=api.coursedir, config=api.config)
-    folder = Path(exchange.root) / api.coursedir.course_id
+def _find_inbox(api: NbgraderCourse) -> Inbox | str:
+    exchange = api.build_exchange(Exchange)
+    folder = Path(exchange.root) / api.course_id
     if missing := _describe_missing(api, folder):
         return missing
-    collect = ExchangeCollect(coursedir=api.coursedir, config=api.config)
+    collect = api.build_exchange(ExchangeCollect)
     return Inbox(
         folder / "inbound",
         folder / "outbound",
@@ -205,7 +205,7 @@ def _find_inbox(api: Any) -> Inbox | str:
     )
 
 
-def read_exchange(api: Any, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
+def read_exchange(api: NbgraderCourse, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
     """(submissions of these labs in the exchange, what in it counts for nobody in lines); none where there is none.
 
     Raises GradlabError where the folder cannot be read.
@@ -215,25 +215,23 @@ def read_exchange(api: Any, labs: Sequence[str]) -> tuple[list[Arrival], list[st
         return [], []
     try:
         found = list(inbox.iter_arrivals(labs, now=now))
-        return found, describe_uncounted(found, now) + inbox.describe_unplaced(
-            list_assignments(Path(api.coursedir.root))
-        )
+        return found, describe_uncounted(found, now) + inbox.describe_unplaced(list_assignments(api.root))
     except OSError as error:
         raise GradlabError(f"{inbox.inbound} cannot be read: {error.strerror}") from None
 
 
-def has_released_lab(api: Any, labs: Iterable[str]) -> bool:
+def has_released_lab(api: NbgraderCourse, labs: Iterable[str]) -> bool:
     """Whether students can fetch one of these labs; also where there is no exchange to tell it."""
-    root = Path(Exchange(coursedir=api.coursedir, config=api.config).root)
-    return not root.is_dir() or any((root / api.coursedir.course_id / "outbound" / lab).is_dir() for lab in labs)
+    root = Path(api.build_exchange(Exchange).root)
+    return not root.is_dir() or any((root / api.course_id / "outbound" / lab).is_dir() for lab in labs)
 
 
-def _describe_missing(api: Any, folder: Path) -> str:
+def _describe_missing(api: NbgraderCourse, folder: Path) -> str:
     """What this course lacks of an exchange in this folder."""
     kind = ExchangeFactory(config=api.config).collect
     if not issubclass(kind, ExchangeCollect):
         return f"gradlab watch looks into nbgrader's exchange folder; this course uses {kind.__name__}"
-    if not api.coursedir.course_id:
+    if not api.course_id:
         return "gradlab watch needs c.CourseDirectory.course_id in nbgrader_config.py"
     if not (folder / "inbound").is_dir():
         return (

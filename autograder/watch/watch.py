@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from time import monotonic
-from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import LONG_SECONDS
 from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
-from autograder.classroom.class_writer import GradebookWriter, get_course_folder, grade_tasks
+from autograder.classroom.class_writer import GradebookWriter, grade_tasks
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.teams import find_submitters
 from autograder.classroom.whole_lab import open_class, read_settings
@@ -29,6 +28,7 @@ from autograder.exchange.attempts import CAUSE, describe_attempts
 from autograder.exchange.collection import ChangedError, collect_submission
 from autograder.exchange.inbox import open_inbox
 from autograder.gradebook.enrolment import find_strangers
+from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.past_marks import read_history
 from autograder.gradebook.reader import find_result
 from autograder.gradebook.writer import read_recorded
@@ -64,7 +64,7 @@ class MarkedSubmission:
 
 
 def watch(
-    api: Any,
+    api: NbgraderCourse,
     labs: Sequence[str],
     where: Backend,
     say: Callable[[str], None],
@@ -78,7 +78,7 @@ def watch(
     newest: mark everybody's newest submission, whatever attempts, wait and end term.toml sets.
     Raises GradlabError where the course has no exchange.
     """
-    on = WatchState(api, labs, open_inbox(api), say, stop, read_term(get_course_folder(api)), newest)
+    on = WatchState(api, labs, open_inbox(api), say, stop, read_term(api.root), newest)
     for words in on.inbox.describe_unplaced(list_assignments(on.course)):
         on.tell(words)
     while not stop.is_set():

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_writer import get_course_folder
 from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
@@ -14,39 +12,39 @@ from autograder.classroom.whole_lab import choose_device, read_settings
 from autograder.exchange.inbox import open_inbox
 from autograder.forkserver.client import Purpose
 from autograder.forkserver.server_process import ServerProcess
-from autograder.gradebook.writer import open_gradebook
+from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.term import read_term
 from autograder.workers.pool import Pool
 
 
-def list_released(api: Any) -> list[str]:
+def list_released(api: NbgraderCourse) -> list[str]:
     """The labs that students can fetch. Raises GradlabError where there is none."""
-    inbox, course = open_inbox(api), get_course_folder(api)
+    inbox, course = open_inbox(api), api.root
     found = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
     if not found:
         raise GradlabError(f"no lab of this course is in {inbox.outbound}: nbgrader release_assignment LAB first")
     return found
 
 
-def prepare_all(api: Any, labs: Sequence[str]) -> list[str]:
+def prepare_all(api: NbgraderCourse, labs: Sequence[str]) -> list[str]:
     """Put these labs into the gradebook before the first submission comes, which would wait for it.
 
     What term.toml names and the course does not have, in lines.
     """
-    term = read_term(get_course_folder(api))
-    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    term = read_term(api.root)
+    with api.open_gradebook() as gradebook:
         lines = []
         for lab in labs:
-            assignment = open_assignment(get_course_folder(api), lab)
+            assignment = open_assignment(api.root, lab)
             refuse_unknown_names(assignment.course, lab, term, gradebook)
             lines += prepare(api, assignment, gradebook)
         return lines + list(
-            dict.fromkeys(w for lab in labs for w in list_unknown_names(get_course_folder(api), term, gradebook, lab))
+            dict.fromkeys(w for lab in labs for w in list_unknown_names(api.root, term, gradebook, lab))
         )
 
 
-def start_pool(api: Any, device: str, jobs: int, ahead: ServerProcess | None) -> Pool:
+def start_pool(api: NbgraderCourse, device: str, jobs: int, ahead: ServerProcess | None) -> Pool:
     """Workers that wait. ahead: as in ThisMachine."""
-    course, settings = get_course_folder(api), read_settings(api.config, choose_device(device))
+    course, settings = api.root, read_settings(api.config, choose_device(device))
     wanted = Purpose(settings.isolation, settings.limits, settings.device)
     return Pool(wanted, settings.timeouts.submission, (course,), jobs, ahead)

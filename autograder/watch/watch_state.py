@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.base.text import join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
-from autograder.classroom.class_writer import get_course_folder
 from autograder.exchange.attempts import CAUSE, Decision, decide, describe_counting_mark, resolve_lab_term
 from autograder.exchange.collection import get_submitted_folder, is_superseded
 from autograder.exchange.inbox import Inbox
 from autograder.exchange.inbox_memory import InboxMemory
+from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.model.arrivals import CLOCKS, Arrival, group_by_reason, select_newest
 from autograder.model.assignments import list_source_notebooks
@@ -38,7 +37,7 @@ class WatchState:
     what failed, how often. told: what needs no telling again. turns: submissions of each student so far.
     """
 
-    api: Any
+    api: NbgraderCourse
     labs: Sequence[str]
     inbox: Inbox
     say: Callable[[str], None]
@@ -56,7 +55,7 @@ class WatchState:
 
     @property
     def course(self) -> Path:
-        return get_course_folder(self.api)
+        return self.api.root
 
     def tell(self, words: str) -> None:
         if words not in self.told:

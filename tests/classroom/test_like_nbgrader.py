@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import grade_lab
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.workers.backends import LocalBackend
 from tests.classroom.graded_class import LAB, WRONG, gradebook_rows, hand_in, written
@@ -40,8 +40,8 @@ def make_class(course: Path) -> None:
 
 def opened(course: Path) -> Any:
     api = open_course(course)
-    assert api.generate_assignment(LAB, force=True, create=True)["success"]
-    with api.gradebook as gradebook:
+    assert api.api.generate_assignment(LAB, force=True, create=True)["success"]
+    with api.api.gradebook as gradebook:
         gradebook.update_or_create_assignment(LAB, duedate="2030-01-01")
     return api
 
@@ -56,7 +56,7 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
     shutil.copytree(small_course, other)
     api = opened(small_course)
     for folder in sorted((small_course / "submitted").iterdir()):
-        assert api.autograde(LAB, folder.name, force=True, create=True)["success"]
+        assert api.api.autograde(LAB, folder.name, force=True, create=True)["success"]
     done = list(grade_lab(opened(other), LAB, two_graders))
     assert sorted(d.student for d in done) == ["broken", "greedy", "late", "prints", "right", "wrong"]
     assert not any(d.failure for d in done)
@@ -77,7 +77,7 @@ def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_grader
     hand_in(small_course, {"right": None, "wrong": WRONG})
     api = open_course(small_course)
     list(grade_lab(api, LAB, two_graders))
-    with api.gradebook as gradebook:
+    with api.api.gradebook as gradebook:
         grade = gradebook.find_grade("check-sum_of_squares", LAB, LAB, "wrong")
         grade.manual_score, grade.extra_credit = 1.25, 0.5
         gradebook.find_comment("exercise-sum_of_squares", LAB, LAB, "wrong").manual_comment = "Look at the sign."

@@ -15,10 +15,10 @@ import pytest
 from autograder.authoring.course_folder import build, read_course
 from autograder.base.errors import GradlabError
 from autograder.classroom import class_writer as grade
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.summary import describe_regraded
 from autograder.classroom.whole_lab import choose_device, grade_lab, lock_lab
 from autograder.cli import main
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import get_result_path
 from autograder.model import fingerprint
 from autograder.model.fingerprint import get_versions

@@ -12,11 +12,11 @@ from nbgrader.api import Gradebook
 from autograder.authoring.course_folder import build, read_course
 from autograder.base.errors import GradlabError
 from autograder.classroom.decisions import excuse, grant_extension
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.preparation import prepare
 from autograder.classroom.regrade import RegradeResult, regrade
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.past_marks import get_history_path, read_history
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.writer import open_gradebook
@@ -45,7 +45,7 @@ def graded(course: Path, where: LocalBackend) -> dict[str, bool]:
 
 @contextmanager
 def gradebook(course: Path) -> Iterator[Gradebook]:
-    with open_gradebook(open_course(course).coursedir.db_url) as found:
+    with open_gradebook(open_course(course).db_url) as found:
         yield found
 
 
@@ -227,14 +227,14 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
 
     def worth_after(exercise: str) -> float:
         (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
-        with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+        with api.open_gradebook() as gradebook:
             prepare(api, small_course, LAB, gradebook)
             return float(gradebook.find_assignment(LAB).max_score)
 
     assert worth_after("sum_of_squares") == 0
     assert worth_after("sum_of_square") == 2, "refused where it is graded"
     assert worth_after("sum_of_squares") == 0
-    api.generate_assignment(LAB, force=True)
+    api.api.generate_assignment(LAB, force=True)
     assert worth_after("sum_of_squares") == 0
 
 
@@ -283,7 +283,7 @@ def test_nbgraders_own_command_keeps_to_what_was_decided(course: Path) -> None:
     (course / "submitted" / "ben" / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
     with gradebook(course) as found:
         found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
-    assert open_course(course).autograde(LAB, "ben", force=True, create=True)["success"]
+    assert open_course(course).api.autograde(LAB, "ben", force=True, create=True)["success"]
     with gradebook(course) as found:
         submission = found.find_submission(LAB, "ben")
         assert (submission.score, submission.total_seconds_late) == (2, 0)

@@ -8,10 +8,10 @@ from pathlib import Path
 import nbformat
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.preparation import prepare
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import record
 from autograder.model.course import Kind
@@ -58,7 +58,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
     """student -> the answer to the question. late: a student who handed in a day after the others."""
     api = open_course(course)
     (lab,) = read_labs(read_course(course))
-    with api.gradebook as gradebook:
+    with api.api.gradebook as gradebook:
         prepare(api, course, LAB, gradebook)
         if late:
             gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00 UTC")
@@ -85,7 +85,7 @@ def hand_in_plain(course: Path) -> None:
     scheme = "Look at the data.\\n=== BEGIN MARK SCHEME ===\\nOne for *each*.\\n=== END MARK SCHEME ==="
     write(course / f"source/{lab}/{notebook}.ipynb", source.replace("Look at the data.", scheme))
     api = open_course(course)
-    with api.gradebook as gradebook:
+    with api.api.gradebook as gradebook:
         prepare(api, course, lab, gradebook)
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
         record(gradebook, lab, [Marks("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})

@@ -15,7 +15,7 @@ from autograder.gradebook.writer import open_gradebook
 
 
 def test_the_version_is_what_alembic_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    from autograder.classroom.nbgrader_api import _add_alembic_path
+    from autograder.gradebook.nbgrader_course import _add_alembic_path
 
     _add_alembic_path()
     assert find_newest_version() == ask_alembic()

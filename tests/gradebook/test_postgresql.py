@@ -88,7 +88,7 @@ def on_postgresql(course: Path, db_url: str) -> Any:
     with (course / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.CourseDirectory.db_url = {db_url!r}\n")
     api = opened(course)
-    assert api.coursedir.db_url == db_url
+    assert api.db_url == db_url
     return api
 
 
@@ -123,12 +123,12 @@ def is_random(value: object) -> bool:
 
 def pages(api: Any, course: Path) -> dict[str, bytes]:
     """All that is written from the gradebook for people, by path."""
-    results = read_results(api.coursedir.db_url, course, LAB)
+    results = read_results(api.db_url, course, LAB)
     paths = write_feedback(results, course, LAB)
-    write_report(read_class(api.coursedir.db_url, course, LAB), course / "results" / "report.html")
-    with open_gradebook(api.coursedir.db_url, api.coursedir.course_id) as gradebook:
+    write_report(read_class(api.db_url, course, LAB), course / "results" / "report.html")
+    with api.open_gradebook() as gradebook:
         people = list_people(gradebook)
-    group = read_class(api.coursedir.db_url, course, LAB)
+    group = read_class(api.db_url, course, LAB)
     write_table(course / "results" / "marks.csv", *build_grade_table(System.CSV, people, [group]))
     paths += [course / "results" / "report.html", course / "results" / "marks.csv"]
     return {str(path.relative_to(course)): path.read_bytes() for path in paths}
@@ -146,7 +146,7 @@ def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
     postgresql = on_postgresql(other, db_url)
     assert set(graded(postgresql, two_graders).values()) == {True}, "its results are there, and its gradebook is empty"
     rows = all_rows(db_url)
-    assert rows == all_rows(sqlite.coursedir.db_url)
+    assert rows == all_rows(sqlite.db_url)
     assert len(rows["submitted_assignment"]) == 6 and any(
         "'late_submission_penalty': 0.5" in row for row in rows["submitted_notebook"]
     )

@@ -17,8 +17,8 @@ from typing import Any
 
 from nbgrader.api import Gradebook
 
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import grade_lab
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
 from autograder.reports.feedback import write_feedback
@@ -103,12 +103,12 @@ def grade_attacked(root: Path) -> Attacked:
             if name in followed():
                 write(folder_of(root, after(name), LAB), sound)
         api = open_course(root)
-        with Gradebook(api.coursedir.db_url, "gradlab") as book:
+        with Gradebook(api.db_url, "gradlab") as book:
             book.add_student("registrar", last_name=canaries["gradebook"])
         before = _hashes(root)
         failures = {done.student: done.failure for done in grade_lab(api, LAB) if done.failure}
         damage = sorted({str(path) for path, _ in before.items() ^ _hashes(root).items()})
-        results = read_results(api.coursedir.db_url, root, LAB)
+        results = read_results(api.db_url, root, LAB)
         attacks = [result for result in results if result.student in map(attacker, names())]
         pages = {p.parent.parent.name: p.read_text() for p in write_feedback(attacks, root, LAB)}
         outputs = {r.student: _outputs(root, r.student) for r in results}

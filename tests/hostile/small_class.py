@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import grade_lab
 from autograder.demo.students import collect_reference, fill_notebook
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.schema import SubmissionResult
 from tests.conftest import ROOT
@@ -40,4 +40,4 @@ def grade(root: Path, lab: str) -> tuple[dict[str, SubmissionResult], dict[str, 
     """(student -> result, student -> what kept the course from grading it)."""
     api = open_course(root)
     failures = {done.student: done.failure for done in grade_lab(api, lab) if done.failure}
-    return {r.student: r for r in read_results(api.coursedir.db_url, root, lab)}, failures
+    return {r.student: r for r in read_results(api.db_url, root, lab)}, failures

@@ -15,9 +15,9 @@ from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import grade_lab
 from autograder.demo.students import fill_notebook
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.model.messages import describe_notes
 from autograder.model.term import FILE
@@ -202,6 +202,6 @@ def test_nbgraders_feedback_keeps_untold_what_the_term_does(small_course: Path) 
     page = small_course / "feedback" / "ada" / LAB / f"{LAB}.html"
     for tell, told in (("visible", "1 of 1 points without hidden checks"), ("all", "1 of 2 points")):
         (small_course / FILE).write_text(f'[labs.{LAB}]\ntell = "{tell}"\n')
-        assert open_course(small_course).generate_feedback(LAB, force=True)["success"]
+        assert open_course(small_course).api.generate_feedback(LAB, force=True)["success"]
         text = page.read_text()
         assert f'content="{told}"' in text and ("other shapes" in text) == (tell == "all")

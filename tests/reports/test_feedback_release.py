@@ -6,7 +6,7 @@ from pathlib import Path
 from nbgrader.utils import notebook_hash
 
 from autograder.base.timestamps import SECRET, TIMESTAMP
-from autograder.classroom.nbgrader_api import open_course
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_results
 from autograder.reports.feedback import write_feedback
 from autograder.reports.feedback_release import describe_still_working, make_releasable
@@ -29,7 +29,7 @@ def test_a_submission_that_no_exchange_brought_does_not_stop_the_release_of_othe
     exchange.mkdir(mode=0o777)
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.Exchange.root = {str(exchange)!r}\n")
-    released = open_course(small_course).release_feedback(LAB)
+    released = open_course(small_course).api.release_feedback(LAB)
     assert released["success"], released
     names = {page.stem for page in (exchange / "gradlab" / "feedback").glob("*.html")}
     assert names == {notebook_hash(secret=secret, notebook_id=LAB) for secret in ("ada's", made_up)}

@@ -11,12 +11,12 @@ import nbformat
 from nbgrader.api import Gradebook, Student
 
 from autograder.base.timestamps import SECRET
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.preparation import prepare
 from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.class_schema import LabClass
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import record
 from autograder.model.marks import Marks
@@ -62,7 +62,7 @@ def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: 
     """missing: students of the gradebook who handed in nothing."""
     api = open_course(course)
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
-    with api.gradebook as gradebook:
+    with api.api.gradebook as gradebook:
         prepare(api, course, LAB, gradebook)
         if due:
             gradebook.update_or_create_assignment(LAB, duedate=due)
@@ -72,7 +72,7 @@ def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: 
     for one in class_:
         write_result(course, document(one))
         write_notebook(course, one, source)
-    return Written(course, api.coursedir.db_url)
+    return Written(course, api.db_url)
 
 
 def marks_of(one: Handed) -> Marks:

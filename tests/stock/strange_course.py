@@ -12,9 +12,9 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, is_task
 
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.whole_lab import grade_lab
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.schema import SubmissionResult
 from autograder.gradebook.store import load_result

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Grade
 
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import open_class
 from autograder.gradebook.changed_cells import LOST
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.schema import ExerciseResult
 from autograder.workers.backends import LocalBackend
 from tests.stock.stock_course import Cell, by_hand, graded, notebook, solution, task, write
@@ -34,7 +34,7 @@ def course(two_graders: LocalBackend, tmp_path: Path) -> Iterator[Path]:
         tmp_path, {"source/a1/p.ipynb": notebook(F, T, WORDS), "submitted/ada/a1/p.ipynb": notebook(*HANDED_IN)}
     )
     grade(root, two_graders)
-    with open_course(root).gradebook as gradebook:
+    with open_course(root).api.gradebook as gradebook:
         row = gradebook.find_grade("words", "p", "a1", "ada")
         row.manual_score, row.extra_credit, row.needs_manual_grade = 3.0, 0.5, False
         gradebook.find_comment("words", "p", "a1", "ada").manual_comment = "good"
@@ -110,7 +110,7 @@ def test_notebooks_come_and_go(course: Path, two_graders: LocalBackend) -> None:
     assert found(course)["p/words"].points == 3.5 and found(course)["q/g_is"].points == 0
     changed(course, two_graders, q=more)
     assert set(found(course)) == {"g_is"}
-    with open_course(course).gradebook as gradebook:
+    with open_course(course).api.gradebook as gradebook:
         assert gradebook.db.query(Grade).count() == 1
 
 

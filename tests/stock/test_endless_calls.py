@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import grade_lab
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.stock import run_notebook
 from autograder.workers.backends import LocalBackend

@@ -14,12 +14,12 @@ import pytest
 from autograder.classroom.stock_tasks import read_companion_files
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.autograded_folder import list_companion_files
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.names import make_labels
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.model.fingerprint import MARKS, digest_code
@@ -129,7 +129,7 @@ def made(root: Path) -> Path:
     write(root / "submitted/right/ps4/kept.ipynb", KEPT)
     stripped = STRIPS.replace("scale(x, k)", "same(x)") + "def upto(n):\n    return []\n"
     write(root / "submitted/strips/ps4/kept.ipynb", answered(KEPT, {"both": stripped}))
-    with open_course(root).gradebook as gradebook:
+    with open_course(root).api.gradebook as gradebook:
         gradebook.add_assignment("ps4", duedate="2999-01-01")  # and nobody has generated it
     return root
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.whole_lab import grade_lab
 from autograder.demo.students import make_class
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_results
 from autograder.reports.feedback import write_feedback
 from tests.conftest import ROOT
@@ -27,7 +27,7 @@ def graded(course: Path, lab: str) -> dict[str, bytes]:
     (course / "gradebook.db").unlink(missing_ok=True)
     api = open_course(course)
     assert not any(result.failure for result in grade_lab(api, lab))
-    write_feedback(read_results(api.coursedir.db_url, course, lab), course, lab)
+    write_feedback(read_results(api.db_url, course, lab), course, lab)
     folders = [course / name for name in ("autograded", "feedback", "results")]
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.name[0] != "."]
     return {str(path.relative_to(course)): OF_A_RUN.sub(b"", path.read_bytes()) for path in files}

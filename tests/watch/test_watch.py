@@ -17,11 +17,11 @@ from nbgrader.utils import notebook_hash
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.base.timestamps import get_utc_now
-from autograder.classroom.nbgrader_api import open_course
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.exchange.collection import collect_submission, get_submitted_folder
 from autograder.exchange.inbox import HANDING_IN, open_inbox, read_exchange
 from autograder.exchange.inbox_memory import InboxMemory
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.past_marks import remember_mark
 from autograder.model.arrivals import select_newest
 from autograder.model.result import Result

@@ -20,9 +20,9 @@ import nbformat
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.nbgrader_api import open_course
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.whole_lab import grade_lab
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.submission.task import NotebookFile, Settings, Task
 from autograder.workers import cluster, cluster_process

@@ -1,0 +1,145 @@
+"""nbgrader as a library: a course's folder, its configuration and nbgrader's commands, with types."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from autograder.base.errors import GradlabError
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class GeneratedAssignment:
+    """What came of nbgrader's generate_assignment."""
+
+    success: bool
+    log: str
+    """What it logged, and the error that ended it."""
+
+
+class NbgraderCourse:
+    """A course as nbgrader sees it. nbgrader has no types, so everything that it is asked for goes through here."""
+
+    def __init__(self, api: Any) -> None:
+        """api: An NbGraderAPI."""
+        self.api = api
+
+    @property
+    def root(self) -> Path:
+        """The course's folder."""
+        return Path(self.api.coursedir.root)
+
+    @property
+    def db_url(self) -> str:
+        """Where the gradebook is, as SQLAlchemy writes it."""
+        return str(self.api.coursedir.db_url)
+
+    @property
+    def course_id(self) -> str:
+        """The course's name in the exchange; empty if nbgrader_config.py gives it none."""
+        return str(self.api.coursedir.course_id)
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """nbgrader_config.py, by sections."""
+        config: Mapping[str, Any] = self.api.config
+        return config
+
+    @property
+    def ignored(self) -> list[str]:
+        """Patterns of files that nbgrader never copies."""
+        return list(self.api.coursedir.ignore)
+
+    @property
+    def is_group_shared(self) -> bool:
+        """Whether files must be writable by the group."""
+        return bool(self.api.coursedir.groupshared)
+
+    def open_gradebook(self) -> AbstractContextManager[Gradebook]:
+        """The gradebook. Raises GradlabError if no database answers."""
+        from autograder.gradebook.writer import open_gradebook
+
+        return open_gradebook(self.db_url, self.course_id)
+
+    def build_exchange(self, kind: Callable[..., T]) -> T:
+        """One of nbgrader's exchange classes, for this course."""
+        return kind(coursedir=self.api.coursedir, config=self.api.config)
+
+    def read_timestamp(self, folder: Path) -> datetime | None:
+        """When the submission in this folder was handed in, UTC without a zone."""
+        found: datetime | None = self.api.coursedir.get_existing_timestamp(str(folder))
+        return found
+
+    def generate_assignment(self, name: str) -> GeneratedAssignment:
+        """Put the assignment's cells and points into the gradebook, and its notebooks into release/."""
+        came = self.api.generate_assignment(name, force=True, create=True)
+        log = "\n".join(str(came.get(part) or "") for part in ("log", "error"))
+        return GeneratedAssignment(bool(came["success"]), log)
+
+
+def open_course(course: Path, isolation: str = "") -> NbgraderCourse:
+    """The course in this folder, which holds its nbgrader_config.py.
+
+    isolation: a level of `gradlab doctor`, instead of the one that nbgrader_config.py asks for.
+    """
+    config = read_config(course)
+    from nbgrader.apps import NbGraderAPI
+    from nbgrader.coursedir import CourseDirectory
+
+    if isolation:
+        config.Examine.isolation = isolation
+    log = _make_silent_log()  # it looks for an exchange as it is made, which no command here may need
+    return NbgraderCourse(NbGraderAPI(coursedir=CourseDirectory(config=config, log=log), config=config, log=log))
+
+
+def read_config(course: Path) -> Any:
+    """What the course's nbgrader_config.py says; enough where another program's log must stay as it is."""
+    course = course.resolve()
+    if not (course / "nbgrader_config.py").exists():
+        raise GradlabError(
+            f"{course} has no nbgrader_config.py: run gradlab in the course's folder, or name it: --course"
+        )
+    _add_alembic_path()
+    _silence_warnings()
+    from traitlets.config.loader import PyFileConfigLoader
+
+    if str(course) not in sys.path:
+        sys.path.append(str(course))  # plugins that the configuration names; after every installed module
+    config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
+    config.CourseDirectory.root = str(course)
+    return config
+
+
+def _make_silent_log() -> logging.Logger:
+    """Nothing on the terminal: what an operation of nbgrader's logs comes back with its result."""
+    log = logging.getLogger("autograder.nbgrader")
+    log.propagate = False
+    log.handlers = [logging.NullHandler()]
+    log.setLevel(logging.INFO)
+    return log
+
+
+def _silence_warnings() -> None:
+    """nbgrader's own database code warns on every new submission; nothing there is for whoever runs gradlab."""
+    warnings.filterwarnings("ignore", category=Warning, module=r"nbgrader\.api")
+    warnings.filterwarnings("ignore", message="Non-unique cell id")
+
+
+def _add_alembic_path() -> None:
+    """nbgrader starts `alembic` by name on a new database: it stands beside this interpreter."""
+    here = str(Path(sys.executable).parent)
+    if here not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = here + os.pathsep + os.environ.get("PATH", "")
