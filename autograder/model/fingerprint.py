@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from autograder.model.result import Result
 
 # Parts of a result, under the names that people read if one of them changed.
-GRADLAB, CODE, SUBMISSION, BESIDE = "Gradlab", "Gradlab's code", "the submission", "what lies beside the notebook"
+CODE, SUBMISSION, BESIDE = "Gradlab's code", "the submission", "what lies beside the notebook"
 LAB, RELEASES = "the lab", "earlier releases of the lab"
-COMES_WITH = {CODE: GRADLAB, BESIDE: SUBMISSION, RELEASES: LAB}  # not worth a word if the other changed, too
+COMES_WITH = {BESIDE: SUBMISSION, RELEASES: LAB}  # not worth a word if the other changed, too
 SHORT = 12  # digits of a digest that tells one thing from another
 
 SHARED = (  # has a part in marks and in proofs; names in autograder/
@@ -83,9 +83,8 @@ def describe_environment(layers: Sequence[str]) -> dict[str, str]:
     Args:
         layers: Those between the submission and the grader.
     """
-    found = get_versions()
+    found = get_versions()  # Gradlab's own version says less than its code
     return {
-        GRADLAB: found.gradlab,
         CODE: digest_code(MARKS)[:SHORT],
         "Python": found.python,
         "torch": found.torch,

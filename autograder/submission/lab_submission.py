@@ -27,7 +27,7 @@ from autograder.intake.read import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank, repair
 from autograder.intake.submitted_cells import build_released_cell, is_answer
-from autograder.model.fingerprint import MARKS, digest_code, get_versions
+from autograder.model.fingerprint import describe_environment, get_versions
 from autograder.model.marks import Marks, compute_marks
 from autograder.model.metadata import (
     get_cell_name,
@@ -196,7 +196,7 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
 def _compute_keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
     """For each check cell, by its id, of all that its outcomes depend on."""
     ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
-    same = digest(*ran, *sorted(layers), device, get_versions().model_dump_json(), digest_code(MARKS))
+    same = digest(*ran, device, *describe_environment(layers).values())
     points = {get_cell_name(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
     return {step.id: digest(same, step.source, str(points[step.id])) for step in steps if step.kind == "check"}
 
