@@ -17,6 +17,7 @@ from autograder.desk.reading import Question, ReadAnswer
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.model.notes import Note
 from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page
 from autograder.reports.report import render_report
@@ -50,7 +51,7 @@ def class_() -> LabClass:
             submitted=datetime(2027, 2, 1, 17, 58),
             checks={NAMES[0]: (FAILED,)},
             written=dict.fromkeys(NAMES, "x = 1"),
-            notes=("Something was put right.",),
+            notes=(Note(words="Something was put right."),),
         )
         for student in STUDENTS
     )

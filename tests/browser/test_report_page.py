@@ -10,6 +10,7 @@ from layout import broken_words
 from playwright.sync_api import Page, expect
 
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.model.notes import Note
 from autograder.reports.report import render_report
 from labkit.outcome import Outcome
 
@@ -30,7 +31,7 @@ def report(tmp_path: Path) -> Path:
             late=600.0 if n == 11 else 0.0,
             written={f"exercise_{e}": f"def exercise_{e}(x): return {n}" for e in range(14)},
             checks={"exercise_0": (FAILED,)} if n % 2 else {},
-            notes=("Something was put right.",),
+            notes=(Note(words="Something was put right."),),
             page=f"../feedback/student_{n}/x/x.html",
         )
         for n in range(12)

@@ -12,6 +12,7 @@ from nbgrader.api import Gradebook
 from autograder.authoring.course_folder import build, read_course
 from autograder.base.errors import GradlabError
 from autograder.classroom.decisions import excuse, grant_extension
+from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.classroom.regrade import RegradeResult, regrade
 from autograder.classroom.whole_lab import grade_lab
@@ -228,7 +229,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
     def worth_after(exercise: str) -> float:
         (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
         with api.open_gradebook() as gradebook:
-            prepare(api, small_course, LAB, gradebook)
+            prepare(api, open_assignment(small_course, LAB), gradebook)
             return float(gradebook.find_assignment(LAB).max_score)
 
     assert worth_after("sum_of_squares") == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path
@@ -59,7 +60,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
     api = open_course(course)
     (lab,) = read_labs(read_course(course))
     with api.api.gradebook as gradebook:
-        prepare(api, course, LAB, gradebook)
+        prepare(api, open_assignment(course, LAB), gradebook)
         if late:
             gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00 UTC")
         marks = []
@@ -86,7 +87,7 @@ def hand_in_plain(course: Path) -> None:
     write(course / f"source/{lab}/{notebook}.ipynb", source.replace("Look at the data.", scheme))
     api = open_course(course)
     with api.api.gradebook as gradebook:
-        prepare(api, course, lab, gradebook)
+        prepare(api, open_assignment(course, lab), gradebook)
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
         record(gradebook, lab, [Marks("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
     done = answered(PLAIN_SOURCE, RIGHT)

@@ -9,7 +9,7 @@ from typing import NoReturn
 import torch
 
 from labkit import assert_close, check
-from labkit.blame import NOT_WRITTEN
+from labkit.cause import Cause
 from labkit.check import record_outcomes
 from labkit.outcome import Outcome, build_outcome, compute_earned
 from labkit.verdict import MIME, NO_RETURN, Verdict, render_html
@@ -63,7 +63,9 @@ def test_points_are_said_with_one_decimal_at_most() -> None:
 
 
 def test_an_exercise_that_is_not_written_is_one_line_and_no_failure() -> None:
-    text = verdict(Outcome("a", seen=NOT_WRITTEN, hint="?"), Outcome("b", seen=NOT_WRITTEN))._repr_mimebundle_()
+    text = verdict(
+        Outcome("a", cause=Cause.UNWRITTEN, hint="?"), Outcome("b", cause=Cause.UNWRITTEN)
+    )._repr_mimebundle_()
     assert "not written yet; 4 points to earn" in text["text/html"]
     assert ">fail<" not in text["text/html"] and "?" not in text["text/html"]
 
@@ -161,7 +163,7 @@ def test_hints_stand_unfolded_where_a_page_shows_no_details() -> None:
 
 
 def test_a_hint_is_left_out_where_it_does_not_fit_what_failed() -> None:
-    nothing = repr(verdict(Outcome("a", seen="your result is None", hint="Which line is slow?")))
+    nothing = repr(verdict(Outcome("a", seen="your result is None", cause=Cause.NOTHING, hint="Which line is slow?")))
     part = repr(verdict(Outcome("a", seen="the gradients[0] is None", hint="Which line is slow?")))
     assert "return" not in part and "Which line is slow?" in part
     assert NO_RETURN in nothing and "slow" not in nothing

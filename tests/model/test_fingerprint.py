@@ -17,7 +17,13 @@ from tests.conftest import ROOT
 
 PRINT = "from autograder.model.fingerprint import *; print(digest_code(MARKS), digest_code(PROOFS))"
 # Imported on the way to a mark, and decides none.
-HARMLESS = {"autograder/model/fingerprint.py", "labkit/hint.py", "labkit/progress.py", "labkit/verdict.py"}
+HARMLESS = {
+    "autograder/model/fingerprint.py",
+    "autograder/model/messages.py",
+    "labkit/hint.py",
+    "labkit/progress.py",
+    "labkit/verdict.py",
+}
 
 
 @pytest.fixture(scope="module")

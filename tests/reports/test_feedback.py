@@ -20,6 +20,7 @@ from autograder.examiner.connection import STARVED, build_timeout
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.repair import build_released_cell
 from autograder.model.course import Course
+from autograder.model.notes import Note
 from autograder.model.term import Tell
 from autograder.proving.bench import iter_benches
 from autograder.reports.feedback import (
@@ -66,7 +67,12 @@ def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_told() 
 
 
 def test_an_exercise_that_is_not_written_is_called_so() -> None:
-    unwritten = {"error": "NotImplementedError", "seen": "This exercise is not written yet.", "blame": "student"}
+    unwritten = {
+        "cause": Cause.UNWRITTEN,
+        "error": "NotImplementedError",
+        "seen": "This exercise is not written yet.",
+        "blame": "student",
+    }
     check = Outcome(hidden=True, **{**RAISED, **unwritten})
     assert show_check(check, after_hidden=True).seen == "This exercise is not written yet."
 
@@ -248,7 +254,9 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
     (place.parent / "timestamp.txt").write_text("now")
     nbformat.write(nbformat.v4.new_notebook(cells=[cell, added, other, after]), place)
     exercise = ExerciseResult(name="f", points=1, worth=2, comment="well done", checks=(Outcome("a", hint="why?"),))
-    result = SubmissionResult(student="ada", lab="x", points=1, worth=2, exercises=(exercise,), notes=("put back",))
+    result = SubmissionResult(
+        student="ada", lab="x", points=1, worth=2, exercises=(exercise,), notes=(Note(words="put back"),)
+    )
     stale = tmp_path / "feedback" / "ada" / "x" / "submission_secret.txt"
     stale.parent.mkdir(parents=True)
     stale.write_text("of another member of the team")

@@ -62,7 +62,9 @@ def test_marks_count_what_is_known_and_say_what_waits() -> None:
 
 def test_text_of_students_and_checks_is_no_markup() -> None:
     told = failed(EVIL, EVIL)
-    one = member(EVIL, 0.0, checks={"softmax": (told,)}, written={"softmax": EVIL}, notes=(EVIL,), changed=(EVIL,))
+    one = member(
+        EVIL, 0.0, checks={"softmax": (told,)}, written={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
+    )
     page = render_report(lab(one, *(member(f"{EVIL}{n}", 0.0, checks={"softmax": (told,)}) for n in range(6))))
     assert "<script>alert" not in page
     assert page.count("</script>") == page.count("<script")

@@ -11,6 +11,7 @@ import nbformat
 from nbgrader.api import Gradebook, Student
 
 from autograder.base.timestamps import SECRET
+from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path
@@ -63,7 +64,7 @@ def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: 
     api = open_course(course)
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
     with api.api.gradebook as gradebook:
-        prepare(api, course, LAB, gradebook)
+        prepare(api, open_assignment(course, LAB), gradebook)
         if due:
             gradebook.update_or_create_assignment(LAB, duedate=due)
         gradebook.db.add_all(Student(id=student) for student in missing)
