@@ -1,13 +1,15 @@
 """How long a student process may take: as long as it would have needed on an idle machine, and a generous wall clock.
 
 On a busy machine a process waits for a processor, through no fault of its own. The kernel counts that time, and here it
-is not charged.
+is not charged. Nor is the time that the examiner itself waited: a check that passes functions in is answered by both in
+turn.
 """
 
 from __future__ import annotations
 
 import math
 import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,6 +32,15 @@ class CpuTime(NamedTuple):
 Meter = Callable[[], list[CpuTime]]
 
 
+def measure_own_wait() -> float:
+    """Seconds that this thread stood ready and waited for a processor; 0 if the kernel doesn't count them."""
+    try:
+        with open(f"/proc/self/task/{threading.get_native_id()}/schedstat", "rb", buffering=0) as file:
+            return int(file.read(100).split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
 class Effort:
     """A bound that begins now.
 
@@ -38,6 +49,7 @@ class Effort:
         meter: What its processes have used so far; without one, only the clock counts.
         most: Seconds by the clock that are left for everything.
         clock: Seconds of a clock that only goes forward.
+        own_wait: Seconds that this thread stood ready and waited for a processor, ever.
     """
 
     def __init__(
@@ -46,9 +58,10 @@ class Effort:
         meter: Meter | None = None,
         most: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
+        own_wait: Callable[[], float] = measure_own_wait,
     ) -> None:
         self.seconds, self._meter, self._most, self._clock = seconds, meter, min(WALL * seconds, most), clock
-        self._begun = clock()
+        self._begun, self._own_wait, self._own_begun = clock(), own_wait, own_wait()
         self._over = False  # for good: the kernel adds what a process waited once it runs again
         self._at_first: dict[int, CpuTime] | None = None
         if meter is not None and seconds <= LOOK_SECONDS:
@@ -89,12 +102,13 @@ class Effort:
         return min(self.seconds - (elapsed - waited), PARALLEL * self.seconds - ran, self._most - elapsed)
 
     def _measure_spent(self, found: list[CpuTime]) -> tuple[float, float]:
-        """Since the first look: (the most that one process waited, what all of them ran)."""
+        """Since the first look: (the most that one process waited, and what the examiner did; what all of them ran)."""
         now = {used.pid: used for used in found}
         if self._at_first is None:
             self._at_first = now
         since = [_subtract_times(self._at_first.get(pid), used) for pid, used in now.items()]
-        return max((used.waited for used in since), default=0.0), sum(used.ran for used in since)
+        waited = max((used.waited for used in since), default=0.0) + self._own_wait() - self._own_begun
+        return waited, sum(used.ran for used in since)
 
 
 def _subtract_times(before: CpuTime | None, now: CpuTime) -> CpuTime:

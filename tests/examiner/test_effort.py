@@ -25,11 +25,14 @@ def silent() -> Iterator[socket.socket]:
 class Machine:
     """A clock that goes on by a tenth of a second whenever it is read, and one process that has parts of that time.
 
-    ran, waited: the parts in which it runs, and in which it waits for a processor.
+    ran, waited: the parts in which it runs, and in which it waits for a processor. own: in which the examiner waits.
     """
 
-    def __init__(self, ran: float, waited: float) -> None:
-        self.now, self.ran, self.waited = 0.0, ran, waited
+    def __init__(self, ran: float, waited: float, own: float = 0.0) -> None:
+        self.now, self.ran, self.waited, self.own = 0.0, ran, waited, own
+
+    def own_wait(self) -> float:
+        return self.own * self.now
 
     def clock(self) -> float:
         self.now += 0.1
@@ -39,10 +42,10 @@ class Machine:
         return [CpuTime(1, self.ran * self.now, self.waited * self.now)]
 
 
-def wait_until_over(silent: socket.socket, ran: float, waited: float) -> tuple[float, Effort]:
+def wait_until_over(silent: socket.socket, ran: float, waited: float, own: float = 0.0) -> tuple[float, Effort]:
     """(seconds of the machine's clock until ten are over, the bound)."""
-    machine = Machine(ran, waited)
-    bound = Effort(10.0, machine.meter, clock=machine.clock)
+    machine = Machine(ran, waited, own)
+    bound = Effort(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
     with pytest.raises(ProtocolTimeout):
         bound.wait(silent)
     return machine.now, bound
@@ -51,6 +54,12 @@ def wait_until_over(silent: socket.socket, ran: float, waited: float) -> tuple[f
 def test_a_process_that_runs_has_its_seconds(silent: socket.socket) -> None:
     took, bound = wait_until_over(silent, ran=1.0, waited=0.0)
     assert took == pytest.approx(10, abs=0.5) and not bound.was_starved()
+
+
+def test_what_the_examiner_waits_is_not_charged_to_the_process(silent: socket.socket) -> None:
+    """It answers a check's callbacks, and on a busy machine it waits for that as the process waits for its own turn."""
+    took, bound = wait_until_over(silent, ran=0.2, waited=0.4, own=0.4)
+    assert took == pytest.approx(50, abs=3) and not bound.was_starved()
 
 
 def test_a_process_that_sleeps_has_no_more(silent: socket.socket) -> None:
@@ -69,7 +78,7 @@ def test_a_limit_shorter_than_a_look_counts_like_any_other(
 ) -> None:
     monkeypatch.setattr(effort, "LOOK_SECONDS", 20.0)
     machine = Machine(ran=1 / 5, waited=4 / 5)
-    bound = Effort(10.0, machine.meter, clock=machine.clock)
+    bound = Effort(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
     machine.now += 10
     assert not bound.is_over()
     machine.now += 50
@@ -78,7 +87,7 @@ def test_a_limit_shorter_than_a_look_counts_like_any_other(
 
 def test_time_that_is_over_stays_over_though_the_kernel_adds_later_what_was_waited(silent: socket.socket) -> None:
     machine = Machine(ran=1.0, waited=0.0)
-    bound = Effort(10.0, machine.meter, clock=machine.clock)
+    bound = Effort(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
     with pytest.raises(ProtocolTimeout):
         bound.wait(silent)
     machine.waited = 1.0
@@ -104,7 +113,7 @@ def test_many_processes_together_have_twice_the_seconds(silent: socket.socket) -
 def test_what_is_left_for_everything_ends_it_before_its_own_time(silent: socket.socket) -> None:
     machine = Machine(ran=1.0, waited=0.0)
     with pytest.raises(ProtocolTimeout):
-        Effort(10.0, machine.meter, most=3.0, clock=machine.clock).wait(silent)
+        Effort(10.0, machine.meter, most=3.0, clock=machine.clock, own_wait=machine.own_wait).wait(silent)
     assert machine.now == pytest.approx(3, abs=0.5)
 
 
