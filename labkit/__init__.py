@@ -3,7 +3,7 @@
 labkit imports nothing from `autograder`: a student needs only this package.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from labkit import memory, pictures, probes
 from labkit.argument_changes import unchanged
@@ -15,36 +15,6 @@ from labkit.hint import hint
 from labkit.progress import progress
 from labkit.recorded_calls import Seen
 
-if TYPE_CHECKING:
-    from labkit.pictures import (
-        explore_broadcasting,
-        explore_formats,
-        explore_ring,
-        explore_strides,
-        play_network,
-        show_backward,
-        show_breaks,
-        show_broadcasting,
-        show_compiles,
-        show_curves,
-        show_dtypes,
-        show_graph,
-        show_kept,
-        show_memory,
-        show_over,
-        show_overlap,
-        show_paths,
-        show_saliency,
-        show_straight_through,
-        show_strides,
-        show_trace,
-        show_traffic,
-        show_underflow,
-        show_versions,
-        show_vjp,
-        try_writes,
-    )
-
 __all__ = [
     "Seen",
     "assert_answered",
@@ -54,38 +24,13 @@ __all__ = [
     "check",
     "device",
     "explain",
-    "explore_broadcasting",
-    "explore_formats",
-    "explore_ring",
-    "explore_strides",
     "hint",
     "memory",
-    "play_network",
     "probes",
     "progress",
-    "show_backward",
-    "show_breaks",
-    "show_broadcasting",
-    "show_compiles",
-    "show_curves",
-    "show_dtypes",
-    "show_graph",
-    "show_kept",
-    "show_memory",
-    "show_over",
-    "show_overlap",
-    "show_paths",
-    "show_saliency",
-    "show_straight_through",
-    "show_strides",
-    "show_trace",
-    "show_traffic",
-    "show_underflow",
-    "show_versions",
-    "show_vjp",
-    "try_writes",
     "unchanged",
     "use_device",
+    *pictures.MODULES,
 ]
 
 

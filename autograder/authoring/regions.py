@@ -82,13 +82,13 @@ def strip_markers(source: str) -> str:
     return "\n".join(t for t in source.split("\n") if not MARKER.match(t))
 
 
-def stub_solutions(cell: Cell, stub: str = "raise NotImplementedError()") -> str:
-    """The cell's source with each solution region replaced by `stub`, and as many lines as before."""
+def stub_solutions(cell: Cell) -> str:
+    """The cell's source with each solution region replaced by a stub, and as many lines as before."""
     lines = cell.source.split("\n")
     for region in find_regions(cell):
         if region.what == SOLUTION:
             indent = re.match(r"\s*", lines[region.begin])
-            lines[region.begin] = (indent.group() if indent else "") + stub
+            lines[region.begin] = (indent.group() if indent else "") + "raise NotImplementedError()"
             for n in range(region.begin + 1, region.end + 1):
                 lines[n] = ""
     return "\n".join(lines)

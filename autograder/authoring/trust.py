@@ -12,9 +12,6 @@ from autograder.model.course import Cell, Exercise, Kind
 
 # Probes of labkit's that tell counts and bytes of the process that they run in. Nothing can be computed from these.
 MEASURES = {
-    "compilations",
-    "forwards",
-    "graph_breaks",
     "live_bytes",
     "on_second_device",
     "operations",

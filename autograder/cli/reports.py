@@ -6,7 +6,6 @@ import gc
 from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -87,10 +86,7 @@ def report(
     course: CoursePath = Path("."),
 ) -> None:
     """Write a page about a class: marks, who needs a look, where points were lost. Without a lab: about the term."""
-    from autograder.reports import charts
-
     gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
-    Thread(target=charts.load_script, daemon=True).start()  # takes a second of another core
     from autograder.gradebook.class_reader import read_class
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term

@@ -27,6 +27,7 @@ from autograder.model.course import Model
 
 MAX_BODY = 500_000  # bytes
 STATIC = files("autograder.desk").joinpath("static")
+TOKENS = files("autograder.reports").joinpath("templates/tokens.css")  # the colours, which reports have too
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "
@@ -152,7 +153,7 @@ class AssetHandler(BaseHandler):
     @web.authenticated
     @authorized
     def get(self, name: str) -> None:
-        asset = STATIC.joinpath(name)
+        asset = TOKENS if name == TOKENS.name else STATIC.joinpath(name)
         if not asset.is_file():
             raise web.HTTPError(404)
         self.set_header("Content-Type", f"{TYPES[Path(name).suffix]}; charset=utf-8")

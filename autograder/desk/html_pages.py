@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from autograder.desk.marks import MAX_COMMENT, DeskMark
 from autograder.desk.place import GradedPlace
 from autograder.desk.reading import Page, Question
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
-from autograder.reports.render import add_breaks, format_code, format_points
+from autograder.reports.render import build_environment, format_points
 
 
 def render_overview(base: str, labs: Mapping[str, Sequence[Question]], trouble: str = "") -> str:
@@ -83,18 +80,4 @@ def wrap_in_box(words: Markup) -> Markup:
 
 
 def _render(template: str, **values: Any) -> str:
-    return _build_environment().get_template(template).render(**values)
-
-
-@functools.cache
-def _build_environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("autograder.desk"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"points": format_points, "code": format_code, "box": wrap_in_box, "breaks": add_breaks}
-    environment.filters["url"] = lambda text: quote(text, safe="")
-    return environment
+    return build_environment("autograder.desk").get_template(template).render(box=wrap_in_box, **values)

@@ -110,6 +110,8 @@ class Supervisor:
         """Let the processes that belong to no group yet be this one."""
         running = self.running[pid]
         _forget_strike(running)
+        if not running.known:
+            running.watch.ignored.clear()  # below a keeper, a process may have been seen before it took its uid
         running.groups[group] = running.groups.get(group, set()) | _find_unknown(running)
         running.known |= running.groups[group]
 

@@ -206,6 +206,3 @@ class Course(Model):
     title: str
     root: Path
     labs: tuple[LabEntry, ...]
-
-    def get_entry(self, name: str) -> LabEntry:
-        return next(e for e in self.labs if e.name == name)

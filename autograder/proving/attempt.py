@@ -1,7 +1,6 @@
 """One attempt at an exercise: defined and checked, from the state of the lab at that exercise, in forks.
 
-`through_the_examiner` is how answers are graded: the answer in a student process, the checks beside proxies.
-`in_one_process` runs both together, as a notebook does: what the two say of an answer must be the same.
+Answers are tried as submissions are graded: the answer in a student process, the checks beside proxies.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from typing import Any
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
-from autograder.examiner.execution import run_cell, run_check_cell
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.section import run_checks
@@ -67,21 +65,6 @@ def run_through_examiner(
     finally:
         tried.control.close()
         student.kill_group("")
-
-
-def run_in_one_process(attempt: Attempt, namespace: dict[str, Any]) -> Result:
-    """What came of an attempt in a fork of this process, whose namespace is the notebook's. Raises ForkFailed."""
-
-    def work() -> Result:
-        run_cell(attempt.source, namespace, f"<answer to {attempt.name}>")
-        if attempt.replace:
-            replacements.install(namespace, attempt.name, *attempt.replace)
-        outcomes = run_check_cell(attempt.checks, namespace, f"<check of {attempt.name}>")
-        note = getattr(namespace[NOTE], attempt.note) if attempt.note else None
-        return {"outcomes": [o.as_dict() for o in outcomes], "note": note}
-
-    result: Result = run_in_fork(work)
-    return result
 
 
 def _examine_attempt(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,11 +12,11 @@ from autograder.authoring.checks import is_check
 from autograder.authoring.regions import HIDDEN, find_regions, stub_solutions
 from autograder.authoring.trust import is_probe
 from autograder.base.errors import SourceError
-from autograder.examiner.execution import create_namespace, run_cell
+from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.section import run_checks, run_given
 from autograder.model.course import Cell, Exercise, Kind, Lab
-from autograder.proving.attempt import Attempt, Result, open_check_connection, run_in_one_process, run_through_examiner
+from autograder.proving.attempt import Attempt, Result, open_check_connection, run_through_examiner
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.generated import HARD_CODED, get_spoilers
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
@@ -51,10 +50,10 @@ class Trial:
 class Bench:
     """A lab that has run up to one of its exercises; answers to that exercise are tried in forks from here.
 
-    student: the student process, also at the exercise; None where answers and checks run in one process.
+    student: the student process, also at the exercise.
     """
 
-    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: StudentProcess | None) -> None:
+    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: StudentProcess) -> None:
         self.lab, self.exercise, self.namespace, self.student = lab, exercise, namespace, student
         self.defined = _list_exercises(lab, [c.id for c in lab.cells].index(exercise.cell_id) + 1)
         self.check_cell = lab.cell(exercise.check_id)
@@ -140,8 +139,6 @@ class Bench:
         return Trial(outcomes, compute_earned(outcomes, self.exercise.points), applied=result["note"] is not False)
 
     def _run(self, attempt: Attempt) -> Result:
-        if self.student is None:
-            return run_in_one_process(attempt, self.namespace)
         return run_through_examiner(attempt, self.student, self.namespace, self.defined)
 
     @property
@@ -153,35 +150,26 @@ class Bench:
         return stub_solutions(self.lab.cell(self.exercise.cell_id))
 
 
-def iter_benches(lab: Lab, examined: bool = True) -> Iterator[Bench]:
+def iter_benches(lab: Lab) -> Iterator[Bench]:
     """A Bench for each exercise in turn, good until the next one is asked for.
 
     The lab's own cells run with the reference solutions: given ones in this process, and all in a student process.
-    With examined=False all run in this process, and answers and checks in one process too.
     """
     seed_all()
     namespace = create_namespace()
-    student = start_student() if examined else None
+    student = start_student()
     by_cell = {e.cell_id: e for e in lab.exercises}
     for number, cell in enumerate(lab.cells):
         if cell.id in by_cell:
             yield Bench(lab, by_cell[cell.id], namespace, student)
         if cell.kind.traits.step in RUNS:
             try:
-                _run(cell, namespace, _list_exercises(lab, number), student)
+                run_cell_in(student, cell.source)
+                _run_given(cell, namespace, _list_exercises(lab, number), student)
             except Exception as error:
                 seen = str(error) if isinstance(error, ForkError) else f"{type(error).__name__}: {error}"
                 problem = f"with the reference solutions, this cell raises {seen}"
                 raise SourceError(cell.path, cell.line, problem, "correct this cell") from error
-
-
-def _run(cell: Cell, namespace: dict[str, Any], defined: list[str], student: StudentProcess | None) -> None:
-    if student is None:
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            run_cell(cell.source, namespace, f"<{cell.id}>")
-    else:
-        run_cell_in(student, cell.source)
-        _run_given(cell, namespace, defined, student)
 
 
 def compute_notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:

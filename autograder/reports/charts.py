@@ -1,149 +1,166 @@
-"""Pictures of a page: Vega-Lite, drawn as SVG by a script that lies in the page, in the page's own colours.
+"""Charts of a page: SVG in the page itself, in the page's own colours.
 
-Colours are the page's CSS variables, so a theme or a printer changes them without a script.
+Colours are the page's CSS variables, so a theme or a printer changes them without a script. What a bar or a box stands
+for is its tooltip; a screen reader gets the numbers as a sentence, and a table of the page has most of them.
 """
 
 from __future__ import annotations
 
-import functools
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from threading import Lock
-from typing import Any
+from datetime import UTC, datetime, timedelta
 
-import altair as alt
-import vl_convert
+from markupsafe import Markup
 
 from autograder.base.text import format_count
+from autograder.model.term import format_minute
 from autograder.reports.class_statistics import Spread, compute_bins
+from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, draw_frame
+from labkit.pictures.svg import INK, draw_line, draw_path, draw_rect, draw_text, escape_text, to_svg
 
-INK, LINE, MARK = "var(--ink)", "var(--line)", "var(--mark)"
-MAKING = Lock()
-GLOBALS = "window.vegaEmbed = vegaEmbed;"
-BAR = 22  # pixels of a row
-MAX_TIMES = 2000  # a longer line says no more
+MARK, LINE = "var(--mark)", "var(--line)"
+WIDTH, NAMES = 640, 170  # pixels of a chart, and of the names at its left
+BAR, GAP = 16, 8  # pixels of a row, and between two
+LONGEST = 24  # characters of a name
+MAX_TIMES = 200  # a longer line says no more
+STEPS = [timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 336, 672, 2016, 4032, 8064)]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """words: what a screen reader says in its place; the numbers stand in a table of the page."""
-
     name: str
+    """Of the section that it belongs to, and in the ids of its parts."""
     title: str
-    words: str
-    spec: dict[str, Any]
-
-
-def load_script() -> str:
-    """Vega, Vega-Lite and Vega-Embed, about 0.9 MB. The first call takes a second, perhaps in a thread of its own."""
-    with MAKING:
-        return _build_script()
-
-
-@functools.cache
-def _build_script() -> str:
-    return str(vl_convert.javascript_bundle(GLOBALS))
+    """What the page says above it."""
+    svg: Markup
+    """With its numbers as words for a screen reader."""
 
 
 def draw_points_chart(points: Sequence[float], worth: float) -> Chart:
     """How many have how many points."""
-    steps = compute_bins(points, worth)
-    rows = [{"from": a, "to": b, "students": n, "range": f"{a:g} to {b:g} points"} for a, b, n in steps]
-    height = max((n for _, _, n in steps), default=1)
-    chart = (
-        alt.Chart(alt.Data(values=rows), height=180)
-        .mark_bar(color=MARK)
-        .encode(
-            x=alt.X("from:Q", bin=alt.Bin(binned=True), title="points", scale=alt.Scale(domain=[0, steps[-1][1]])),
-            x2="to:Q",
-            y=alt.Y("students:Q", title="students", axis=alt.Axis(tickMinStep=1, tickCount=min(height, 5))),
-            tooltip=["range:N", "students:Q"],
+    bins = compute_bins(points, worth)
+    most = max(n for _, _, n in bins)
+    axes = Axes("points", "students", (0, bins[-1][1]), (0, max(6, most)), width=WIDTH - LEFT - 16, height=180)
+    parts = draw_frame(axes)
+    for low, high, n in bins:
+        (left, top), (right, base) = axes.place(low, n), axes.place(high, 0)
+        parts.append(
+            _label(f"{low:g} to {high:g} points: {n}", draw_rect(left + 1, top, right - left - 2, base - top, MARK))
         )
+    words = "; ".join(f"{low:g} to {high:g} points: {n}" for low, high, n in bins if n)
+    return _build_chart(
+        "points", "Distribution of points", f"Students by points. {words}.", parts, TOP + axes.height + BOTTOM
     )
-    words = "; ".join(f"{row['range']}: {row['students']}" for row in rows if row["students"])
-    return _finish_chart("points", "Distribution of points", f"Students by points. {words}.", chart)
 
 
 def draw_exercises_chart(shares: Sequence[tuple[str, float, int]]) -> Chart:
     """(exercise, mean share of its points, how many wrote it), in the lab's order."""
-    rows = [{"exercise": name, "share": share, "wrote": n} for name, share, n in shares]
-    chart = (
-        alt.Chart(alt.Data(values=rows), height=BAR * len(rows))
-        .mark_bar(color=MARK)
-        .encode(
-            x=alt.X(
-                "share:Q", title="mean share of the points", scale=alt.Scale(domain=[0, 1]), axis=_make_percent_axis()
-            ),
-            y=alt.Y("exercise:N", title=None, sort=None, axis=alt.Axis(labelLimit=160)),
-            tooltip=["exercise:N", alt.Tooltip("share:Q", format=".0%"), alt.Tooltip("wrote:Q", title="wrote it")],
-        )
-    )
+    parts, height = _draw_rows([name for name, _, _ in shares], "mean share of the points")
+    for row, (name, share, wrote) in enumerate(shares):
+        bar = draw_rect(NAMES, _place_row(row), _place_share(share) - NAMES, BAR, MARK)
+        parts.append(_label(f"{name}: {share:.0%}, {wrote} wrote it", bar))
     words = "; ".join(f"{name}: {share:.0%}" for name, share, _ in shares)
-    return _finish_chart(
-        "exercises", "Mean share of points", f"Exercises by mean share of their points. {words}.", chart
+    return _build_chart(
+        "exercises", "Mean share of points", f"Exercises by mean share of their points. {words}.", parts, height
     )
 
 
 def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool) -> Chart:
     """How many had handed in by when. times: sorted. first: whether they are each student's first, or the last one."""
-    kept = list(range(0, len(times), max(1, len(times) // MAX_TIMES)))
-    kept += [] if not times or kept[-1] == len(times) - 1 else [len(times) - 1]
-    rows = [{"when": times[number].isoformat() + "Z", "students": number + 1} for number in kept]
-    line = (
-        alt.Chart(alt.Data(values=rows), height=180)
-        .mark_line(interpolate="step-after", color=MARK, point=alt.OverlayMarkDef(color=MARK, size=12))
-        .encode(
-            x=alt.X(
-                "when:T", title="UTC", scale=alt.Scale(type="utc"), axis=alt.Axis(format="%b %d %H:%M", tickCount=6)
-            ),
-            y=alt.Y("students:Q", title="handed in", axis=alt.Axis(tickMinStep=1), scale=alt.Scale(domainMin=0)),
-            tooltip=[alt.Tooltip("when:T", format="%Y-%m-%d %H:%M"), "students:Q"],
-        )
-    )
-    chart: Any = line
-    words = f"From {times[0]:%Y-%m-%d %H:%M} to {times[-1]:%Y-%m-%d %H:%M} UTC, {format_count(len(times), 'student')}."
+    counts = list(enumerate(times, start=1))
+    kept = counts[:: max(1, len(times) // MAX_TIMES)]
+    kept += [] if kept[-1] == counts[-1] else counts[-1:]
+    begin, end = min(times[0], due or times[0]), max(times[-1], due or times[-1])
+    if begin == end:
+        begin, end = begin - STEPS[0], end + STEPS[0]
+    span = (_count_seconds(begin), _count_seconds(end))
+    axes = Axes("UTC", "handed in", span, (0, max(6, len(times))), width=WIDTH - LEFT - 40, height=180, x_ticks=())
+    parts = draw_frame(axes)
+    for when in _list_round_times(begin, end):
+        x, base = axes.place(_count_seconds(when), 0)
+        parts.append(draw_line(x, base, x, base + 4, LINE))
+        parts.append(draw_text(x, base + 16, f"{when:%b %d %H:%M}", anchor="middle", size=11))
+    corners = [axes.place(_count_seconds(when), n) for n, when in kept]
+    corners = [corners[0], *(p for a, b in itertools.pairwise(corners) for p in ((b[0], a[1]), b))]
+    first_x, base = corners[0][0], axes.place(span[0], 0)[1]
+    parts.append(draw_path([(first_x, base), *corners], MARK, 2))
+    words = f"From {format_minute(times[0])} to {format_minute(times[-1])} UTC, {format_count(len(times), 'student')}."
     if due:
-        rule = alt.Chart(alt.Data(values=[{"when": due.isoformat() + "Z"}])).mark_rule(
-            color=INK, strokeDash=[4, 3], size=1.5
-        )
-        chart = line + rule.encode(x="when:T", tooltip=alt.Tooltip("when:T", title="due", format="%Y-%m-%d %H:%M"))
-        words += f" Due {due:%Y-%m-%d %H:%M}, the dashed line."
-    which = "first" if first else "latest"
-    return _finish_chart("timeline", f"Handed in, by each student's {which} submission", words, chart)
+        x, _ = axes.place(_count_seconds(due), 0)
+        rule = draw_line(x, TOP, x, base, INK, 1.5, "stroke-dasharray='4 3'")
+        parts.append(_label(f"due {format_minute(due)} UTC", rule))
+        words += f" Due {format_minute(due)}, the dashed line."
+    title = f"Handed in, by each student's {'first' if first else 'latest'} submission"
+    return _build_chart("timeline", title, words, parts, TOP + axes.height + BOTTOM)
 
 
 def draw_labs_chart(spreads: Sequence[tuple[str, Spread, int]]) -> Chart:
     """(lab, shares of its points as a box plot's numbers, how many)."""
-    rows = [{"lab": name, "students": n, **vars(numbers)} for name, numbers, n in spreads]
-    base = alt.Chart(alt.Data(values=rows), height=(BAR + 6) * len(rows))
-    axis = alt.X("least:Q", title="share of the points", scale=alt.Scale(domain=[0, 1]), axis=_make_percent_axis())
-    row = alt.Y("lab:N", title=None, sort=None, axis=alt.Axis(labelLimit=160))
-    tips = [alt.Tooltip(f"{name}:Q", format=".0%") for name in vars(spreads[0][1])] if spreads else []
-    tooltip = ["lab:N", *tips, "students:Q"]
-    whole = base.mark_rule(color=INK).encode(x=axis, x2="most:Q", y=row, tooltip=tooltip)
-    box = base.mark_bar(color=MARK, size=14).encode(x="lower:Q", x2="upper:Q", y=row, tooltip=tooltip)
-    middle = base.mark_tick(color=INK, thickness=3, size=18).encode(x="median:Q", y=row, tooltip=tooltip)
+    parts, height = _draw_rows([name for name, _, _ in spreads], "share of the points")
+    for row, (name, numbers, students) in enumerate(spreads):
+        top, middle = _place_row(row), _place_row(row) + BAR / 2
+        least, lower, median, upper, most = map(
+            _place_share, (numbers.least, numbers.lower, numbers.median, numbers.upper, numbers.most)
+        )
+        box = [
+            draw_line(least, middle, most, middle, INK),
+            draw_rect(lower, top, upper - lower, BAR, MARK),
+            draw_line(median, top - 2, median, top + BAR + 2, INK, 3),
+        ]
+        told = ", ".join(f"{what} {share:.0%}" for what, share in vars(numbers).items())
+        parts.append(_label(f"{name}: {told}; {format_count(students, 'student')}", *box))
     words = "; ".join(f"{name}: median {numbers.median:.0%}" for name, numbers, _ in spreads)
-    return _finish_chart(
-        "labs", "Share of points by lab", f"Box plots of the share of points. {words}.", whole + box + middle
-    )
+    return _build_chart("labs", "Share of points by lab", f"Box plots of the share of points. {words}.", parts, height)
 
 
-def _make_percent_axis() -> alt.Axis:
-    return alt.Axis(format="%", tickCount=5)
+def _draw_rows(names: Sequence[str], label: str) -> tuple[list[str], float]:
+    """Names at the left, and shares of 0 to 100 % below: parts and height."""
+    base = _place_row(len(names))
+    parts = []
+    for percent in range(0, 101, 20):
+        x = _place_share(percent / 100)
+        parts.append(draw_line(x, TOP - 8, x, base, LINE))
+        parts.append(draw_text(x, base + 14, f"{percent} %", anchor="middle", size=11))
+    parts.append(draw_text(_place_share(0.5), base + 31, label, anchor="middle", size=11))
+    for row, name in enumerate(names):
+        short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        parts.append(_label(name, draw_text(NAMES - 8, _place_row(row) + BAR - 4, short, anchor="end")))
+    return parts, base + BOTTOM
 
 
-def _finish_chart(name: str, title: str, words: str, chart: Any) -> Chart:
-    whole = chart.properties(width="container", background="transparent").configure(
-        font="system-ui, sans-serif",
-        axis=alt.AxisConfig(
-            labelColor=INK, titleColor=INK, titleFontWeight="normal", domainColor=LINE, tickColor=LINE, gridColor=LINE
-        ),
-        view=alt.ViewConfig(stroke=None),
-        aria=True,
-    )
-    spec = whole.to_dict()
+def _place_row(row: int) -> float:
+    return TOP + row * (BAR + GAP)
+
+
+def _place_share(share: float) -> float:
+    return NAMES + (WIDTH - NAMES - 20) * min(share, 1.0)
+
+
+def _count_seconds(when: datetime) -> float:
+    return when.replace(tzinfo=UTC).timestamp()
+
+
+def _list_round_times(begin: datetime, end: datetime, most: int = 5) -> list[datetime]:
+    """Whole hours, days or weeks between these."""
+    step = next((step for step in STEPS if (end - begin) / step <= most), end - begin)
+    start = datetime(begin.year, begin.month, begin.day)
+    found = itertools.takewhile(lambda when: when <= end, (start + step * n for n in itertools.count()))
+    return [when for when in found if when >= begin]
+
+
+def _label(words: str, *parts: str) -> str:
+    """The parts with a tooltip."""
+    return f"<g><title>{escape_text(words)}</title>{''.join(parts)}</g>"
+
+
+def _build_chart(name: str, title: str, words: str, parts: Sequence[str], height: float) -> Chart:
     return Chart(
-        name, title, words, {**spec, "autosize": {"type": "fit-x", "contains": "padding"}, "description": words}
+        name,
+        title,
+        Markup(
+            f"<svg viewBox='0 0 {WIDTH} {to_svg(height)}' role='img' aria-labelledby='{name}-title {name}-words' "
+            f"fill='currentColor' font-size='12'><title id='{name}-title'>{escape_text(title)}</title>"
+            f"<desc id='{name}-words'>{escape_text(words)}</desc>{''.join(parts)}</svg>"
+        ),
     )

@@ -4,6 +4,9 @@ A browser goes by what a picture begins with, whatever type it is said to have; 
 has it is no picture here: a browser could read it otherwise.
 """
 
+# Pillow, though installed, isn't enough: of a PNG or JPEG that states two sizes it gives the last one, and of a GIF the
+# first image's unless it decodes all of them.
+
 from __future__ import annotations
 
 import base64

@@ -58,8 +58,6 @@ def render_report(group: LabClass, term: str = "", similar: str = "", stray: Seq
     }
     return render_live(
         "report.html.j2",
-        list(drawn.values()),
-        charts.load_script(),
         lab=group.lab,
         group=group,
         handed_in=sum(member.handed_in and member.on_roster for member in group.members),

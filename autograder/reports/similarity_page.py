@@ -20,8 +20,6 @@ def write_similar_page(group: LabClass, found: Search, path: Path) -> None:
 def render_similar_page(group: LabClass, found: Search) -> str:
     return render_live(
         "similar.html.j2",
-        [],
-        "",
         lab=group.lab,
         found=found,
         members={member.student: member for member in group.members},

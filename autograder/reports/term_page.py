@@ -104,11 +104,9 @@ def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, 
     boxes = [
         (name, box, len(own)) for name, own in shares.items() if (box := compute_spread([min(s, 1.0) for s in own]))
     ]
-    drawn = [charts.draw_labs_chart(boxes)] if boxes else []
     return render_live(
         "term.html.j2",
-        drawn,
-        charts.load_script() if drawn else "",
+        chart=charts.draw_labs_chart(boxes) if boxes else None,
         lab="term",
         labs=labs,
         rows=rows,

@@ -1,12 +1,12 @@
 """What a student process may do, in layers of which each has its file. A runner calls require() once; for each run it
-claims a uid and a scratch directory, launches it (prepare, fork, enter as the child's first act) and supervises it."""
+claims a uid and a scratch directory, launches it (prepare, fork, enter as the child's first act) and watches it."""
 
 from autograder.sandbox.doctor import choose_network, find_layers, find_strongest_level, report, require, select_layers
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.home import build_environment, create_scratch
 from autograder.sandbox.kill import adopt_orphans, kill_run
 from autograder.sandbox.layers import list_layer_names
-from autograder.sandbox.memory_watch import Ending, MemoryWatch, measure_memory, supervise, watch
+from autograder.sandbox.memory_watch import MemoryWatch, measure_memory, watch
 from autograder.sandbox.plan import Layer, Limits, Plan, find_runtime_paths
 from autograder.sandbox.privileges import hide
 from autograder.sandbox.processes import Run
@@ -15,7 +15,6 @@ from autograder.sandbox.uid import UID, claim_uid
 __all__ = [
     "NOT_ENTERED",
     "UID",
-    "Ending",
     "Layer",
     "Limits",
     "MemoryWatch",
@@ -39,6 +38,5 @@ __all__ = [
     "report",
     "require",
     "select_layers",
-    "supervise",
     "watch",
 ]

@@ -56,7 +56,7 @@ def restrict(plan: Plan) -> None:
     try:
         write = rights & ~(MAKE_CHAR | MAKE_BLOCK)
         _allow(ruleset, (*plan.readable, Path("/proc")), READ)
-        _allow(ruleset, (*plan.writable, plan.scratch), write)
+        _allow(ruleset, (plan.scratch,), write)
         _allow(ruleset, (*DEVICES, *plan.devices), write & ~EXECUTE)
         _allow(ruleset, _list_shared(plan), write & ~EXECUTE)
         prctl(PR_SET_NO_NEW_PRIVS, 1)

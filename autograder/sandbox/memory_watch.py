@@ -9,9 +9,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from autograder.sandbox.kill import kill_run
 from autograder.sandbox.processes import Run, find_run_processes, read_real_uid
 from autograder.sandbox.socket_memory import measure_socket_memory
 from autograder.sandbox.uid import read_as_user
@@ -20,7 +18,6 @@ PAGE = resource.getpagesize()
 # Mappings whose pages live on when no process's page table shows them.
 SHARED_MEMORY = (b"/dev/zero (deleted)", b"/dev/shm/", b"/memfd:", b"/SYSV")
 EXACT_SECONDS, EXACT_STEP = 0.3, 16 << 20
-Reason = Literal["ended", "memory", "time"]
 
 
 @dataclass
@@ -36,13 +33,6 @@ class MemoryWatch:
     exact: int = 0  # as it was when looked at, by time.monotonic, with the cheap bound at that time
     bound_then: int = 0
     looked: float = 0.0
-
-
-@dataclass(frozen=True)
-class Ending:
-    reason: Reason
-    status: int  # as os.waitpid gives it
-    peak_memory: int
 
 
 def watch(run: Run, bound: int) -> MemoryWatch:
@@ -145,25 +135,3 @@ def measure_shared_memory(pids: Iterable[int]) -> int:
             key = device + b" " + inode
             objects[key] = max(objects.get(key, 0), int(offset, 16) + end - start)
     return sum(objects.values())
-
-
-def supervise(run: Run, bound: int, seconds: float, poll: float = 0.01) -> Ending:
-    """Wait until the run ends, and end it when it holds too much or lasts too long; nothing of it is left after."""
-    state, deadline = watch(run, bound), time.monotonic() + seconds
-    reason: Reason = "ended"
-    while True:
-        pid, status = os.waitpid(run.pid, os.WNOHANG)
-        if pid:
-            break
-        if measure_memory(state) > bound:
-            reason = "memory"
-        elif time.monotonic() > deadline:
-            reason = "time"
-        if reason != "ended":
-            kill_run(run)
-            status = os.waitpid(run.pid, 0)[1]
-            break
-        time.sleep(poll)
-    if run.uid is not None:
-        kill_run(run)
-    return Ending(reason, status, state.peak)

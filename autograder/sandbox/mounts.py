@@ -46,7 +46,7 @@ def set_attributes(target: Path, on: int, recursive: bool = True) -> None:
 def build(plan: Plan) -> None:
     """Make the plan's paths all that there is. Called inside a mount namespace of the run's own, as its root."""
     # Opened while their names still mean what the plan's maker meant, symbolic links and all.
-    paths = sorted({*plan.readable, *plan.writable, *DEVICES, *plan.devices})  # what holds another comes before it
+    paths = sorted({*plan.readable, *DEVICES, *plan.devices})  # what holds another comes before it
     sources = {path: os.open(path, os.O_PATH) for path in paths}
     mount("none", Path("/"), flags=MS_REC | MS_PRIVATE)
     base = Path("/tmp")
@@ -76,8 +76,6 @@ def _bind_all(sources: Mapping[Path, int], plan: Plan) -> None:
     for path in sources:
         if path in plan.readable:
             set_attributes(path, ATTR_RDONLY | ATTR_NOSUID | ATTR_NODEV)
-        elif path in plan.writable:
-            set_attributes(path, ATTR_NOSUID | ATTR_NODEV)
 
 
 def _bind(source: int, path: Path) -> None:

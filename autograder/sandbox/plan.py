@@ -101,12 +101,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Plan:
-    """One run's sandbox. `readable` and `writable` name all that exists for it besides its scratch directory."""
+    """One run's sandbox. `readable` names all that exists for it besides its scratch directory."""
 
     scratch: Path  # an empty directory of the run's own; owned by `uid` where there is one
     layers: frozenset[Layer]
     readable: tuple[Path, ...] = field(default_factory=find_runtime_paths)
-    writable: tuple[Path, ...] = ()
     devices: tuple[Path, ...] = ()  # /dev/nvidia* for CUDA
     uid: int | None = None
     limits: Limits = Limits()

@@ -78,10 +78,10 @@ def claim_uid(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterato
     raise GradlabError("No free uid for a student process: all of the pool are in use. Wait, or widen the pool.")
 
 
-def sweep(uid: int, shared: Path = Path("/dev/shm")) -> None:
+def sweep(uid: int) -> None:
     """Remove what that user left in shared memory, where no mount namespace gave it one of its own."""
     try:
-        entries = list(os.scandir(shared))
+        entries = list(os.scandir("/dev/shm"))
     except OSError:
         return
     for entry in entries:

@@ -29,7 +29,6 @@ FOLDERS = {
     "directory_structure": "{nbgrader_step}/{student_id}/{assignment_id}",
     **{f"{name}_directory": name for name in ("source", "release", "submitted", "autograded", "feedback")},
 }
-OTHER_KERNELS = ("bash", "java", "julia", "octave", "ruby", "sos", "xcpp")
 NOTHING: Mapping[str, Any] = {}
 NO_KERNEL = "cells run in Gradlab's own Python, without a Jupyter kernel"
 AT_A_LIMIT = "a cell that takes too long ends its process, and the cells before it run again"

@@ -81,13 +81,13 @@ def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ..
     return Drawing("An autograd graph", placed.width + 8, placed.height, parts)
 
 
-def draw_arrows(placed: Layout, edges: Sequence[tuple[int, int]], high: float, shift: float = 4) -> list[str]:
+def draw_arrows(placed: Layout, edges: Sequence[tuple[int, int]], high: float) -> list[str]:
     """The edges as curves from box to box; those between the same two boxes beside each other."""
     parts = []
     for n, (edge, route) in enumerate(zip(edges, placed.routes, strict=True)):
         same = [m for m, other in enumerate(edges) if other == edge]
         aside = 16.0 * (same.index(n) - (len(same) - 1) / 2)
-        points = [(x + shift + aside, y) for x, y in route]
+        points = [(x + 4 + aside, y) for x, y in route]
         points[0], points[-1] = (points[0][0], points[0][1] + high / 2), (points[-1][0], points[-1][1] - high / 2 - 6)
         d = f"M{to_svg(points[0][0])} {to_svg(points[0][1])}"
         for (xa, ya), (xb, yb) in itertools.pairwise(points):

@@ -112,8 +112,7 @@ class Graph:
         if len(inputs) != len(self._inputs):
             raise GraphError(f"the graph takes {len(self._inputs)} inputs, not {len(inputs)}")
         for number, (t, dims) in enumerate(zip(inputs, self._inputs, strict=True)):
-            fits = len(dims) == t.dim() and all(d is None or d == n for d, n in zip(dims, t.shape, strict=True))
-            if not fits:
+            if list(t.shape) != dims:
                 raise GraphError(f"input {number} has shape {tuple(t.shape)}: the graph was captured for {tuple(dims)}")
 
     def _uses(self) -> dict[int, list[int]]:
@@ -260,8 +259,8 @@ def _check_number(value: Any) -> Any:
     return value
 
 
-def _check_dimension(value: Any) -> int | None:
-    return value if value is None or (type(value) is int and value >= 0) else _refuse("a dimension that is no number")
+def _check_dimension(value: Any) -> int:
+    return value if type(value) is int and value >= 0 else _refuse("a dimension that is no number")
 
 
 def _check_constant(value: Any) -> Tensor:

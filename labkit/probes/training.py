@@ -55,45 +55,6 @@ def trained(
     return {"before": before, "state": state_of(model), "losses": losses, "training": model.training}
 
 
-@probe
-def stepped(
-    step: Callable[..., Any],
-    make_model: Callable[[], nn.Module],
-    batches: Sequence[tuple[Any, ...]],
-    *,
-    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
-    **options: Any,
-) -> Record:
-    """Call the student's step(model, optimizer, *batch) for each batch, on a model of the course's.
-
-    make_model: a named callable, torch's or a given cell's. options: of the optimizer.
-    Returns {"before", "state": by name, "returned": what each step returned, "grads": by name, as the last step left
-    them, "optimizer": its state by parameter name, "training": bool}.
-    """
-    model = _build_model(make_model)
-    steps = _build_optimizer(optimizer, model, options)
-    before = state_of(model)
-    returned = [_copy_value(step(model, steps, *batch)) for batch in batches]
-    return {"before": before, "returned": returned, **_collect_state(model, steps)}
-
-
-@probe
-def fitted(
-    train: Callable[..., Any],
-    make_model: Callable[[], nn.Module],
-    batches: Sequence[tuple[Any, ...]],
-    *args: Any,
-    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
-    **options: Any,
-) -> Record:
-    """Call the student's whole loop once: train(model, batches, optimizer, *args). Returns as stepped does."""
-    model = _build_model(make_model)
-    steps = _build_optimizer(optimizer, model, options)
-    before = state_of(model)
-    returned = [_copy_value(train(model, batches, steps, *args))]
-    return {"before": before, "returned": returned, **_collect_state(model, steps)}
-
-
 def _begin(model: nn.Module, start: Mapping[str, Tensor] | Sequence[Tensor]) -> None:
     if isinstance(start, Mapping):
         model.load_state_dict(start)
@@ -104,15 +65,6 @@ def _begin(model: nn.Module, start: Mapping[str, Tensor] | Sequence[Tensor]) -> 
     with torch.no_grad():
         for p, t in zip(parameters, start, strict=True):
             p.copy_(t)
-
-
-def _collect_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> Record:
-    state = {
-        name: {key: _copy_value(value) for key, value in optimizer.state[p].items()}
-        for name, p in model.named_parameters()
-        if p in optimizer.state
-    }
-    return {"state": state_of(model), "grads": gradients_of(model), "optimizer": state, "training": model.training}
 
 
 def _build_model(model: Any) -> nn.Module:
@@ -134,8 +86,3 @@ def _build_optimizer(make: Callable[..., Any], model: nn.Module, options: dict[s
     if not isinstance(made, torch.optim.Optimizer):
         raise ProbeError(f"a {type(made).__name__} is no optimizer")
     return made
-
-
-def _copy_value(value: Any) -> Any:
-    """A copy that later steps do not change, without its graph. Other values as they are."""
-    return value.detach().clone() if isinstance(value, Tensor) else value

@@ -73,6 +73,7 @@ def test_pages_are_below_the_servers_own_address_and_load_nothing_from_elsewhere
             link.startswith((f"{BASE}gradlab/desk/", "data:,")) for link in re.findall(r'(?:href|src)="([^"]+)"', page)
         )
     assert client.ask("/static/desk.js")[2]["Content-Type"] == "text/javascript; charset=utf-8"
+    assert "--ink" in client.ask("/static/tokens.css")[1]
 
 
 def test_who_is_not_logged_in_sees_and_writes_nothing(client: Client) -> None:

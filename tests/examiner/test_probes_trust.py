@@ -38,17 +38,9 @@ with check("graph"):
     for t in (x, x + 1, -x):
         assert_close(probes.replay(probes.captured(student, x), t), nn.Linear(3, 2)(t))
 """,
-    "per-sample gradients": """
-with check("gradients"):
-    assert_close(probes.transformed(student, (x,), "grad", "vmap"), 2 * x)
-""",
     "two ranks": """
 with check("ranks"):
     assert_close(probes.ranks(student, x), [3 * x, 3 * x])
-""",
-    "hooks": """
-with check("hooks"):
-    assert_close(probes.hooked(student, x)["outputs"][""], [2 * x])
 """,
 }
 COUNTED = """
@@ -70,7 +62,7 @@ LIES: list[Any] = [
     {"state": None, "outputs": {"": [torch.zeros(4, 3)]}},
     [torch.zeros(4, 3), torch.zeros(4, 3)],
     {"inputs": [[4, 3]], "constants": [], "nodes": [], "output": ("input", 0)},
-    {"inputs": [[None, 3]], "constants": [torch.zeros(4, 2)], "nodes": [], "output": ("constant", 0)},
+    {"inputs": [[4, 3]], "constants": [torch.zeros(4, 2)], "nodes": [], "output": ("constant", 0)},
     {str(n): n for n in range(10_000)},
 ]
 

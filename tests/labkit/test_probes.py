@@ -40,13 +40,13 @@ class Elsewhere:
     "place", [lambda o: o, lambda o: [1, o], lambda o: {"k": (o,)}, lambda o: {o}, lambda o: [[{1: [o]}]]]
 )
 def test_a_probe_runs_where_its_arguments_live(place: Any) -> None:
-    assert probes.vmap(place(Elsewhere()), 1, in_dims=0) == ("elsewhere", "vmap", 2, ["in_dims"])
-    assert probes.vmap(torch.sin, X).equal(X.sin())
+    assert probes.operations(place(Elsewhere()), 1, backward=True) == ("elsewhere", "operations", 2, ["backward"])
+    assert probes.operations(torch.sin, X) == {"aten.sin": 1}
     assert probes.saved_bytes(torch.sin, other=place(Elsewhere()))[0] == "elsewhere"
 
 
 def test_every_probe_says_what_it_returns() -> None:
-    assert len(probes.PROBES) >= 18
+    assert len(probes.PROBES) >= 8
     for name, function in probes.PROBES.items():
         assert function.__doc__ and getattr(probes, name) is function
 
@@ -68,21 +68,6 @@ def test_a_state_stays_as_it_was() -> None:
     probes.trained(model, BATCHES, lr=1.0)
     assert all(state[k].equal(before[k]) for k in state)
     assert not model.weight.equal(before["weight"])
-
-
-def test_a_step_shows_gradients_and_momentum() -> None:
-    def step(model: Any, optimizer: Any, x: Any, y: Any) -> float:
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss.item()
-
-    seen = probes.stepped(step, affine, BATCHES, lr=0.1, momentum=0.9)
-    reference = probes.trained(affine, BATCHES, lr=0.1, momentum=0.9)
-    assert seen["returned"] == reference["losses"]
-    assert all(seen["state"][k].equal(reference["state"][k]) for k in seen["state"])
-    assert not seen["optimizer"]["weight"]["momentum_buffer"].equal(seen["grads"]["weight"])
 
 
 def test_saved_bytes_are_those_of_results_each_storage_once() -> None:
@@ -111,7 +96,6 @@ def test_a_checkpoint_saves_less_and_runs_twice() -> None:
         probes.operations(saving, x, backward=True)["aten.tanh"]
         > probes.operations(model, x, backward=True)["aten.tanh"]
     )
-    assert set(probes.forwards(model, x).values()) == {1}
 
 
 def test_live_bytes_have_a_peak() -> None:
@@ -120,15 +104,7 @@ def test_live_bytes_have_a_peak() -> None:
     assert probes.live_bytes(lambda t: t + 1, big) == {"peak": 4000, "kept": 4000}
 
 
-def test_graphs_are_counted_as_dynamo_makes_them() -> None:
-    assert probes.graph_breaks(lambda t: t.sin() + 1, X)["breaks"] == 0
-    assert probes.graph_breaks(lambda t: t + t.sum().item(), X)["breaks"] == 1
-    calls = [(torch.ones(n),) for n in (2, 3, 4)]
-    assert probes.compilations(lambda t: t + 1, calls) == [1, 2, 2]
-    assert probes.compilations(lambda t: t + 1, calls, dynamic=False) == [1, 2, 3]
-
-
-@pytest.mark.parametrize("how", ["trace", "fx", "export", "dynamo"])
+@pytest.mark.parametrize("how", ["trace", "dynamo"])
 @pytest.mark.parametrize(
     "f",
     [
@@ -212,15 +188,15 @@ def test_whose_error_it_is() -> None:
     def broken(x: Any) -> Any:
         raise KeyError("mine")
 
-    student = outcome_of(lambda: probes.grad(broken, X))
+    student = outcome_of(lambda: probes.operations(broken, X))
     assert (student.error, student.blame) == ("KeyError", "student")
-    course = outcome_of(lambda: probes.transformed(torch.sin, (X,), "gradient"))
+    course = outcome_of(lambda: probes.captured(torch.sin, X, how="magic"))
     assert (course.error, course.blame) == ("ProbeError", "check")
 
 
 def test_a_result_that_a_probe_cannot_use_is_the_students() -> None:
     namespace = {"probes": probes, "X": X, "check": check}
-    source = "with check('it'):\n    probes.grad(lambda x: None, X)\n"
+    source = "with check('it'):\n    probes.operations(lambda x: None, X, backward=True)\n"
     with record_outcomes() as outcomes:
         exec(compile(source, "<cell>", "exec"), namespace)
     assert outcomes[0].blame == "student" and "could not be used" in outcomes[0].seen

@@ -1,21 +1,27 @@
 """An answer is tried as a submission is graded: its code in a student process, the checks beside proxies."""
 
+import contextlib
+import functools
+import io
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 from autograder.base.errors import SourceError
-from autograder.model.course import Lab, LabEntry
+from autograder.examiner.execution import create_namespace, run_cell, run_check_cell
+from autograder.model.course import Exercise, Lab, LabEntry
 from autograder.proving import attempt, forks, unsandboxed_student
-from autograder.proving.bench import Bench, Trial, compute_notebook_points, iter_benches
+from autograder.proving.bench import RUNS, Bench, Trial, compute_notebook_points, iter_benches
 from autograder.proving.judge import judge_generated
+from autograder.rpc.random_states import seed_all
 from autograder.sandbox.processes import read_stat_fields
+from labkit.outcome import build_outcome, compute_earned
 from tests.conftest import ROOT
 from tests.lab_files import lab_in
 
@@ -82,7 +88,6 @@ with check("given", "the given cell's sums"):
 with check("above", "above"):
     assert Tally(5).above(4) is True
 '''
-SAYS_TRUE = "an object that says True to everything"
 GOOD_TALLY = """
 class Tally:
     def __init__(self, start): self.all = [start]
@@ -114,8 +119,36 @@ def lab(tmp_path: Path) -> Lab:
     return lab_of(tmp_path)
 
 
-def at(lab: Lab, exercise: str, examined: bool = True) -> Bench:
-    return next(b for b in iter_benches(lab, examined) if b.exercise.name == exercise)
+def at(lab: Lab, exercise: str) -> Bench:
+    return next(b for b in iter_benches(lab) if b.exercise.name == exercise)
+
+
+def iter_notebooks(lab: Lab) -> Iterator[tuple[Exercise, Callable[[str], Trial]]]:
+    """Each exercise, and what an answer to it earns in a notebook, where the checks share its process.
+
+    Good until the next one is asked for, as benches are.
+    """
+    seed_all()
+    namespace = create_namespace()
+    exercises = {e.cell_id: e for e in lab.exercises}
+    for cell in lab.cells:
+        if exercise := exercises.get(cell.id):
+            yield exercise, functools.partial(try_in_one_process, lab, exercise, namespace)
+        if cell.kind.traits.step in RUNS:
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                run_cell(cell.source, namespace, f"<{cell.id}>")
+
+
+def try_in_one_process(lab: Lab, exercise: Exercise, namespace: dict[str, object], source: str) -> Trial:
+    def work() -> list[dict[str, object]]:
+        run_cell(source, namespace, "<answer>")
+        return [o.as_dict() for o in run_check_cell(lab.cell(exercise.check_id).source, namespace, "<checks>")]
+
+    try:
+        outcomes = tuple(build_outcome(o) for o in forks.run_in_fork(work))
+    except forks.ForkError as failure:
+        return Trial(failure=str(failure))
+    return Trial(outcomes, compute_earned(outcomes, exercise.points))
 
 
 def children() -> list[str]:
@@ -126,12 +159,6 @@ def descriptors() -> list[str]:
     """What this process has open, without the folder by which it is listed, which is closed then."""
     links = (f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd"))
     return sorted(os.readlink(link) for link in links if os.path.lexists(link))
-
-
-def every_trial(lab: Lab, examined: bool) -> Iterator[tuple[tuple[str, str], Trial]]:
-    for bench in iter_benches(lab, examined):
-        for answer in bench.exercise.answers:
-            yield (bench.exercise.name, answer.label), bench.try_source(answer.source)
 
 
 def earned(trial: Trial) -> object:
@@ -145,31 +172,30 @@ def earned(trial: Trial) -> object:
 def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: list[Lab]) -> None:
     torch.set_num_threads(1)
     for lab in labs:
-        examined = dict(every_trial(lab, examined=True))
-        together = dict(every_trial(lab, examined=False))
-        assert examined.keys() == together.keys()
-        assert len(examined) == sum(len(exercise.answers) for exercise in lab.exercises)
-        lies = {(e.name, answer.label) for e in lab.exercises for answer in e.answers if answer.liar}
-        for key, trial in examined.items():
-            if key in lies:  # there it deceives who shares its process
-                assert trial.points <= together[key].points, f"{lab.name}, {key}"
+        answers = [(exercise, answer) for exercise in lab.exercises for answer in exercise.answers]
+        examined = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
+        together = [try_it(answer.source) for exercise, try_it in iter_notebooks(lab) for answer in exercise.answers]
+        for (exercise, answer), here, there in zip(answers, examined, together, strict=True):
+            place = f"{lab.name}, {exercise.name}, {answer.label}"
+            if answer.liar:  # in one process it deceives the checks
+                assert here.points <= there.points, place
             else:
-                assert earned(trial) == earned(together[key]), f"{lab.name}, {key}"
+                assert earned(here) == earned(there), place
 
 
 def test_the_code_of_an_answer_does_not_run_where_the_checks_decide(lab: Lab) -> None:
-    assert at(lab, "double", examined=False).try_source(CHEATS).points == 1
+    _, try_together = next(iter_notebooks(lab))
+    assert try_together(CHEATS).points == 1
     trial = at(lab, "double").try_source(CHEATS)
     assert (trial.points, trial.failure) == (0, "")
     assert trial.failed == ("one", "two")
 
 
-@pytest.mark.parametrize("examined", [True, False])
-def test_classes_given_cells_and_earlier_exercises_are_there(lab: Lab, examined: bool) -> None:
-    bench = at(lab, "Tally", examined)
+def test_classes_given_cells_and_earlier_exercises_are_there(lab: Lab) -> None:
+    bench = at(lab, "Tally")
     assert bench.try_source(GOOD_TALLY).points == 2
     assert bench.try_source(RESETS).failed == ("counts_on", "given")
-    assert at(lab, "double", examined).try_blank().points == 0
+    assert at(lab, "double").try_blank().points == 0
 
 
 def test_a_given_cell_that_fails_on_an_answer_is_named(lab: Lab) -> None:
@@ -188,12 +214,6 @@ def test_objects_whose_methods_say_one_thing_are_tried(lab: Lab) -> None:
 
 
 def test_a_check_that_only_asks_whether_the_result_is_true_is_refused(tmp_path: Path) -> None:
-    lab = lab_of(
-        tmp_path,
-        SOURCE.replace("assert_close(double(torch.ones(1)), torch.tensor([2.0]))", "assert double(torch.ones(1)) > 1"),
-    )
-    bench = at(lab, "double", examined=False)
-    assert bench.try_generated()[SAYS_TRUE].points == 0.5
     whole = "assert_close(double(torch.ones(1)), torch.tensor([2.0]))"
     with pytest.raises(SourceError, match="a truth test"):
         lab_of(tmp_path, SOURCE.replace(whole, "assert double(torch.ones(1))"))

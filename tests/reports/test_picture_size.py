@@ -28,6 +28,7 @@ def test_the_size_stands_in_the_head(kind: str) -> None:
         b"\xff\xd8\xff\xff\xc0\0\x0b\x08" + b"\0\1" * 2 + b"\xff\xc0\0\x0b\x08" + b"\xff" * 4,
         b"\xff\xd8\xff\xd0\0\4ab\xff\xc0\0\x0b\x08" + b"\0\1" * 4,
         b"\xff\xd8\xff\xc0\0\x0b\x08\0\0\0\1\0\0\0\0\0\0",
+        b"\xff\xd8" + b"\xff\xc0\0\x0b\x08" + b"\xff" * 6 + b"\xff\xc0\0\x0b\x08" + b"\0\1" * 3,
         b"RIFF\0\0\0\0WEBPVP8X",
         b"<svg xmlns='http://www.w3.org/2000/svg'/>",
     ],

@@ -77,7 +77,7 @@ def test_the_page_may_load_nothing_and_runs_no_other_script() -> None:
     assert policy and policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
     assert "unsafe-eval" not in policy[1] and "script-src &#39;unsafe-inline" not in policy[1]
     assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
-    assert len(page) < 1_500_000
+    assert len(page) < 100_000
 
 
 def test_each_row_leads_to_the_students_page_names_the_team_and_says_where_no_page_is_written() -> None:

@@ -14,14 +14,14 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
 from autograder.sandbox import memory_watch
-from autograder.sandbox.entry import enter
+from autograder.sandbox.entry import launch
 from autograder.sandbox.kill import adopt_orphans, has_processes, kill_run
 from autograder.sandbox.layers import DESCRIPTORS, KEEPER, PID, UID
-from autograder.sandbox.memory_watch import Ending, supervise
 from autograder.sandbox.namespaces import NETWORK
 from autograder.sandbox.plan import MIB, Limits, Plan
 from autograder.sandbox.processes import Run, find_run_processes, find_uid_processes
@@ -30,6 +30,9 @@ from autograder.sandbox.uid import POOL, claim_uid, rotate_pool
 from tests.sandbox import acts
 from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, scratch, wait_at_most
 from tests.sandbox.conftest import Needs
+from tests.sandbox.supervision import LONG, Ending, supervise, wait_for_looks
+
+T = TypeVar("T")
 
 WAYS = {
     "uid": ("root", (UID,)),
@@ -45,84 +48,68 @@ WAYS = {
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
-LONG = 300  # seconds: what a run that isn't ended lasts
-LOOKS: tuple[int, int] = (-1, -1)  # a pipe with a byte for each look of a watch at the run
+def judged(
+    way: str, act: Callable[[int], object], judge: Callable[[Run], object], patience: float = LONG
+) -> tuple[object, bool]:
+    """Fork a run that does act(pipe): what judge(run) says, and whether the pipe has ended after it.
+
+    The pipe is held by the run's processes alone: it ends when the last of them is dead. patience: seconds until that
+    is given up.
+    """
+    identity, layers = WAYS[way]
+    uid = STUDENT if UID in layers else None
+    with scratch(identity, uid) as path:
+
+        def fork_and_judge() -> tuple[object, bool]:
+            alive, held = os.pipe()
+            run = launch(
+                Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, keep=(held,)),
+                lambda: (os.write(held, b"x"), act(held)),
+            )
+            os.close(held)
+            assert os.read(alive, 1) == b"x"
+            result = judge(run)
+            return result, bool(select.select([alive], [], [], patience)[0] and os.read(alive, 64) == b"")
+
+        return act_as(identity, fork_and_judge)
 
 
 def supervised(
-    way: str, act: Callable[[int], object], judge: Callable[[Run], object], patience: float = LONG, **limits: int
-) -> object:
-    """Let a supervisor of that identity fork a run that does act(pipe); what judge(run) says, with the pipe's end after.
-
-    The pipe is held by the run's processes alone: it reads as ended when the last of them is dead. patience: seconds
-    until that is given up.
-    """
-    global LOOKS
+    way: str,
+    act: Callable[[int], None],
+    bound: int = 1 << 40,
+    looks: int | None = None,
+    more: int | None = None,
+) -> Ending:
+    """How a run that does act(control) ends under a supervisor of that identity."""
     identity, layers = WAYS[way]
-    uid = STUDENT if UID in layers else None
-    alive, held = os.pipe()
+    limits = Limits(memory=bound)
+    return act_as(identity, lambda: supervise((*layers, DESCRIPTORS), act, limits, looks=looks, more=more))
+
+
+def act_as(identity: str, act: Callable[[], T]) -> T:
+    """What act() returns in a fork that has become that identity, and to which orphans come."""
     answers, answer = os.pipe()
-    LOOKS = os.pipe()
-    with scratch(identity, uid) as path:
-        supervisor = os.fork()
-        if supervisor == 0:
-            result: object = None
-            try:
-                become(identity)
-                adopt_orphans()
-                plan = Plan(
-                    path, frozenset({*layers, DESCRIPTORS}), uid=uid, keep=(held, LOOKS[0]), limits=Limits(**limits)
-                )
-                child = os.fork()
-                if child == 0:
-                    try:
-                        enter(plan)
-                        os.write(held, b"x")
-                        act(held)
-                    finally:
-                        os._exit(3)
-                os.close(held)
-                tell_of_looks()
-                assert os.read(alive, 1) == b"x"
-                result = judge(Run(child, uid))
-                ended = select.select([alive], [], [], patience)[0] and os.read(alive, 64).strip(b"x") == b""
-                result = (result, bool(ended))
-            except BaseException as error:
-                result = repr(error)
-            finally:
-                os.write(answer, pickle.dumps(result))
-                os._exit(0)
-        for each in (held, answer, alive, *LOOKS):
-            os.close(each)
-        with os.fdopen(answers, "rb") as pipe:
-            told = pickle.loads(pipe.read())
-        os.waitpid(supervisor, 0)
-        return told
-
-
-def tell_of_looks() -> None:
-    """In a supervisor: a byte in LOOKS when a watch begins, and one whenever it looks."""
-    watch, held = memory_watch.watch, memory_watch.measure_memory
-
-    def watch_and_tell(run: Run, bound: int) -> memory_watch.MemoryWatch:
-        state = watch(run, bound)
-        os.write(LOOKS[1], b"w")
-        return state
-
-    def look_and_tell(state: memory_watch.MemoryWatch) -> int:
-        found = held(state)
-        os.write(LOOKS[1], b"l")
-        return found
-
-    memory_watch.watch, memory_watch.measure_memory = watch_and_tell, look_and_tell
-
-
-def wait_for_looks(count: int = 1) -> None:
-    """In a run: until it has been looked at so often from now on. All counts that it maps once it is watched."""
-    while select.select([LOOKS[0]], [], [], 0)[0]:
-        os.read(LOOKS[0], 4096)
-    for _ in range(count + 1):  # the first may have begun before
-        os.read(LOOKS[0], 1)
+    child = os.fork()
+    if child == 0:
+        result: object = None
+        try:
+            become(identity)
+            adopt_orphans()
+            result = act()
+        except BaseException as error:
+            result = AssertionError(repr(error))
+        finally:
+            os.write(answer, pickle.dumps(result))
+            os._exit(0)
+    os.close(answer)
+    with os.fdopen(answers, "rb") as pipe:
+        told = pickle.loads(pipe.read())
+    os.waitpid(child, 0)
+    if isinstance(told, AssertionError):
+        raise told
+    result: T = told
+    return result
 
 
 def check_needs(way: str, needs: Needs) -> None:
@@ -172,12 +159,12 @@ def kill_only_the_first(run: Run) -> bool:
 @pytest.mark.parametrize("act", [escapees, hopper])
 def test_a_kill_reaches_whoever_escaped(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    assert supervised(way, act, kill_it) == (True, True)
+    assert judged(way, act, kill_it) == (True, True)
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 def test_a_plain_kill_does_not() -> None:
-    assert supervised("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
+    assert judged("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
     assert has_processes(STUDENT)
     # What a grader that died has left under a uid is dead before that uid is used again.
     with claim_uid([STUDENT]):
@@ -186,61 +173,79 @@ def test_a_plain_kill_does_not() -> None:
 
 @every_way
 def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
+    def leave_and_end(control: int) -> None:
+        acts.daemon(control)
+        os._exit(3)
+
     check_needs(way, needs)
-    told = supervised(way, acts.daemon, lambda run: supervise(run, 1 << 40, LONG))
-    assert isinstance(told, tuple)
-    ending, dead = told
-    assert isinstance(ending, Ending)
-    assert dead and ending.reason == "ended" and os.waitstatus_to_exitcode(ending.status) == 3
+    ending = supervised(way, leave_and_end)
+    assert ending.status is not None and os.waitstatus_to_exitcode(ending.status) == 3
+    assert ending.gone and ending.limit == ""
 
 
 @every_way
 def test_a_signal_is_told_like_an_exit(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    told = supervised(way, lambda _: ctypes.string_at(0), lambda run: supervise(run, 1 << 40, LONG))
-    assert isinstance(told, tuple)
-    assert os.waitstatus_to_exitcode(told[0].status) == -signal.SIGSEGV
+    ending = supervised(way, lambda _: ctypes.string_at(0) and None)
+    assert ending.status is not None and os.waitstatus_to_exitcode(ending.status) == -signal.SIGSEGV
 
 
 @every_way
-def test_time_ends(way: str, needs: Needs) -> None:
+def test_a_run_that_is_stopped_leaves_nothing(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    told = supervised(way, escapees, lambda run: supervise(run, 1 << 40, 0.1))
-    assert isinstance(told, tuple)
-    assert told[0].reason == "time" and told[1]
+    ending = supervised(way, escapees, looks=10)
+    assert ending.status is None and ending.gone
+
+
+TAKEN = [0]  # bytes that a greedy run takes, more than its bound
+
+
+def fill(size: int) -> bytearray:
+    block = bytearray(size)
+    block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
+    return block
+
+
+def measure_own_memory() -> int:
+    """What this process holds, and each fork of it holds a share of."""
+    return memory_watch._read_statm(os.getpid())[1]
 
 
 def one_big(_: int) -> None:
-    block = bytearray(120 * MIB)
-    block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
+    block = fill(TAKEN[0])
     wait_at_most(LONG)
+    block.clear()
 
 
-def many_small(held: int) -> None:
+def many_small(control: int) -> None:
+    ready, go = os.pipe()
     for _ in range(5):
         if os.fork() == 0:
-            block = bytearray(24 * MIB)
-            block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
+            os.read(ready, 1)
+            block = fill(TAKEN[0] // 5)
             wait_at_most(LONG)
+            block.clear()
+    wait_for_looks(control)  # the supervisor counts them as the run's own now
+    os.write(go, b"five!")
     wait_at_most(LONG)
 
 
 def shared(_: int) -> None:
-    kept = acts.hidden_shared_memory(120 * MIB)
+    kept = acts.hidden_shared_memory(TAKEN[0])
     wait_at_most(LONG)
     kept.close()
 
 
 def shared_in_parts(_: int) -> None:
-    kept = [acts.hidden_shared_memory(12 * MIB) for _ in range(10)]
+    kept = [acts.hidden_shared_memory(TAKEN[0] // 10) for _ in range(10)]
     wait_at_most(LONG)
     kept.clear()
 
 
 def memory_file(_: int) -> None:
     descriptor = os.memfd_create("big")
-    os.ftruncate(descriptor, 120 * MIB)
-    kept = mmap.mmap(descriptor, 120 * MIB)
+    os.ftruncate(descriptor, TAKEN[0])
+    kept = mmap.mmap(descriptor, TAKEN[0])
     kept[:: resource.getpagesize()] = b"x" * (len(kept) // resource.getpagesize())
     wait_at_most(LONG)
 
@@ -250,18 +255,21 @@ def unreadable(held: int) -> None:
     shared(held)
 
 
-def escaped(held: int) -> None:
+def escaped(control: int) -> None:
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
-            one_big(held)
+            wait_for_looks(control)
+            one_big(control)
         os._exit(0)
     wait_at_most(LONG)
 
 
 def without_its_first_thread(held: int) -> None:
     def alone() -> None:
-        one_big(held)
+        block = fill(TAKEN[0])
+        time.sleep(LONG)  # no alarm: only the first thread can set one
+        block.clear()
 
     threading.Thread(target=alone).start()
     acts.raw(SYS_EXIT)
@@ -275,17 +283,21 @@ SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_gro
 @pytest.mark.parametrize("act", GREEDY)
 def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    assert_ends_by_memory(way, act, 100 * MIB)
+    own = measure_own_memory()  # its forks share it: they hold no more of it together
+    TAKEN[0] = (own // (10 * MIB) + 13) * 10 * MIB  # a tenth of it is whole, too
+    assert_ended_by_memory(supervised(way, act_when_watched(act), own + 100 * MIB))
 
 
-def assert_ends_by_memory(way: str, act: Callable[[int], object], bound: int) -> None:
-    def act_when_watched(held: int) -> None:
-        wait_for_looks()
-        act(held)
+def act_when_watched(act: Callable[[int], object]) -> Callable[[int], None]:
+    def wait_and_act(control: int) -> None:
+        wait_for_looks(control)
+        act(control)
 
-    told = supervised(way, act_when_watched, lambda run: supervise(run, bound, LONG))
-    assert isinstance(told, tuple), told
-    assert told[0].reason == "memory" and told[1]
+    return wait_and_act
+
+
+def assert_ended_by_memory(ending: Ending) -> None:
+    assert ending.limit == "memory" and ending.gone
 
 
 def unread_pairs(_: int) -> None:
@@ -340,27 +352,25 @@ def unread_connections(_: int) -> None:
 @pytest.mark.parametrize("act", [unread_pairs, unread_in_flight, unread_replies_of_the_kernel, unread_connections])
 def test_what_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    assert_ends_by_memory(way, act, 40 * MIB)
+    assert_ended_by_memory(supervised(way, act_when_watched(act), more=40 * MIB))
 
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "uid in a container", "uid and user namespace"])
 def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
     check_needs(way, needs)
 
-    def fork_in_turn(held: int) -> None:
-        wait_for_looks()
-        block = bytearray(60 * MIB)
-        block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
+    def fork_in_turn(control: int) -> None:
+        wait_for_looks(control)
+        block = fill(60 * MIB)
         for _ in range(3):
             if os.fork() == 0:
                 wait_at_most(LONG)
-        wait_for_looks(5)
+        wait_for_looks(control, 5)
+        block.clear()
 
     # What this process holds is in every fork of it; counted once it fits, four times it would not.
-    bound = memory_watch._read_statm(os.getpid())[1] + 120 * MIB
-    told = supervised(way, fork_in_turn, lambda run: supervise(run, bound, LONG))
-    assert isinstance(told, tuple)
-    assert told[0].reason == "ended" and told[0].peak_memory >= 60 * MIB, told
+    ending = supervised(way, fork_in_turn, measure_own_memory() + 120 * MIB)
+    assert ending.limit == "" and ending.peak >= 60 * MIB
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
@@ -379,7 +389,7 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
         kill_it(run)
         return seen
 
-    assert supervised("uid", hidden, see) == (True, True)
+    assert judged("uid", hidden, see) == (True, True)
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
@@ -392,7 +402,7 @@ def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) 
         kill_it(run)
         return seen
 
-    assert supervised("uid", lambda _: wait_at_most(LONG), see) == (True, True)
+    assert judged("uid", lambda _: wait_at_most(LONG), see) == (True, True)
 
 
 @pytest.mark.skipif(not ROOT, reason="the pool needs root")
@@ -413,7 +423,7 @@ def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
         kill_it(run)
         return other, left
 
-    assert supervised("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
+    assert judged("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
 
 
 def test_each_container_begins_at_a_place_of_its_own() -> None:

@@ -1,13 +1,10 @@
 """One process that imports torch, and two runs forked from it under every layer that there is: an honest one and a
 hostile one. `python -m tests.sandbox.whole_run root|user|container` prints what became of them as JSON."""
 
-import contextlib
 import json
 import os
-import select
 import subprocess
 import sys
-import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,22 +19,11 @@ import matplotlib.pyplot as plt
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
-from autograder.sandbox import (
-    Limits,
-    Plan,
-    Run,
-    claim_uid,
-    create_scratch,
-    enter,
-    find_runtime_paths,
-    list_layer_names,
-    prepare,
-    require,
-    supervise,
-)
-from autograder.sandbox.layers import MOUNTS, PID, PROC, UID
-from autograder.sandbox.plan import MIB
+from autograder.sandbox import Layer, Limits, Plan, adopt_orphans, find_runtime_paths, list_layer_names, require
+from autograder.sandbox.layers import MOUNTS, PID, PROC
+from autograder.sandbox.plan import MIB, Network
 from tests.sandbox import acts, attempts
+from tests.sandbox.supervision import LONG, supervise, wait_for_looks
 
 LIMITS = Limits(memory=1024 * MIB, disk=64 * MIB, file_size=16 * MIB, processes=60, address_space=4096 * MIB)
 REPOSITORY = Path(__file__).parents[2]
@@ -54,7 +40,7 @@ def gloo_rank(rank: int) -> None:
     dist.destroy_process_group()
 
 
-def honest(_: attempts.RemoteNamespace) -> dict[str, Any]:
+def honest(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     found: dict[str, Any] = {}
     x = torch.ones(64, 64, requires_grad=True)
@@ -76,7 +62,7 @@ def honest(_: attempts.RemoteNamespace) -> dict[str, Any]:
     return found
 
 
-def gloo(_: attempts.RemoteNamespace) -> dict[str, Any]:
+def gloo(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
     children = []
     for rank in range(2):
         child = os.fork()
@@ -128,7 +114,7 @@ def is_act(value: object) -> bool:
     return names[1:] == ["return"] and names[0] in ("world", "_")
 
 
-def hostile(world: attempts.RemoteNamespace) -> dict[str, str]:
+def hostile(world: attempts.RemoteNamespace, control: int) -> dict[str, str]:
     """Name to error, for each attempt; an empty string is an attempt that succeeded."""
     found = {}
     for name, act in hostile_acts().items():
@@ -143,57 +129,40 @@ def hostile(world: attempts.RemoteNamespace) -> dict[str, str]:
     return found
 
 
-def run(act: Callable[[attempts.RemoteNamespace], Any], plan: Plan, world: attempts.RemoteNamespace) -> dict[str, Any]:
-    reading, writing = os.pipe()
-    plan = replace(plan, keep=(writing,))
-    prepare(plan)
-    child = os.fork()
-    if child == 0:
-        answer: dict[str, Any] = {}
+def run(
+    act: Callable[[attempts.RemoteNamespace, int], Any],
+    layers: frozenset[Layer],
+    network: Network,
+    world: attempts.RemoteNamespace,
+) -> dict[str, Any]:
+    def act_and_answer(control: int) -> None:
         try:
-            before, wall = time.process_time(), time.perf_counter()
-            enter(plan)
-            answer["enter_ms"] = [1e3 * (time.process_time() - before), 1e3 * (time.perf_counter() - wall)]
-            answer |= act(replace(world, scratch=plan.scratch))
+            answer = act(replace(world, scratch=Path(os.environ["HOME"]).parent), control)
         except BaseException:
-            answer["error"] = traceback.format_exc()
-        finally:
-            os.write(writing, json.dumps(answer).encode())
-            os._exit(0)
-    os.close(writing)
-    ending = supervise(Run(child, plan.uid), plan.limits.memory, 600)
-    answers, ended = read_to_the_end(reading)
-    os.close(reading)
-    return {
-        "reason": ending.reason,
-        "status": ending.status,
-        "left": not ended,
-        **(json.loads(answers) if answers else {}),
-    }
+            answer = {"error": traceback.format_exc()}
+        os.write(control, json.dumps(answer).encode())
+
+    ending = supervise(layers, act_and_answer, LIMITS, network)
+    answer = json.loads(ending.said) if ending.said else {}
+    return {"limit": ending.limit, "status": ending.status, "left": not ending.gone, **answer}
 
 
-def read_to_the_end(pipe: int) -> tuple[bytes, bool]:
-    """What was written into it, and whether its end came: no process of the run holds it any more."""
-    found = b""
-    while select.select([pipe], [], [], 60)[0]:
-        if not (chunk := os.read(pipe, 1 << 16)):
-            return found, True
-        found += chunk
-    return found, False
-
-
-def greedy(_: attempts.RemoteNamespace) -> dict[str, Any]:
+def greedy(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
+    ready, go = os.pipe()
     for _ in range(4):
         if os.fork() == 0:
+            os.read(ready, 1)
             kept = torch.ones(100 << 20)  # 400 MiB
-            attempts.wait_at_most(300)
+            attempts.wait_at_most(LONG)
             del kept
-    attempts.wait_at_most(300)
+    wait_for_looks(control)  # the supervisor counts them as the run's own now
+    os.write(go, b"four")
+    attempts.wait_at_most(LONG)
     return {}
 
 
-def leaving(_: attempts.RemoteNamespace) -> dict[str, Any]:
-    acts.daemon(1)
+def leaving(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
+    acts.daemon(control)
     return {}
 
 
@@ -218,19 +187,17 @@ def main(identity: str) -> None:
         attempts.become(identity)
     layers = require("full")
     told: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
-    with contextlib.ExitStack() as stack:
-        uid = stack.enter_context(claim_uid()) if UID in layers else None
-        world = stack.enter_context(attempts.surroundings(stack.enter_context(attempts.scratch(identity))))
-        for name, act, network in [
-            ("honest", honest, "local"),
-            ("gloo", gloo, "gloo"),
-            ("hostile", hostile, "local"),
-            ("greedy", greedy, "local"),
-            ("leaving", leaving, "local"),
-        ]:
-            scratch = stack.enter_context(create_scratch(uid))
-            plan = Plan(scratch, layers, uid=uid, limits=LIMITS, network=network)  # type: ignore[arg-type]
-            told[name] = run(act, plan, world)
+    adopt_orphans()
+    runs: list[tuple[Callable[[attempts.RemoteNamespace, int], Any], Network]] = [
+        (honest, "local"),
+        (gloo, "gloo"),
+        (hostile, "local"),
+        (greedy, "local"),
+        (leaving, "local"),
+    ]
+    with attempts.scratch(identity) as outside, attempts.surroundings(outside) as world:
+        for act, network in runs:
+            told[act.__name__] = run(act, layers, network, world)
     print(json.dumps(told))
 
 

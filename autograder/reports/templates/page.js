@@ -1,4 +1,4 @@
-// Tables that sort by their heads, a field that filters rows, and pictures. Without it, a page still says everything.
+// Tables that sort by their heads, and a field that filters rows. Without it, a page still says everything.
 "use strict";
 const order = new Intl.Collator("en", { numeric: true });
 
@@ -38,9 +38,4 @@ for (const field of document.querySelectorAll("input[data-filters]")) {
     const wanted = field.value.toLowerCase();
     for (const row of rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
   });
-}
-
-for (const place of document.querySelectorAll("[data-chart]")) {
-  const spec = JSON.parse(document.getElementById(place.dataset.chart).textContent);
-  vegaEmbed(place, spec, { renderer: "svg", actions: false, ast: true });
 }

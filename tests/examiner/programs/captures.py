@@ -55,23 +55,9 @@ def a_graph_with_parameters(Small):
     return graph.ops, graph(OTHER), torch.equal(graph(OTHER), model(OTHER))
 
 
-@program(f=branching)
-def a_branch_that_fx_cannot_trace(f):
-    try:
-        probes.captured(f, X, how="fx")
-    except ValueError:  # or a class of torch.fx under it
-        return "refused"
-
-
-@program(f=lambda x, y: x * 2 + y.sum())
-def an_exported_function_of_two_inputs(f):
-    data = probes.captured(f, X, X, how="export", dynamic=[[0], [0, 1]])
-    return data["inputs"], probes.replay(data, OTHER[1:], OTHER[:, :2])
-
-
 @program(Small=Small)
-def an_exported_graph_of_one_batch(Small):
-    data = probes.captured(Small(), X, how="export")
+def a_captured_graph_of_one_batch(Small):
+    data = probes.captured(Small(), X)
     probes.replay(data, OTHER[:3])
 
 
@@ -89,7 +75,7 @@ def a_way_to_capture_that_is_none(f):
 def what_a_checkpoint_saves_and_recomputes(Blocks):
     x = X.clone().requires_grad_()
     plain, saving = Blocks(False), Blocks(True)
-    return [(probes.saved_bytes(m, x), probes.forwards(m, x)) for m in (plain, saving)]
+    return [(probes.saved_bytes(m, x), probes.operations(m, x, backward=True)) for m in (plain, saving)]
 
 
 @program(f=lambda rank, world_size: [][rank])
@@ -108,19 +94,6 @@ def too_many_ranks(f):
 
 
 a_trace_follows_one_branch = program(f=branching)(lambda f: (probes.replay(probes.captured(f, X + 1), X - 1), f(X - 1)))
-a_graph_by_fx = program(f=lambda x: x.flip(0).clamp(min=0).mean(-1, keepdim=True))(
-    lambda f: probes.replay(probes.captured(f, X, how="fx"), OTHER)
-)
-an_exported_graph_of_any_batch = program(Small=Small)(
-    lambda Small: (
-        (data := probes.captured(Small(), X, how="export", dynamic=[[0]]))["inputs"],
-        probes.replay(data, OTHER[:3]),
-        probes.replay(data, OTHER),
-    )
-)
-a_program_that_the_student_exported = program(export=lambda x: torch.export.export(Small(), (x,)))(
-    lambda export: (probes.replay(probes.captured(program := export(X)), OTHER), program.module()(OTHER))
-)
 a_graph_by_dynamo = program(f=lambda x: torch.where(x > 0, x, x * 0.1))(
     lambda f: probes.replay(probes.captured(f, X, how="dynamo"), OTHER)
 )
@@ -129,13 +102,6 @@ what_is_saved_for_backward = program(f=lambda x: (x.exp() * x).sigmoid())(
 )
 bytes_that_live = program(f=lambda x: [x + n for n in range(4)])(lambda f: probes.live_bytes(f, X))
 operations_that_run = program(f=lambda x, y: x @ y.T @ x)(lambda f: probes.operations(f, X, X))
-breaks_and_compilations = program(f=branching)(
-    lambda f: (
-        probes.graph_breaks(f, X),
-        probes.compilations(lambda x: x, sizes := [(torch.ones(n),) for n in (2, 3, 5)]),
-        probes.compilations(f, sizes),
-    )
-)
 two_ranks = program(f=reduced)(lambda f: (probes.ranks(f, x := torch.tensor([1.0, 2.0], requires_grad=True)), x))
 three_ranks_twice = program(f=reduced)(lambda f: [probes.ranks(f, torch.ones(n + 1), world_size=3) for n in range(2)])
 

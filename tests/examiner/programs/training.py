@@ -1,4 +1,4 @@
-"""Probes of training: a student's model, step or loop, and what hooks and torch.func see of it."""
+"""Probes of training, and those of a given cell: a student's model or step, and functions that a probe calls."""
 
 import torch
 from torch import nn
@@ -35,16 +35,6 @@ def step(model, optimizer, x, y):
     loss.backward()
     optimizer.step()
     return loss
-
-
-def forgets_to_zero(model, optimizer, x, y):
-    nn.functional.mse_loss(model(x), y).backward()
-    optimizer.step()
-
-
-def loop(model, batches, optimizer, epochs):
-    model.eval()
-    return [step(model, optimizer, *batch).item() for _ in range(epochs) for batch in batches]
 
 
 @probes.probe
@@ -120,9 +110,9 @@ def a_model_without_parameters(Net):
     probes.trained(Net, BATCHES)
 
 
-@program(given=GIVEN, loop=lambda model, batches, optimizer: model.missing)
+@program(given=GIVEN, loop=lambda model, batches: model.missing)
 def a_loop_with_a_typo(loop):
-    probes.fitted(loop, make_net, BATCHES)
+    accumulated(loop, list(BATCHES), 1.0)
 
 
 @program(
@@ -153,48 +143,12 @@ def a_probes_result_can_be_differentiated(f):
 def a_probe_under_no_grad(Net):
     net = Net()
     with torch.no_grad():
-        return probes.hooked(net, LAST[0]), torch.is_grad_enabled()
-
-
-@program(Net=Net)
-def hooks_leave_nothing_behind(Net):
-    net = Net()
-    first = probes.hooked(net, LAST[0])
-    return [len(v) for v in first["outputs"].values()], len(probes.hooked(net, LAST[0])["outputs"][""])
-
-
-@program(f=lambda x: x if x.sum() > 0 else -x)
-def a_function_that_cannot_be_mapped(f):
-    try:
-        probes.vmap(f, torch.ones(2, 3))
-    except Exception as error:
-        return type(error).__name__
-
-
-@program(f=lambda x: (x**3).sum())
-def derivatives_of_every_kind(f):
-    x, v = torch.tensor([1.0, 2.0]), torch.tensor([0.5, -1.0])
-    hessian = probes.transformed(f, (x,), "hessian")
-    return probes.grad(f, x), probes.jvp(f, (x,), (v,)), probes.vjp(f, (x,), torch.tensor(2.0)), hessian
-
-
-@program(f=lambda x: x)
-def a_transform_that_is_none(f):
-    probes.transformed(f, (torch.ones(2),), "gradient")
+        return probes.operations(net, LAST[0]), torch.is_grad_enabled()
 
 
 a_class_of_the_students_is_trained = program(Net=Net)(lambda Net: probes.trained(Net, BATCHES, lr=0.1))
-a_step_on_a_model_of_the_courses = program(given=GIVEN, step=step)(
-    lambda step: probes.stepped(step, make_net, BATCHES, lr=0.1, momentum=0.9)
-)
-a_step_that_forgets_to_zero = program(given=GIVEN, step=forgets_to_zero)(
-    lambda step: (probes.stepped(step, make_net, BATCHES), probes.stepped(forgets_to_zero, make_net, BATCHES, lr=0.1))
-)
-a_loop_that_leaves_eval_mode = program(given=GIVEN, loop=loop)(
-    lambda loop: probes.fitted(loop, make_net, BATCHES, 2, optimizer=torch.optim.AdamW, lr=0.01)
-)
 a_probe_without_the_students_objects_runs_here = program(f=lambda x: x)(
-    lambda f: (probes.trained(make_net, BATCHES, lr=0.1), probes.vmap(lambda x: x + 1, torch.ones(3)))
+    lambda f: probes.trained(make_net, BATCHES, lr=0.1)
 )
 several_functions_in_a_list = program(given={"chained": chained}, f=lambda x: x * 2, g=lambda x: x + 1)(
     lambda f, g: chained([f, g], torch.ones(2, requires_grad=True))
@@ -205,31 +159,6 @@ a_probe_changes_its_argument_in_place = program(
 a_student_hands_a_given_function_back = program(given={"chained": chained}, f=lambda g: g)(
     lambda f: f(chained) is chained
 )
-a_probe_draws_random_numbers = program(f=lambda x: x + torch.rand(3))(
-    lambda f: (torch.rand(1), probes.vmap(f, torch.zeros(2, 3), randomness="different"), torch.rand(1))
-)
-hooks_forward_and_backward = program(Net=Net)(
-    lambda Net: (
-        probes.hooked(net := Net(), BATCHES[0][0], upstream=torch.linspace(-1, 1, 10).reshape(5, 2)),
-        net.first.weight.grad,
-    )
-)
-hooks_of_a_layer_that_runs_three_times = program(make=lambda: nn.Sequential(*[nn.Linear(2, 2)] * 3))(
-    lambda make: probes.hooked(make(), torch.ones(1, 2), upstream=torch.ones(1, 2))
-)
-per_sample_gradients = program(f=lambda w, x: (w * x).sin().sum())(
-    lambda f: probes.transformed(
-        f, (torch.tensor([1.0, -2.0]), torch.arange(6.0).reshape(3, 2)), "grad", ("vmap", {"in_dims": (None, 0)})
-    )
-)
-a_jacobian_of_several_results = program(f=lambda x: (x @ x.T, {"squared": x**2}))(
-    lambda f: probes.jacrev(f, torch.arange(4.0).reshape(2, 2))
-)
-a_model_with_other_parameters = program(Net=Net)(
-    lambda Net: (
-        probes.functional_call(
-            net := Net().eval(), {"last.weight": torch.zeros(2, 4), "last.bias": torch.tensor([1.0, 2.0])}, LAST[0]
-        ),
-        net.last.bias,
-    )
+a_probe_draws_random_numbers = program(given={"chained": chained}, f=lambda x: x + torch.rand(3))(
+    lambda f: (torch.rand(1), chained([f], torch.zeros(2, 3)), torch.rand(1))
 )

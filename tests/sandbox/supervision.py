@@ -1,0 +1,96 @@
+"""Runs under the fork server's supervisor, with the layers that a test names."""
+
+import contextlib
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from autograder.forkserver.supervisor import Supervisor
+from autograder.sandbox.memory_watch import measure_private_memory
+from autograder.sandbox.plan import Layer, Limits, Network, find_runtime_paths
+from autograder.sandbox.processes import find_run_processes
+
+LONG = 300  # seconds: what a run that isn't ended lasts
+
+
+@dataclass(frozen=True)
+class Ending:
+    limit: str
+    """The one for which the supervisor ended the run."""
+    status: int | None
+    """As os.waitpid gives it; None for a run that was still going when the supervisor had looked often enough."""
+    peak: int
+    """The most memory that a look found."""
+    said: bytes
+    """What the run wrote into its control socket."""
+    gone: bool
+    """Whether no process holds that socket any more."""
+
+
+def supervise(
+    layers: Collection[Layer],
+    act: Callable[[int], None],
+    limits: Limits,
+    network: Network = "local",
+    looks: int | None = None,
+    more: int | None = None,
+) -> Ending:
+    """Let a run do act(control) until it ends, or until the supervisor has looked at it so often.
+
+    The run reads a byte from its control socket for each look. more: bytes that it may hold beyond what it begins with,
+    instead of the limit of all its memory.
+    """
+
+    def enter_and_act(control: int) -> None:
+        os.write(control, b"x")
+        act(control)
+
+    supervisor = Supervisor(frozenset(layers), limits, find_runtime_paths(), network, "cpu", enter_and_act)
+    ours, theirs = socket.socketpair()
+    with ours:
+        pid, trouble = supervisor.start(theirs.detach())
+        assert isinstance(pid, int) and pid, trouble
+        while not select.select([ours], [], [], 0.001)[0]:
+            supervisor.poll()  # as a fork server does while a run takes its layers
+        assert ours.recv(1) == b"x", "it did not enter its sandbox"
+        if more is not None:
+            state = supervisor.running[pid].watch
+            begun = sum(measure_private_memory(each, state.started) for each in find_run_processes(state.run))
+            supervisor.limits = replace(limits, memory=begun + more)
+        limit: object = ""
+        status: object = None
+        while status is None and looks != 0:
+            supervisor.adopt(pid, "")
+            limit, status = supervisor.status(pid)
+            with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+                ours.send(b"l", socket.MSG_DONTWAIT)
+            looks = looks and looks - 1
+            time.sleep(0.01)
+        peak = supervisor.stop(pid)
+        said, gone = _read_to_the_end(ours)
+    assert status is None or isinstance(status, int)
+    return Ending(str(limit), status, peak, said, gone)
+
+
+def wait_for_looks(control: int, count: int = 1) -> None:
+    """In a run: until it has been looked at so often from now on."""
+    while select.select([control], [], [], 0)[0]:
+        os.read(control, 4096)
+    for _ in range(count + 1):  # the first may have begun before
+        os.read(control, 1)
+
+
+def _read_to_the_end(ours: socket.socket) -> tuple[bytes, bool]:
+    ours.settimeout(60)
+    said = b""
+    try:
+        while chunk := ours.recv(1 << 16):
+            said += chunk
+    except ConnectionResetError:  # it ended before it read all of the looks
+        return said, True
+    except TimeoutError:
+        return said, False
+    return said, True
