@@ -20,7 +20,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from autograder.forkserver.client import ForkServer
     from autograder.model.course import Course, Lab
-    from autograder.workers.backends import LocalBackend
+    from autograder.workers.executors import LocalExecutor
 
 ROOT = Path(__file__).parent.parent
 
@@ -130,14 +130,14 @@ def built_course(course_without_gradebook: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def two_graders(built_course: Path) -> Iterator[LocalBackend]:
+def two_graders(built_course: Path) -> Iterator[LocalExecutor]:
     """They stay, as those of `gradlab watch` do, for tests that ask what grading gives: each start imports torch."""
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.watch.watch_start import start_pool
-    from autograder.workers.backends import LocalBackend
+    from autograder.workers.executors import LocalExecutor
 
     pool = start_pool(open_course(built_course), "cpu", 2, None)
-    yield LocalBackend(2, pool=pool)
+    yield LocalExecutor(2, pool=pool)
     pool.close()
 
 

@@ -29,8 +29,8 @@ from autograder.model.term import Term
 from autograder.stock.settings import get_student_files
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Settings, Task, compute_key, compute_part_digests
-from autograder.workers.backends import Backend, ClusterBackend
 from autograder.workers.cluster import grade_on_cluster
+from autograder.workers.executors import Backend, DaskExecutor
 from autograder.workers.pool import grade_all
 from autograder.workers.worker import Failure
 
@@ -43,7 +43,7 @@ def grade_tasks(
     tasks: Iterator[Task | None], settings: Settings, where: Backend, course: Path, stop: Event
 ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
     """What comes of these tasks, as it is done. None among them: nothing is there now; a cluster asks no more then."""
-    if isinstance(where, ClusterBackend):
+    if isinstance(where, DaskExecutor):
         there = iter(tasks.__next__, None)
         return grade_on_cluster(there, settings, where.address, [course], stop, where.wait)
     return grade_all(tasks, settings, where.jobs, [course], stop, where.ahead, where.pool)

@@ -29,8 +29,8 @@ from autograder.model.term import read_term
 from autograder.sandbox import list_layer_names, require
 from autograder.submission.lab_submission import read_preprocessor_settings
 from autograder.submission.task import Settings, make_settings
-from autograder.workers.backends import Backend, ClusterBackend, LocalBackend
 from autograder.workers.cluster import find_cluster_layers
+from autograder.workers.executors import Backend, DaskExecutor, LocalExecutor
 
 
 def refuse_stale(course: Path, lab: str) -> None:
@@ -60,7 +60,7 @@ def grade_lab(
     api: nbgrader's, of the course. where: this machine, one submission at a time, if nothing is said. again: those too
     whose result is up to date. stop: set it to end early; what is graded by then is recorded.
     """
-    where = where or LocalBackend()
+    where = where or LocalExecutor()
     with open_class(api, lab, where, student) as (writer, students):
         yield from writer.grade(students, where, again, stop or Event())
 
@@ -76,10 +76,10 @@ def open_class(
     course = api.root
     assignment = open_assignment(course, lab)
     assignment.refuse_settings(api.config)
-    elsewhere = isinstance(where, ClusterBackend) and where.device != "auto"
+    elsewhere = isinstance(where, DaskExecutor) and where.device != "auto"
     settings = read_settings(api.config, where.device if elsewhere else choose_device(where.device))
     settings = assignment.adjust_settings(settings, api.config)
-    if isinstance(where, ClusterBackend):
+    if isinstance(where, DaskExecutor):
         layers = find_cluster_layers(settings, where.address, [course], where.wait)
     else:
         layers = list_layer_names(require(settings.isolation))

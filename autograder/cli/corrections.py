@@ -85,7 +85,7 @@ def regrade(
     with pause_gc():
         from autograder.classroom import regrade as regrading
         from autograder.gradebook.nbgrader_course import open_course
-        from autograder.workers.backends import LocalBackend
+        from autograder.workers.executors import LocalExecutor
 
     def confirm_changes(found: regrading.RegradeResult) -> bool:
         for line in regrading.describe_changes(found):
@@ -96,7 +96,7 @@ def regrade(
 
     api = open_course(course.resolve(), isolation)
     with catch_ctrl_c() as stop:
-        found = regrading.regrade(api, lab, LocalBackend(jobs), confirm_changes, student, exercise, again, stop)
+        found = regrading.regrade(api, lab, LocalExecutor(jobs), confirm_changes, student, exercise, again, stop)
     for name, reason in found.failures:
         err.print(f"{name}: {reason}", markup=False)
     if not found.graded and not found.failures:

@@ -71,12 +71,12 @@ def grade(
             from autograder.model.arrivals import collect_times, find_uncollected
             from autograder.model.term import read_term
             from autograder.plugin import make_usual_config
-            from autograder.workers.backends import ClusterBackend, LocalBackend
+            from autograder.workers.executors import DaskExecutor, LocalExecutor
 
         api = open_course(course, isolation)
         results = []
         stop = ending.enter_context(catch_ctrl_c())
-        where = ClusterBackend(cluster, wait, device) if cluster else LocalBackend(jobs, device, ahead)
+        where = DaskExecutor(cluster, wait, device) if cluster else LocalExecutor(jobs, device, ahead)
         writer, students = ending.enter_context(open_class(api, lab, where, student))
         for line in [*writer.lines, *writer.assignment.list_unread_settings(api.config, make_usual_config())]:
             err.print(line, markup=False)
@@ -142,7 +142,7 @@ def watch(
             from autograder.reports.standing import format_delay
             from autograder.watch.watch import watch as marks
             from autograder.watch.watch_start import list_released, prepare_all, start_pool
-            from autograder.workers.backends import ClusterBackend, LocalBackend
+            from autograder.workers.executors import DaskExecutor, LocalExecutor
 
         api = open_course(course, isolation)
         watched = list(labs or list_released(api))
@@ -150,10 +150,10 @@ def watch(
             err.print(words, markup=False)
         stop = ending.enter_context(catch_ctrl_c())
         if cluster:
-            where: ClusterBackend | LocalBackend = ClusterBackend(cluster, device=device)
+            where: DaskExecutor | LocalExecutor = DaskExecutor(cluster, device=device)
         else:
             pool = ending.enter_context(contextlib.closing(start_pool(api, device, jobs, ahead)))
-            where = LocalBackend(jobs, device, pool=pool)
+            where = LocalExecutor(jobs, device, pool=pool)
         out.print(f"watching {', '.join(watched)}. Ctrl-C ends it, and the same command goes on")
         marked = failed = 0
         seen = set()

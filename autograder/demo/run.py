@@ -24,7 +24,7 @@ from autograder.proving.proof import prove_lab
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 
 PROVED = 2  # labs that the demo proves
 MARKER = ".gradlab-demo"
@@ -84,7 +84,7 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
     out.print(f"submissions are isolated at the level {level!r}; gradlab doctor tells the layers")
     api = open_course(folder, level)
     with show_progress(out, f"grading {count} submissions of {lab.name}", count) as steps:
-        for done in grade_lab(api, lab.name, LocalBackend(len(os.sched_getaffinity(0)))):
+        for done in grade_lab(api, lab.name, LocalExecutor(len(os.sched_getaffinity(0)))):
             steps.step(bool(done.failure))
             if done.failure:
                 out.print(f"{done.student}: {done.failure}", markup=False)

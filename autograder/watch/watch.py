@@ -40,7 +40,7 @@ from autograder.reports.feedback import write_feedback
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Task
 from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals
-from autograder.workers.backends import Backend
+from autograder.workers.executors import Backend
 from autograder.workers.worker import Failure
 
 LOOK_SECONDS = 0.2  # between two looks at the inbox: a tenth of what a mark may take

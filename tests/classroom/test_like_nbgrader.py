@@ -9,7 +9,7 @@ import pytest
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, WRONG, gradebook_rows, hand_in, written
 
 LATE = """
@@ -48,7 +48,7 @@ def opened(course: Path) -> Any:
 
 @pytest.mark.slow
 def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
-    small_course: Path, tmp_path: Path, two_graders: LocalBackend
+    small_course: Path, tmp_path: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded twice, once by nbgrader."""
     make_class(small_course)
@@ -72,7 +72,7 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
 
 
 @pytest.mark.slow
-def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_graders: LocalBackend) -> None:
+def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded twice."""
     hand_in(small_course, {"right": None, "wrong": WRONG})
     api = open_course(small_course)

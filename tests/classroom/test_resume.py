@@ -23,7 +23,7 @@ from autograder.gradebook.store import get_result_path
 from autograder.model import fingerprint
 from autograder.model.fingerprint import get_versions
 from autograder.submission import lab_submission as one_submission
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
 from tests.classroom.processes import children
 from tests.conftest import NIGHTLY
@@ -32,7 +32,7 @@ STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
 KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, test_fork_server.py fork servers
 
 
-def graded(course: Path, where: LocalBackend) -> dict[str, bool]:
+def graded(course: Path, where: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(open_course(course), LAB, where))
     assert not any(each.failure for each in done)
@@ -67,7 +67,7 @@ def handed_in(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def undisturbed(handed_in: Path, two_graders: LocalBackend) -> Path:
+def undisturbed(handed_in: Path, two_graders: LocalExecutor) -> Path:
     """The same course graded in one go, once for all tests that compare with it or go on from it."""
     course = Path(shutil.copytree(handed_in, handed_in.parent / "undisturbed"))
     assert not any(graded(course, two_graders).values())
@@ -77,7 +77,7 @@ def undisturbed(handed_in: Path, two_graders: LocalBackend) -> Path:
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
-    handed_in: Path, undisturbed: Path, two_graders: LocalBackend
+    handed_in: Path, undisturbed: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded again for each kill."""
     killed = 0
@@ -143,7 +143,7 @@ def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
 
 @pytest.mark.slow
 def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
-    undisturbed: Path, two_graders: LocalBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a class is graded twice more."""
     course = Path(shutil.copytree(undisturbed, tmp_path / "course"))

@@ -24,7 +24,7 @@ from autograder.gradebook.writer import open_gradebook
 from autograder.model.messages import describe_notes
 from autograder.model.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term
 from autograder.reports.student_view import EXCUSED, build_student_view
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, WRONG, hand_in
 
 ONLY_FLOAT = "def sum_of_squares(x):\n    return (x * x).sum() if x.numel() else None\n"  # fails `empty` alone
@@ -37,7 +37,7 @@ class OnePoint(BasePlugin):
 """
 
 
-def graded(course: Path, where: LocalBackend) -> dict[str, bool]:
+def graded(course: Path, where: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(open_course(course), LAB, where))
     assert not any(each.failure for each in done)
@@ -55,7 +55,7 @@ def points(course: Path, student: str) -> float:
 
 
 @pytest.fixture(scope="module")
-def graded_course(built_course: Path, two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def graded_course(built_course: Path, two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ada is right, ben fails one check, cy fails all; everybody graded once."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("term") / "course"))
     hand_in(course, {"ada": None, "ben": ONLY_FLOAT, "cy": WRONG})
@@ -69,7 +69,7 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalBackend) -> None:
+def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
     assert (points(course, "ada"), points(course, "cy")) == (2, 0) and 0 < points(course, "ben") < 2
     decided = excuse(course, LAB, "empty", "", "the text did not say it")
@@ -100,7 +100,7 @@ def test_what_is_excused_must_be_one_thing_that_the_lab_has(small_course: Path) 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalBackend) -> None:
+def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader, twice."""
     (course / "late_by_one.py").write_text(LATE)
     with (course / "nbgrader_config.py").open("a") as config:
@@ -127,7 +127,7 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalBacke
 
 
 @pytest.mark.slow
-def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_graders: LocalBackend) -> None:
+def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded three times."""
 
     def grade() -> Any:
@@ -149,7 +149,7 @@ def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_grad
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_graders: LocalBackend) -> None:
+def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded twice more."""
     exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     text = exercise.read_text()
@@ -175,7 +175,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
 
 @pytest.mark.slow
 def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
-    course: Path, two_graders: LocalBackend
+    course: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded twice more."""
     exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
@@ -196,7 +196,7 @@ def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: LocalBackend) -> None:
+def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded."""
     (course / FILE).write_text(
         '[[team]]\nname = "blue"\nmembers = ["cy", "dee"]\n\n[[team]]\nname = "red"\nmembers = ["ada", "ben"]\n'
@@ -214,7 +214,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_extra_credit_comes_on_top(course: Path, two_graders: LocalBackend) -> None:
+def test_extra_credit_comes_on_top(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
     (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
     graded(course, two_graders)

@@ -17,16 +17,16 @@ from autograder.gradebook.store import load_result
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Task
 from autograder.workers import worker
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, gradebook_rows, hand_in
 
 
-def failures(course: Path, where: LocalBackend) -> dict[str, str]:
+def failures(course: Path, where: LocalExecutor) -> dict[str, str]:
     return {done.student: done.failure for done in grade_lab(open_course(course), LAB, where)}
 
 
 @pytest.mark.slow
-def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, two_graders: LocalBackend) -> None:
+def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded three times."""
     hand_in(small_course, {"ada": None, "ben": None, "cy": None})
     in_the_way = small_course / "autograded" / "ben"
@@ -45,7 +45,7 @@ def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, t
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="a file system is mounted")
-def test_a_full_disk_stops_all(small_course: Path, two_graders: LocalBackend) -> None:
+def test_a_full_disk_stops_all(small_course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a submission is graded."""
     hand_in(small_course, {"ada": None})
     full = small_course / "autograded" / "ada"
@@ -66,7 +66,7 @@ LONG = "x = [" + "1," * 90_000 + "]" + ".a" * 45
 
 
 @pytest.mark.slow
-def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path, two_graders: LocalBackend) -> None:
+def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded."""
     sources = {f"s{number}": f"{SOLUTION}if False:\n    {source}\n" for number, source in enumerate([*DEEP, LONG])}
     hand_in(small_course, {"ada": None, **sources})
@@ -79,7 +79,7 @@ def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path
 
 @pytest.mark.slow
 def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
-    small_course: Path, two_graders: LocalBackend, monkeypatch: pytest.MonkeyPatch
+    small_course: Path, two_graders: LocalExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a class is graded three times."""
     hand_in(small_course, {"ada": None, "ben": SOLUTION})
@@ -110,7 +110,7 @@ with check("a_lot", "as many letters as it says"):
 
 
 @pytest.mark.slow
-def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, two_graders: LocalBackend) -> None:
+def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded."""
     exercise = small_course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     text = exercise.read_text()

@@ -32,7 +32,7 @@ from autograder.lms.systems import System
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.reports.tables import write_table
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB
 from tests.classroom.test_like_nbgrader import make_class, opened
 from tests.conftest import need
@@ -92,7 +92,7 @@ def on_postgresql(course: Path, db_url: str) -> Any:
     return api
 
 
-def graded(api: Any, where: LocalBackend) -> dict[str, bool]:
+def graded(api: Any, where: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(api, LAB, where))
     assert not any(d.failure for d in done)
@@ -136,7 +136,7 @@ def pages(api: Any, course: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
-    small_course: Path, tmp_path: Path, db_url: str, two_graders: LocalBackend
+    small_course: Path, tmp_path: Path, db_url: str, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded, with a late penalty, and a server is started."""
     make_class(small_course)

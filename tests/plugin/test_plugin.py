@@ -24,7 +24,7 @@ from autograder.model.term import FILE
 from autograder.plugin import configure
 from autograder.plugin.formgrader_text import MAX_ELEMENTS
 from autograder.watch.watch_start import start_pool
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from labkit import show_strides
 from labkit.outcome import Outcome
 from tests.reports.written_class import Handed, write_class
@@ -43,7 +43,7 @@ display(explore_formats(0.1))
 """
 
 
-def graded(course: Path, source: str, where: LocalBackend) -> Any:
+def graded(course: Path, source: str, where: LocalExecutor) -> Any:
     (lab,) = read_labs(read_course(course))
     notebook = fill_notebook(lab, {"sum_of_squares": source})
     notebook.cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": "<script>alert('cell')</script>"})
@@ -58,7 +58,7 @@ def graded(course: Path, source: str, where: LocalBackend) -> Any:
 
 @pytest.mark.slow
 def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(
-    small_course: Path, two_graders: LocalBackend
+    small_course: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: nbgrader autogrades a submission."""
     api = graded(small_course, SCRIPT, two_graders)
@@ -184,9 +184,9 @@ def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded
         config.write("\nc.Examine.cell_seconds = 1\nc.Examine.memory_gib = 0.5\n")
     eats = "\ndef sum_of_squares(x):\n    kept = bytearray(900_000_000)\n    return (x * x).sum()\n"
     with contextlib.closing(start_pool(open_course(small_course), "cpu", 1, None)) as pool:
-        graded(small_course, eats + "\nwhile True:\n    pass\n", LocalBackend(pool=pool))
+        graded(small_course, eats + "\nwhile True:\n    pass\n", LocalExecutor(pool=pool))
         result = load_result(small_course, LAB, "mallory")
-        graded(small_course, eats, LocalBackend(pool=pool))
+        graded(small_course, eats, LocalExecutor(pool=pool))
     assert result is not None
     assert "the time limit of 1 s for a cell was reached" in " ".join(describe_notes(result.notes))
     assert result.cells[0].points == 0

@@ -22,7 +22,7 @@ from autograder.intake.read import read_notebook
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content, upgrade_metadata
 from autograder.stock.preprocess import repair
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import OURS, write
 
 
@@ -34,7 +34,7 @@ def made(root: Path, files: Mapping[str, str], settings: str = "") -> Path:
     return root
 
 
-def grade(course: Path, where: LocalBackend, lab: str = "a1") -> list[GradingOutcome]:
+def grade(course: Path, where: LocalExecutor, lab: str = "a1") -> list[GradingOutcome]:
     return list(grade_lab(open_course(course), lab, where))
 
 

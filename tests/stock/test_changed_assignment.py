@@ -16,7 +16,7 @@ from autograder.classroom.whole_lab import open_class
 from autograder.gradebook.changed_cells import LOST
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.schema import ExerciseResult
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import Cell, by_hand, graded, notebook, solution, task, write
 from tests.stock.strange_course import grade, in_gradebook, made
 
@@ -28,7 +28,7 @@ HANDED_IN = [{**F, "source": "def f(x):\n    return x + 1 if x < 3 else 0"}, T, 
 
 
 @pytest.fixture
-def course(two_graders: LocalBackend, tmp_path: Path) -> Iterator[Path]:
+def course(two_graders: LocalExecutor, tmp_path: Path) -> Iterator[Path]:
     """Graded once, and ada's words read: 3 points, a comment and half a point on top."""
     root = made(
         tmp_path, {"source/a1/p.ipynb": notebook(F, T, WORDS), "submitted/ada/a1/p.ipynb": notebook(*HANDED_IN)}
@@ -42,7 +42,7 @@ def course(two_graders: LocalBackend, tmp_path: Path) -> Iterator[Path]:
     yield root
 
 
-def changed(course: Path, where: LocalBackend, **notebooks: list[Cell]) -> list[str]:
+def changed(course: Path, where: LocalExecutor, **notebooks: list[Cell]) -> list[str]:
     """Grade the assignment with these notebooks, and give what the instructor is told of the change."""
     for path in (course / "source/a1").glob("*.ipynb"):
         path.unlink()
@@ -58,7 +58,7 @@ def found(course: Path) -> dict[str, ExerciseResult]:
     return {exercise.name: exercise for exercise in in_gradebook(course, "ada").exercises}
 
 
-def test_a_graded_cell_that_was_added_is_graded(course: Path, two_graders: LocalBackend) -> None:
+def test_a_graded_cell_that_was_added_is_graded(course: Path, two_graders: LocalExecutor) -> None:
     (line,) = changed(course, two_graders, p=[F, T, graded("u", "assert f(5) == 6", 5), WORDS, task("free", "Draw.")])
     assert line == "a1 changed after it was handed in, and is graded anew (new: p/free, p/u)"
     now = found(course)
@@ -68,7 +68,7 @@ def test_a_graded_cell_that_was_added_is_graded(course: Path, two_graders: Local
 
 
 def test_one_that_was_dropped_is_gone_and_its_marks_by_hand_are_written_down(
-    course: Path, two_graders: LocalBackend
+    course: Path, two_graders: LocalExecutor
 ) -> None:
     (line,) = changed(course, two_graders, p=[F, T])
     assert "(gone: p/words). Marks by hand of cells that are gone are kept in" in line
@@ -78,7 +78,7 @@ def test_one_that_was_dropped_is_gone_and_its_marks_by_hand_are_written_down(
     assert rows == [ada | {"points": 3.0, "extra credit": 0.5}, ada | {"comment": "good"}]
 
 
-def test_one_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalBackend) -> None:
+def test_one_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalExecutor) -> None:
     renamed = {**WORDS, "metadata": {"nbgrader": {**WORDS["metadata"]["nbgrader"], "grade_id": "why"}}}
     changed(course, two_graders, p=[F, T, renamed])
     now = found(course)["why"]
@@ -86,25 +86,25 @@ def test_one_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders:
     assert not (course / "results/a1" / LOST).exists()
 
 
-def test_one_that_was_split_is_graded_in_its_parts(course: Path, two_graders: LocalBackend) -> None:
+def test_one_that_was_split_is_graded_in_its_parts(course: Path, two_graders: LocalExecutor) -> None:
     changed(course, two_graders, p=[F, graded("t1", "assert f(1) == 2"), graded("t2", "assert f(4) == 5"), WORDS])
     now = found(course)
     assert (now["t1"].points, now["t2"].points, now["words"].points) == (1, 0, 3.5) and "t" not in now
 
 
-def test_points_that_changed_count_and_marks_by_hand_stay(course: Path, two_graders: LocalBackend) -> None:
+def test_points_that_changed_count_and_marks_by_hand_stay(course: Path, two_graders: LocalExecutor) -> None:
     more = by_hand("words", "YOUR ANSWER HERE", 8)
     assert changed(course, two_graders, p=[F, graded("t", T["source"], 6), more]) == []
     now = found(course)
     assert (now["t"].points, now["words"].points, now["words"].worth) == (6, 3.5, 8)
 
 
-def test_a_cell_of_another_kind_is_graded_as_it_is_now(course: Path, two_graders: LocalBackend) -> None:
+def test_a_cell_of_another_kind_is_graded_as_it_is_now(course: Path, two_graders: LocalExecutor) -> None:
     changed(course, two_graders, p=[F, T, {**WORDS, "cell_type": "code", "execution_count": None, "outputs": []}])
     assert found(course)["words"].points == 3.5
 
 
-def test_notebooks_come_and_go(course: Path, two_graders: LocalBackend) -> None:
+def test_notebooks_come_and_go(course: Path, two_graders: LocalExecutor) -> None:
     more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
     changed(course, two_graders, p=[F, T, WORDS], q=more)
     assert found(course)["p/words"].points == 3.5 and found(course)["q/g_is"].points == 0
@@ -114,7 +114,7 @@ def test_notebooks_come_and_go(course: Path, two_graders: LocalBackend) -> None:
         assert gradebook.db.query(Grade).count() == 1
 
 
-def test_a_notebook_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalBackend) -> None:
+def test_a_notebook_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalExecutor) -> None:
     (line,) = changed(course, two_graders, first=[F, T, WORDS])
     assert "gone: p/t, p/words" in line
     now = found(course)["words"]
@@ -122,19 +122,19 @@ def test_a_notebook_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_g
     assert not (course / "results/a1" / LOST).exists()
 
 
-def test_marks_by_hand_in_a_notebook_that_is_gone_are_written_down(course: Path, two_graders: LocalBackend) -> None:
+def test_marks_by_hand_in_a_notebook_that_is_gone_are_written_down(course: Path, two_graders: LocalExecutor) -> None:
     more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
     (line,) = changed(course, two_graders, q=more)
     assert "are kept in" in line and len((course / "results/a1" / LOST).read_text().splitlines()) == 2
 
 
-def test_a_gradebook_from_before_follows_a_source_that_changed(course: Path, two_graders: LocalBackend) -> None:
+def test_a_gradebook_from_before_follows_a_source_that_changed(course: Path, two_graders: LocalExecutor) -> None:
     """As one that stock nbgrader made, which says nothing of what its source was."""
     (course / "results/a1/.prepared").unlink()
     (line,) = changed(course, two_graders, p=[F, T, graded("u", "assert f(5) == 6", 5), WORDS])
     assert "new: p/u" in line and found(course)["words"].points == 3.5
 
 
-def test_nothing_is_lost_where_nothing_changed(course: Path, two_graders: LocalBackend) -> None:
+def test_nothing_is_lost_where_nothing_changed(course: Path, two_graders: LocalExecutor) -> None:
     assert changed(course, two_graders, p=[F, T, WORDS]) == []
     assert found(course)["words"].points == 3.5

@@ -10,7 +10,7 @@ from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.reports.feedback import write_feedback
 from autograder.stock.proxy_tests import NoValueError, _guard_proxy
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import OURS, answered, graded, marks, notebook, solution, task, write
 
 SOURCE = notebook(
@@ -54,7 +54,7 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("beside")
     write(root / "nbgrader_config.py", OURS)
     write(root / "source/ps1/p1.ipynb", SOURCE)

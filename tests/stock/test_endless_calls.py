@@ -8,7 +8,7 @@ from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.stock import run_notebook
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import OURS, answered, graded, marks, notebook, released, run, solution, write
 
 SOURCE = notebook(
@@ -47,7 +47,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_in_a_class_it_costs_the_cell(course: Path) -> None:
     """Slow: cells run into their limits."""
-    done = list(grade_lab(open_course(course), "ps1", LocalBackend(2)))
+    done = list(grade_lab(open_course(course), "ps1", LocalExecutor(2)))
     assert not [each.failure for each in done if each.failure]
     assert {student: marks(course, student) for student in ANSWERS} == WANTED
     result = load_result(course, "ps1", "both")

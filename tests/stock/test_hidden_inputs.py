@@ -10,7 +10,7 @@ import pytest
 
 from autograder.gradebook.reader import read_result
 from autograder.reports.feedback import write_feedback
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import answered, cell, graded, notebook, solution
 from tests.stock.strange_course import grade, made
 
@@ -44,7 +44,7 @@ CALLS = {
 }
 
 
-def page_of(root: Path, secret: int, submission: str, where: LocalBackend) -> str:
+def page_of(root: Path, secret: int, submission: str, where: LocalExecutor) -> str:
     source = notebook(
         solution("f", "def f(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION"),
         graded("seen", "assert f(1) == 2"),
@@ -66,7 +66,7 @@ LIMITS = "c.Examine.cell_seconds = 2\nc.Examine.check_seconds = 2\n"
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [*CELLS, *CALLS])
 def test_a_page_is_the_same_whatever_a_hidden_test_passes_in(
-    way: str, two_graders: LocalBackend, tmp_path: Path
+    way: str, two_graders: LocalExecutor, tmp_path: Path
 ) -> None:
     """Slow: nbgrader makes two assignments, and two submissions are graded."""
     released = notebook(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import by_hand, graded, marks, notebook, run, solution
 from tests.stock.strange_course import grade, made
 
@@ -25,7 +25,7 @@ EXCUSED = '[[excuse]]\nlab = "a1"\nexercise = "1"\nreason = "the test was wrong"
 
 
 @pytest.fixture(scope="module")
-def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """right: everything right. wrong: everything wrong, and 1 is excused for all."""
     wrong = SOURCE.replace("x = 1  # the answer", "x = -1")
     assert wrong != SOURCE
@@ -51,7 +51,7 @@ def test_the_report_and_the_export_lose_no_point(course: Path) -> None:
     }
 
 
-def test_two_notebooks_keep_cells_of_one_name_apart(two_graders: LocalBackend, tmp_path: Path) -> None:
+def test_two_notebooks_keep_cells_of_one_name_apart(two_graders: LocalExecutor, tmp_path: Path) -> None:
     one, two = (notebook(graded("check-1", f"assert {x}", x)) for x in (1, 2))
     files = {
         f"{folder}/a1/{name}.ipynb": text

@@ -26,7 +26,7 @@ from autograder.model.fingerprint import MARKS, digest_code
 from autograder.model.messages import describe_notes
 from autograder.model.result import Result
 from autograder.reports.feedback import write_feedback
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.small_course import RELEASED, RIGHT, SOURCE
 from tests.stock.stock_course import OURS, answered, cell, graded, marks, notebook, solution, write
 
@@ -103,7 +103,7 @@ AUTOTESTS = """python3:
 """
 
 
-def grade(course: Path, lab: str, where: LocalBackend) -> list[GradingOutcome]:
+def grade(course: Path, lab: str, where: LocalExecutor) -> list[GradingOutcome]:
     return list(grade_lab(open_course(course), lab, where))
 
 
@@ -135,7 +135,7 @@ def made(root: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = made(tmp_path_factory.mktemp("plain"))
     digest_code(MARKS)  # of the code as it is now, also where somebody edits it while this runs
     for lab in ("ps1", "ps3", "ps4"):
@@ -221,7 +221,7 @@ def test_why_a_source_is_refused_is_told_in_nbgraders_words(course: Path, tmp_pa
     write(course / "source/ps5/p.ipynb", notebook(graded("", "assert True")))
     write(course / "submitted/right/ps5/p.ipynb", notebook())
     with pytest.raises(GradlabError, match="grade_id"):
-        grade(course, "ps5", LocalBackend())
+        grade(course, "ps5", LocalExecutor())
 
 
 @pytest.mark.parametrize("student", ["exits", "kills"])
@@ -287,7 +287,7 @@ def test_feedback_tells_nothing_of_a_hidden_test(course: Path) -> None:
 
 
 def test_what_has_been_graded_is_kept_and_a_change_is_graded_alone(
-    course: Path, two_graders: LocalBackend, tmp_path: Path
+    course: Path, two_graders: LocalExecutor, tmp_path: Path
 ) -> None:
     course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
     before = {student: document(course, student).to_json() for student in HANDED_IN}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import answered, cell, graded, marks, notebook, solution
 from tests.stock.strange_course import grade, made
 
@@ -27,7 +27,7 @@ USES = notebook(
 
 
 @pytest.fixture(scope="module")
-def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {"source/a1/a_tools.ipynb": TOOLS, "source/a1/b_uses.ipynb": USES}
     for student, text in (("right", "def twice(x):\n    return x + x"), ("wrong", "def twice(x):\n    return x")):
         files[f"submitted/{student}/a1/a_tools.ipynb"] = answered(TOOLS, {"twice": text})

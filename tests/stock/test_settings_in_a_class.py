@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from autograder.model.messages import describe_notes
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import cell, graded, marks, notebook, solution
 from tests.stock.strange_course import document, grade, made
 
@@ -32,7 +32,7 @@ c.Execute.timeout_func = lambda cell: 60 if "sleep" in cell.source else 1
 
 
 @pytest.fixture(scope="module")
-def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {
         "source/a1/p.ipynb": SOURCE,
         "source/a1/helper.py": "def twice(x):\n    return 2 * x\n",

@@ -13,7 +13,7 @@ from autograder.desk.answer_cells import StockAnswers
 from autograder.desk.place import GradedPlace, read_cells
 from autograder.model.messages import describe_notes
 from autograder.reports.feedback import write_feedback
-from autograder.workers.backends import LocalBackend
+from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import Cell, by_hand, cell, given, graded, notebook, solution, task
 from tests.stock.strange_course import document, grade, in_gradebook, made
 
@@ -31,7 +31,7 @@ def text(source: str) -> Cell:
 
 
 @pytest.fixture(scope="module")
-def course(two_graders: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     below = [*SOURCE[:2], text("My *first* law."), text("My second law.")]
     below += [*SOURCE[2:4], text("A word on f."), CODE, cell("print(6 * 7)"), DRAW, text("My drawing."), SOURCE[6]]
     below += [cell("m = 1000 + 1"), {**MORE, "source": "m = 23"}, cell("print('after', m)")]

@@ -26,8 +26,8 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.submission.task import NotebookFile, Settings, Task
 from autograder.workers import cluster, cluster_process
-from autograder.workers.backends import ClusterBackend, LocalBackend
 from autograder.workers.cluster import find_cluster_layers
+from autograder.workers.executors import DaskExecutor, LocalExecutor
 from autograder.workers.worker import TRIES, Failure, plan_next_try
 from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
 from tests.classroom.processes import children
@@ -109,7 +109,7 @@ def descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_m
 
 
 def graded(course: Path, cluster: str, wait: float = 1000) -> Iterator[GradingOutcome]:
-    return grade_lab(open_course(course), LAB, ClusterBackend(cluster, wait))
+    return grade_lab(open_course(course), LAB, DaskExecutor(cluster, wait))
 
 
 def documents(course: Path) -> dict[str, bytes]:
@@ -122,7 +122,7 @@ def points(course: Path) -> dict[str, float]:
 
 
 def test_a_cluster_grades_as_this_machine_does(
-    small_course: Path, tmp_path: Path, standing: str, two_graders: LocalBackend
+    small_course: Path, tmp_path: Path, standing: str, two_graders: LocalExecutor
 ) -> None:
     """Marks, result documents and notebooks are the same, one submission tries to reach the scheduler, one is damaged."""
     hand_in(small_course, STUDENTS)

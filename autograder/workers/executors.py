@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LocalBackend:
+class LocalExecutor:
     """jobs: submissions that are graded at a time. device: what labkit.device() gives: "cpu", "cuda", or "auto" for
     cuda where this machine has it. ahead: a fork server that waits, see start_ahead(). pool: workers that stay.
     """
@@ -24,7 +24,7 @@ class LocalBackend:
 
 
 @dataclass(frozen=True)
-class ClusterBackend:
+class DaskExecutor:
     """address: of a dask scheduler. wait: seconds without a worker after which that is an error. device: as above."""
 
     address: str
@@ -32,4 +32,4 @@ class ClusterBackend:
     device: str = "cpu"
 
 
-Backend = LocalBackend | ClusterBackend
+Backend = LocalExecutor | DaskExecutor
