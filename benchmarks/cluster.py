@@ -24,7 +24,7 @@ from autograder.demo.students import make_class
 from autograder.model.course import Lab
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import NotebookFile, Settings, Task
-from autograder.workers.cluster import grade_on_cluster
+from autograder.workers.cluster import DaskExecutor
 
 ROOT = Path(__file__).parent.parent
 SUBMISSIONS = 40
@@ -86,7 +86,7 @@ def _graded(tasks: Sequence[Task], workers: int) -> float:
 
 
 def _all_graded(tasks: Sequence[Task], address: str) -> None:
-    outcomes = list(grade_on_cluster(tasks, Settings(), address, (), Event()))
+    outcomes = list(DaskExecutor(address).grade(iter(tasks), Settings(), (), Event()))
     if len(outcomes) < len(tasks) or not all(isinstance(outcome, GradedSubmission) for _, outcome in outcomes):
         raise SystemExit("a submission was not graded: nothing can be compared")
 

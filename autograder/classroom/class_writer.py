@@ -29,24 +29,12 @@ from autograder.model.term import Term
 from autograder.stock.settings import get_student_files
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Settings, Task, compute_key, compute_part_digests
-from autograder.workers.cluster import grade_on_cluster
-from autograder.workers.executors import Backend, DaskExecutor
-from autograder.workers.pool import grade_all
+from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
 BATCH = 50  # submissions in one transaction of the gradebook
 FEW = 100  # students whose rows alone are asked for
 BATCH_SECONDS = 2.0  # after which a smaller one is written
-
-
-def grade_tasks(
-    tasks: Iterator[Task | None], settings: Settings, where: Backend, course: Path, stop: Event
-) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-    """What comes of these tasks, as it is done. None among them: nothing is there now; a cluster asks no more then."""
-    if isinstance(where, DaskExecutor):
-        there = iter(tasks.__next__, None)
-        return grade_on_cluster(there, settings, where.address, [course], stop, where.wait)
-    return grade_all(tasks, settings, where.jobs, [course], stop, where.ahead, where.pool)
 
 
 class GradebookWriter:
@@ -79,7 +67,7 @@ class GradebookWriter:
         self._written = time.monotonic()
         self._aside: list[GradingOutcome] = []  # what was found out while looking for tasks
 
-    def grade(self, students: Sequence[str], where: Backend, again: bool, stop: Event) -> Iterator[GradingOutcome]:
+    def grade(self, students: Sequence[str], where: Executor, again: bool, stop: Event) -> Iterator[GradingOutcome]:
         """Each submission as it is done, in the order in which that happens; unless stopped, every one."""
         missing = set(students)
         for done in self._taken(self.outcomes(students, where, again, stop)):
@@ -91,12 +79,12 @@ class GradebookWriter:
             )
 
     def outcomes(
-        self, students: Sequence[str], where: Backend, again: bool, stop: Event
+        self, students: Sequence[str], where: Executor, again: bool, stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
         """What comes of the submissions that are to be graded; nothing of it is kept."""
         few = students if len(students) <= FEW else ()
         tasks = self._iter_tasks(students, read_recorded(self.gradebook, self.lab, few), again)
-        for task, outcome in grade_tasks(tasks, self.settings, where, self.course, stop):
+        for task, outcome in where.grade(tasks, self.settings, [self.course], stop):
             self.running.pop(task.student, None)
             yield task, outcome
 

@@ -20,7 +20,7 @@ from autograder.gradebook.writer import read_recorded
 from autograder.model.assignments import suggest_nearest
 from autograder.model.result import Result
 from autograder.submission.lab_submission import GradedSubmission
-from autograder.workers.executors import Backend
+from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
 
@@ -51,7 +51,7 @@ class RegradeResult:
 def regrade(
     api: NbgraderCourse,
     lab: str,
-    where: Backend,
+    where: Executor,
     agreed: Callable[[RegradeResult], bool],
     student: str = "",
     exercise: str = "",

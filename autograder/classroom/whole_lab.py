@@ -26,11 +26,9 @@ from autograder.gradebook.writer import Penalty
 from autograder.intake.files import rename_student_folders
 from autograder.model.assignments import suggest_nearest
 from autograder.model.term import read_term
-from autograder.sandbox import list_layer_names, require
 from autograder.submission.lab_submission import read_preprocessor_settings
 from autograder.submission.task import Settings, make_settings
-from autograder.workers.cluster import find_cluster_layers
-from autograder.workers.executors import Backend, DaskExecutor, LocalExecutor
+from autograder.workers.executors import Executor, LocalExecutor
 
 
 def refuse_stale(course: Path, lab: str) -> None:
@@ -50,7 +48,7 @@ def refuse_stale(course: Path, lab: str) -> None:
 def grade_lab(
     api: NbgraderCourse,
     lab: str,
-    where: Backend | None = None,
+    where: Executor | None = None,
     student: str = "",
     again: bool = False,
     stop: Event | None = None,
@@ -67,7 +65,7 @@ def grade_lab(
 
 @contextlib.contextmanager
 def open_class(
-    api: NbgraderCourse, lab: str, where: Backend, student: str = ""
+    api: NbgraderCourse, lab: str, where: Executor, student: str = ""
 ) -> Iterator[tuple[GradebookWriter, list[str]]]:
     """(the writer of this lab's marks, who handed it in), alone: another process that asks for the lab is refused.
 
@@ -76,13 +74,9 @@ def open_class(
     course = api.root
     assignment = open_assignment(course, lab)
     assignment.refuse_settings(api.config)
-    elsewhere = isinstance(where, DaskExecutor) and where.device != "auto"
-    settings = read_settings(api.config, where.device if elsewhere else choose_device(where.device))
+    settings = read_settings(api.config, where.choose_device())
     settings = assignment.adjust_settings(settings, api.config)
-    if isinstance(where, DaskExecutor):
-        layers = find_cluster_layers(settings, where.address, [course], where.wait)
-    else:
-        layers = list_layer_names(require(settings.isolation))
+    layers = where.find_layers(settings, [course])
     rename_student_folders(course / "submitted")
     term = read_term(course)
     by = find_submitters(course, lab, term)
@@ -136,18 +130,6 @@ def load_late_penalty(config: Any) -> Penalty:
 def read_settings(config: Any, device: str = "cpu") -> Settings:
     """What nbgrader_config.py says about grading."""
     return make_settings(**{**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)})
-
-
-def choose_device(device: str) -> str:
-    """The device, "auto" decided, without asking a driver. Raises GradlabError where it is not here."""
-    found = sorted(Path("/dev").glob("nvidia[0-9]*"))
-    if device == "auto":
-        return "cuda" if found else "cpu"
-    if device == "cuda" and not found:
-        raise GradlabError(
-            "--device cuda, and this machine has no GPU (/dev/nvidia0)\n    fix: --device cpu, or --cluster"
-        )
-    return device
 
 
 @contextlib.contextmanager

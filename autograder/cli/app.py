@@ -30,6 +30,9 @@ Isolation = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level t
 ClusterAddress = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
 ]
+ExecutorName = Annotated[
+    str, typer.Option("--executor", metavar="NAME", help="What grades at that address: dask, or what a package brings.")
+]
 LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.toml.")]
 
 

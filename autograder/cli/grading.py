@@ -20,6 +20,7 @@ from autograder.cli.app import (
     CPUS,
     ClusterAddress,
     CoursePath,
+    ExecutorName,
     Isolation,
     Jobs,
     LabName,
@@ -49,6 +50,7 @@ def grade(
     isolation: Isolation = "",
     device: OnDevice = Device.CPU,
     cluster: ClusterAddress = "",
+    executor: ExecutorName = "dask",
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade the submissions of a lab into nbgrader's gradebook. What has been graded and did not change is kept."""
@@ -71,12 +73,12 @@ def grade(
             from autograder.model.arrivals import collect_times, find_uncollected
             from autograder.model.term import read_term
             from autograder.plugin import make_usual_config
-            from autograder.workers.executors import DaskExecutor, LocalExecutor
+            from autograder.workers.executors import LocalExecutor, make_executor
 
         api = open_course(course, isolation)
         results = []
         stop = ending.enter_context(catch_ctrl_c())
-        where = DaskExecutor(cluster, wait, device) if cluster else LocalExecutor(jobs, device, ahead)
+        where = make_executor(executor, cluster, device, wait) if cluster else LocalExecutor(jobs, device, ahead)
         writer, students = ending.enter_context(open_class(api, lab, where, student))
         for line in [*writer.lines, *writer.assignment.list_unread_settings(api.config, make_usual_config())]:
             err.print(line, markup=False)
@@ -127,6 +129,7 @@ def watch(
     isolation: Isolation = "",
     device: OnDevice = Device.CPU,
     cluster: ClusterAddress = "",
+    executor: ExecutorName = "dask",
 ) -> None:
     """Mark what students submit as it arrives, and release its feedback. term.toml sets attempts, waits and ends."""
     from autograder.forkserver.imports import find_course_groups
@@ -142,7 +145,7 @@ def watch(
             from autograder.reports.standing import format_delay
             from autograder.watch.watch import watch as marks
             from autograder.watch.watch_start import list_released, prepare_all, start_pool
-            from autograder.workers.executors import DaskExecutor, LocalExecutor
+            from autograder.workers.executors import LocalExecutor, make_executor
 
         api = open_course(course, isolation)
         watched = list(labs or list_released(api))
@@ -150,7 +153,7 @@ def watch(
             err.print(words, markup=False)
         stop = ending.enter_context(catch_ctrl_c())
         if cluster:
-            where: DaskExecutor | LocalExecutor = DaskExecutor(cluster, device=device)
+            where = make_executor(executor, cluster, device)
         else:
             pool = ending.enter_context(contextlib.closing(start_pool(api, device, jobs, ahead)))
             where = LocalExecutor(jobs, device, pool=pool)

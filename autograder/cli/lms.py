@@ -10,12 +10,11 @@ import typer
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
-from autograder.lms.systems import System
 
 
 @app.command()
 def roster(
-    file: Annotated[Path, typer.Argument(help="A CSV of Canvas, Moodle or Gradescope, or with nbgrader's columns.")],
+    file: Annotated[Path, typer.Argument(help="A CSV of your LMS, or with nbgrader's columns.")],
     course: CoursePath = Path("."),
 ) -> None:
     """Put the students of a CSV file into the gradebook. Who is there and not in the file stays."""
@@ -37,14 +36,14 @@ def roster(
 @app.command()
 def collect(
     lab: LabName,
-    file: Annotated[Path, typer.Argument(help="The zip of all submissions, from Canvas, Moodle or Gradescope.")],
+    file: Annotated[Path, typer.Argument(help="The zip of all submissions, as your LMS makes it.")],
     course: CoursePath = Path("."),
     replace: Annotated[bool, typer.Option("--replace", help="Also in place of what the exchange brought.")] = False,
 ) -> None:
     """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
     with pause_gc():
         from autograder.gradebook.nbgrader_course import open_course
-        from autograder.lms.downloads import collect_zip, list_marked_late
+        from autograder.lms.downloads import collect_zip
         from autograder.lms.people import list_people
         from autograder.model.assignments import refuse_unknown_lab
 
@@ -52,25 +51,25 @@ def collect(
     refuse_unknown_lab(course.resolve(), lab)
     with api.open_gradebook() as gradebook:
         people = list_people(gradebook)
-    taken, trouble = collect_zip(file, course.resolve(), lab, people, replace)
-    for line in trouble:
+    found = collect_zip(file, course.resolve(), lab, people, replace)
+    for line in found.trouble:
         err.print(line, markup=False)
-    if late := list_marked_late(course.resolve(), lab, taken):
+    if found.late:
         err.print(
-            f"Canvas calls late, and its zip does not say when they came: {', '.join(late)}\n"
+            f"{found.system.title} calls late, and its zip does not say when they came: {', '.join(found.late)}\n"
             f"    to take something off, write submitted/STUDENT/{lab}/timestamp.txt, as 2027-02-01 18:30:00 UTC",
             markup=False,
         )
-    then = f". Next: gradlab grade {quote(lab)}" if taken else ""
-    out.print(f"{format_count(len(taken), 'submission')} of {lab} collected{then}")
-    if trouble:
-        raise GradlabError(f"not all of the zip could be collected: {format_count(len(trouble), 'reason')} above")
+    then = f". Next: gradlab grade {quote(lab)}" if found.taken else ""
+    out.print(f"{format_count(len(found.taken), 'submission')} of {lab} collected{then}")
+    if found.trouble:
+        raise GradlabError(f"not all of the zip could be collected: {format_count(len(found.trouble), 'reason')} above")
 
 
 @app.command()
 def export(
     course: CoursePath = Path("."),
-    system: Annotated[System, typer.Option("--for", help="Whose form the file has.")] = System.CSV,
+    name: Annotated[str, typer.Option("--for", metavar="NAME", help="Whose form the file has.")] = "csv",
 ) -> None:
     """Write everybody's grades, a column for each lab, as a learning management system imports them."""
     with pause_gc():
@@ -80,11 +79,11 @@ def export(
         from autograder.gradebook.class_reader import list_labs, read_class
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.gradebook.writer import open_gradebook
-        from autograder.lms.grades import build_grade_table
+        from autograder.lms.learning_system import load_exporter
         from autograder.lms.people import list_people
         from autograder.model.term import read_term
-        from autograder.reports.tables import write_table
 
+    exporter = load_exporter(name)
     api, root = open_course(course), course.resolve()
     url, term = api.db_url, read_term(root)
     names = [lab for lab in list_labs(url) if not term.lab(lab).practice]
@@ -96,8 +95,8 @@ def export(
     with open_gradebook(url, api.course_id) as gradebook:
         people = list_people(gradebook)
         print_doubtful(list_unknown_names(root, term, gradebook))
-    path = root / "results" / ("marks.csv" if system is System.CSV else f"{system}.csv")
-    write_table(path, *build_grade_table(system, people, graded))
+    path = root / "results" / exporter.file
+    exporter.write(path, people, graded)
     waiting = sum(member.waits for lab in graded for member in lab.members)
     strangers = sorted({member.student for lab in graded for member in lab.members if not member.on_roster})
     if strangers:

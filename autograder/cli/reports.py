@@ -12,7 +12,6 @@ import typer
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
-from autograder.lms.systems import System
 
 if TYPE_CHECKING:
     from autograder.gradebook.class_schema import LabClass
@@ -25,8 +24,9 @@ def feedback(
     lab: LabName,
     course: CoursePath = Path("."),
     zipped: Annotated[
-        System | None, typer.Option("--zip", help="Also write the pages as one zip, named as this system wants them.")
-    ] = None,
+        str,
+        typer.Option("--zip", metavar="NAME", help="Also write the pages as one zip, named as this LMS wants."),
+    ] = "",
 ) -> None:
     """Write a feedback page for each graded submission."""
     with pause_gc():
@@ -36,13 +36,15 @@ def feedback(
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.gradebook.reader import read_due_date, read_results
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
+        from autograder.lms.learning_system import load_system
         from autograder.model.term import read_term, to_naive_utc
         from autograder.plugin import make_usual_config
         from autograder.reports.feedback import write_feedback
         from autograder.reports.feedback_release import describe_still_working, make_releasable
 
-    if zipped:
-        refuse_unnamed(zipped, course.resolve(), lab)
+    system = load_system(zipped) if zipped else None
+    if system:
+        refuse_unnamed(system, course.resolve(), lab)
     api = open_course(course)
     for line in open_assignment(course, lab).list_unread_page_settings(api.config, make_usual_config()):
         err.print(line, markup=False)
@@ -61,7 +63,7 @@ def feedback(
     outside = make_releasable(course, lab, pages)
     written = f"{format_count(len(pages), 'feedback page')} in {course / 'feedback'}"
     students = {page.parent.parent.name for page in pages}
-    if zipped is None:
+    if system is None:
         if outside:
             err.print(
                 f"not from the exchange, so nobody can fetch their pages there: {join_names(outside)}\n"
@@ -73,11 +75,10 @@ def feedback(
         return
     out.print(written)
     path = course / "results" / f"{lab}.{zipped}.zip"
-    packed, unnamed = write_feedback_zip(zipped, course.resolve(), lab, path, pages)
+    packed, unnamed = write_feedback_zip(system, course.resolve(), lab, path, pages)
     if unnamed:
-        err.print(f"not in a download of {zipped.title()}, so not in the zip: {join_names(unnamed)}", markup=False)
-    then = "hand them out" if zipped is System.CSV else "upload it"
-    out.print(f"{packed} in {path}. Next: {then}")
+        err.print(f"not in a download of {system.title}, so not in the zip: {join_names(unnamed)}", markup=False)
+    out.print(f"{packed} in {path}. Next: {'upload it' if system.is_origin else 'hand them out'}")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Submissions as Canvas, Moodle and Gradescope hand them out: one zip, whose names say whose each file is.
+"""Collects submissions from the zip that a learning management system makes of them: its names say whose each file is.
 
 Nothing is extracted by its own path: each file's bytes go to submitted/STUDENT/LAB/ under the last part of its name.
 """
@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC
 from pathlib import Path
 from shlex import quote
 
@@ -21,23 +20,9 @@ from autograder.base.text import join_names, make_readable
 from autograder.base.timestamps import SECRET, TIMESTAMP
 from autograder.intake.read import MAX_BYTES
 from autograder.intake.safe_names import make_safe_name
-from autograder.lms.gradescope_list import MAX_LIST, read_list
+from autograder.lms.learning_system import LearningSystem, load_systems
 from autograder.lms.people import Person, find_person
-from autograder.lms.systems import System
-from autograder.lms.zip_forms import (
-    CANVAS,
-    GRADESCOPE,
-    MOODLE_FILE,
-    Pile,
-    ZipEntry,
-    detect_system,
-    find_top,
-    format_short_names,
-    group_canvas_files,
-    group_moodle_files,
-    read_entries,
-    report_rest,
-)
+from autograder.lms.zip_entries import MAX_SHOWN, Pile, ZipEntry, format_short_names, list_entries
 from autograder.model.assignments import list_assignments
 
 COPY = re.compile(r"[-_ ]?\(?\d*\)?(?=\.ipynb$)")  # lab-1.ipynb, lab (2).ipynb: browsers and Canvas number copies
@@ -45,28 +30,40 @@ MAX_OF_STUDENT = 500_000_000  # bytes
 MAX_NAME = 200  # bytes
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 NOT_THEIRS = (TIMESTAMP, SECRET)  # nbgrader's: the time that counts is not in a student's file
+AS_MADE = "\n    fix: give the zip as the LMS made it, or put each notebook at submitted/STUDENT/LAB/LAB.ipynb"
 BY_HAND = "\n    or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself"
 ORIGINS = ".lms.json"  # in results/LAB/, no student's: student -> the name that the LMS wants back
 
 
 @dataclass(frozen=True)
 class Download:
-    """One student's submission. origin: what the LMS calls it. when: UTC, where the LMS says so."""
+    """One student's submission."""
 
     person: Person
-    files: Mapping[str, zipfile.ZipInfo] = field(default_factory=dict)
-    origin: str = ""
-    when: datetime | None = None
+    pile: Pile
+    files: Mapping[str, ZipEntry]
 
     @property
     def notebooks(self) -> list[str]:
         return [name for name in self.files if name.endswith(".ipynb")]
 
 
-def collect_zip(
-    path: Path, course: Path, lab: str, people: Sequence[Person], replace: bool = False
-) -> tuple[list[str], list[str]]:
-    """(whose submissions were put into submitted/, what could not be, a line each).
+@dataclass(frozen=True)
+class Collection:
+    """What came of a zip."""
+
+    system: LearningSystem
+    """The LMS that made it."""
+    taken: list[str] = field(default_factory=list)
+    """Students whose submissions were put into submitted/."""
+    late: list[str] = field(default_factory=list)
+    """Those of them whom the LMS calls late without saying when the submission came."""
+    trouble: list[str] = field(default_factory=list)
+    """What could not be taken, a line each."""
+
+
+def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person], replace: bool = False) -> Collection:
+    """Put the submissions in the zip into submitted/.
 
     replace: also what the exchange brought. Raises GradlabError where the file is no such zip.
     """
@@ -77,44 +74,64 @@ def collect_zip(
     except (OSError, zipfile.BadZipFile, UnicodeDecodeError, NotImplementedError) as error:
         raise GradlabError(f"{path} is no zip file: {error}") from None
     with archive:
-        entries = read_entries(archive.infolist())
-        system = detect_system(entries)
-        trouble: list[str] = []
-        taken, origins = list[str](), _read_origins(course, lab)
-        for download in _drop_ambiguous(_iter_downloads(system, archive, entries, people, trouble), trouble):
+        entries = list_entries(archive)
+        found, origins = Collection(detect_system(entries, load_systems())), _read_origins(course, lab)
+        downloads = list(_iter_downloads(found.system.read_zip(entries, found.trouble), people, found.trouble))
+        for download in _drop_ambiguous(downloads, found.trouble):
+            student = download.person.id
             try:
                 _refuse_wrong(download, course, lab, replace)
-                left_out = _write(archive, download, course, lab)
+                left_out = _write(download, course, lab)
             except (GradlabError, OSError) as error:
-                trouble.append(f"{download.person.id}: {error}")
+                found.trouble.append(f"{student}: {error}")
                 continue
-            origins[download.person.id] = download.origin
-            taken.append(download.person.id)
+            origins[student] = download.pile.origin
+            found.taken.append(student)
+            if download.pile.late and download.pile.when is None:
+                found.late.append(student)
             if left_out:
-                trouble.append(f"{download.person.id}: left out for their names: {format_short_names(left_out)}")
+                found.trouble.append(f"{student}: left out for their names: {format_short_names(left_out)}")
         _write_origins(course, lab, origins)
-    return taken, trouble
-
-
-def require_origins(course: Path, lab: str, system: System) -> dict[str, str]:
-    """student -> what this system called the submission. Raises GradlabError where no download of it was collected."""
-    form = CANVAS.fullmatch if system is System.CANVAS else re.compile(rf".+{MOODLE_FILE}_").fullmatch
-    found = {student: name for student, name in _read_origins(course, lab).items() if form(name)}
-    if not found:
-        raise GradlabError(
-            f"no download of {lab} from {system.title()} was collected, so nobody knows the names that it wants\n"
-            f"    fix: gradlab collect {quote(lab)} ZIP first, or --zip csv, which names pages by student"
-        )
     return found
 
 
-def list_marked_late(course: Path, lab: str, taken: Collection[str]) -> list[str]:
-    """Whom of these Canvas calls late, and of whom nothing says when the file came: its zip does not."""
-    names = {
-        student: CANVAS.fullmatch(origin) for student, origin in _read_origins(course, lab).items() if student in taken
-    }
-    late = sorted(student for student, found in names.items() if found and found["late"])
-    return [student for student in late if not (course / "submitted" / student / lab / TIMESTAMP).exists()]
+def detect_system(entries: Sequence[ZipEntry], systems: Sequence[LearningSystem]) -> LearningSystem:
+    """The one LMS whose form all of these have. Raises GradlabError where there is none, or more than one.
+
+    A name can have the forms of two: a student may choose the end of it. The others decide.
+    """
+    makers = {entry: [system for system in systems if system.is_own and system.is_own(entry)] for entry in entries}
+    certain = [found[0] for found in makers.values() if len(found) == 1]
+    if not certain:
+        if possible := sorted({f"{system.title}'s" for found in makers.values() for system in found}):
+            named = format_short_names([entry.name for entry in entries])
+            raise GradlabError(f"the zip may be {' or '.join(possible)}: {named}{AS_MADE}")
+        *titles, last = [system.title for system in systems if system.is_own]
+        raise GradlabError(
+            f"this is no download of {', '.join(titles)} or {last}: no name in it has their form"
+            f"{''.join(f', for instance {entry.name[:MAX_SHOWN]!r}' for entry in entries[:1])}{AS_MADE}"
+        )
+    system = certain[0]
+    strangers = {*system.find_strangers(entries)}
+    others = [entry.name for entry, found in makers.items() if entry in strangers or (found and system not in found)]
+    if others:
+        raise GradlabError(
+            f"the zip mixes forms: some of it is as {system.title} makes it, and this is not: "
+            f"{format_short_names(others)}{AS_MADE}"
+        )
+    return system
+
+
+def require_origins(course: Path, lab: str, system: LearningSystem) -> dict[str, str]:
+    """student -> what this system called the submission. Raises GradlabError where no download of it was collected."""
+    is_origin = system.is_origin or bool
+    found = {student: name for student, name in _read_origins(course, lab).items() if is_origin(name)}
+    if not found:
+        raise GradlabError(
+            f"no download of {lab} from {system.title} was collected, so nobody knows the names that it wants\n"
+            f"    fix: gradlab collect {quote(lab)} ZIP first, or --zip csv, which names pages by student"
+        )
+    return found
 
 
 def _drop_ambiguous(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
@@ -124,69 +141,24 @@ def _drop_ambiguous(downloads: Iterable[Download], trouble: list[str]) -> list[D
         found.setdefault(download.person.id, []).append(download)
     for student, several in found.items():
         if len(several) > 1:
-            names = ", ".join(repr(each.origin) for each in several[:10])
+            names = ", ".join(repr(each.pile.origin) for each in several[:10])
             trouble.append(
                 f"{student} may be any of {names}: none was taken\n    fix: gradlab roster, with lms_user_id"
             )
     return [several[0] for several in found.values() if len(several) == 1]
 
 
-def _iter_downloads(
-    system: System, archive: zipfile.ZipFile, entries: Sequence[ZipEntry], people: Sequence[Person], trouble: list[str]
-) -> Iterator[Download]:
-    if system is System.GRADESCOPE:
-        yield from _iter_gradescope(archive, entries, people, trouble)
-        return
-    for pile in (group_canvas_files if system is System.CANVAS else group_moodle_files)(entries, trouble):
-        try:
-            person = _match_person(people, pile, system)
-        except GradlabError as error:
-            trouble.append(f"{pile.origin}: {error}{BY_HAND}")
-            continue
-        yield Download(person, pile.finish(trouble), pile.origin)
-
-
-def _match_person(people: Sequence[Person], pile: Pile, system: System) -> Person:
-    """By the LMS's number where the roster has that, else by name. Moodle's number is another for each assignment."""
-    known = [person for person in people if person.lms_id == pile.lms_id]
-    if len(known) == 1:
-        return known[0]
-    found = find_person(people, name=pile.name)
-    if found.lms_id and system is System.CANVAS:
-        raise GradlabError(
-            f"{pile.name!r} has the number {pile.lms_id}, and in the roster {found.id} has {found.lms_id}\n"
-            "    fix: the roster's lms_user_id, where it is wrong"
-        )
-    return found
-
-
-def _iter_gradescope(
-    archive: zipfile.ZipFile, entries: Sequence[ZipEntry], people: Sequence[Person], trouble: list[str]
-) -> Iterator[Download]:
-    """By the list alone, and by the folders beside it: what is in these, a student named."""
-    top = find_top(entries)
-    listing = next(entry for entry in entries if entry.parts == (*top, GRADESCOPE))
-    listed = read_list(_read_bytes(archive, listing.info, MAX_LIST))
-    piles = {folder: Pile("", "", folder) for folder in listed}
-    rest: dict[str, list[str]] = {}
-    for entry in entries:
-        below = entry.parts[len(top) :]
-        if len(below) > 1 and below[0] in piles:
-            piles[below[0]].add(below[-1], entry)
-        elif entry is not listing:
-            rest.setdefault("".join(below[:1]), []).append(entry.info.filename)
-    report_rest(rest, trouble)
-    for folder, said in listed.items():
-        files = piles[folder].finish(trouble)
-        if not said.submitters:
-            trouble.append(f"{make_readable(folder)}: {GRADESCOPE} does not say whose it is{BY_HAND}")
-        for submitter in said.submitters:
+def _iter_downloads(piles: Iterable[Pile], people: Sequence[Person], trouble: list[str]) -> Iterator[Download]:
+    """A download for each student of each submission."""
+    for pile in piles:
+        files = pile.finish(trouble)
+        if not pile.submitters:
+            trouble.append(f"{make_readable(pile.origin)}: the zip does not say whose it is{BY_HAND}")
+        for submitter in pile.submitters:
             try:
-                found = find_person(people, id_=submitter.id_, email=submitter.email, name=submitter.name)
+                yield Download(find_person(people, submitter), pile, files)
             except GradlabError as error:
-                trouble.append(str(error))
-                continue
-            yield Download(found, files, folder, said.when)
+                trouble.append(f"{make_readable(pile.origin)}: {error}{BY_HAND}")
 
 
 def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> None:
@@ -202,7 +174,7 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
         raise GradlabError("has a submission from the exchange, which stays (--replace takes the zip's)")
 
 
-def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str) -> list[str]:
+def _write(download: Download, course: Path, lab: str) -> list[str]:
     """In place of what was there; return the names that were left out.
 
     The only notebook is the lab's, whatever a browser or the LMS made of its name.
@@ -210,13 +182,13 @@ def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str)
     size, only, written, left_out = 0, download.notebooks, dict[str, str](), list[str]()
     with replace_folder(course / "submitted" / download.person.id / lab) as new:
         new.mkdir(parents=True)
-        for name, info in download.files.items():
+        for name, entry in download.files.items():
             wanted = f"{lab}.ipynb" if only == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name
             if wanted in (*NOT_THEIRS, "", ".", "..") or len(wanted.encode()) > MAX_NAME or CONTROL.search(wanted):
                 left_out.append(name)
                 continue
             wanted = make_safe_name(wanted, starts=True)
-            content = _read_bytes(archive, info, MAX_BYTES)
+            content = entry.read(MAX_BYTES)
             size += len(content)
             if size > MAX_OF_STUDENT:
                 raise GradlabError(f"these files are over {MAX_OF_STUDENT // 1_000_000} MB together")
@@ -224,19 +196,10 @@ def _write(archive: zipfile.ZipFile, download: Download, course: Path, lab: str)
                 left_out.append(written[wanted])
             written[wanted] = name
             (new / wanted).write_bytes(content)
-        if download.when is not None:
-            time = download.when.astimezone(UTC) if download.when.tzinfo else download.when
+        if (time := download.pile.when) is not None:
+            time = time.astimezone(UTC) if time.tzinfo else time
             (new / TIMESTAMP).write_text(f"{time:%Y-%m-%d %H:%M:%S} UTC")
     return left_out
-
-
-def _read_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo, most: int) -> bytes:
-    """One byte more than what is refused for its size: the intake says so to the student."""
-    try:
-        with archive.open(info) as file:
-            return file.read(most + 1)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError, EOFError, zlib.error) as error:
-        raise GradlabError(f"{info.filename} in the zip cannot be read: {error}") from None
 
 
 def _read_origins(course: Path, lab: str) -> dict[str, str]:

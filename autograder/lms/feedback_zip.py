@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from autograder.base.errors import GradlabError
 from autograder.lms.downloads import require_origins
-from autograder.lms.systems import System
+from autograder.lms.learning_system import LearningSystem
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
 
 
-def refuse_unnamed(system: System, course: Path, lab: str) -> None:
+def refuse_unnamed(system: LearningSystem, course: Path, lab: str) -> None:
     """Raises GradlabError where nothing says how this system wants the pages named, or it takes none."""
-    _choose_names(system, course, lab, {})
+    _find_origins(system, course, lab, ())
 
 
 def write_feedback_zip(
-    system: System, course: Path, lab: str, path: Path, written: Sequence[Path]
+    system: LearningSystem, course: Path, lab: str, path: Path, written: Sequence[Path]
 ) -> tuple[int, list[str]]:
     """Write a zip of feedback pages.
 
@@ -36,28 +36,20 @@ def write_feedback_zip(
     pages: dict[str, list[Path]] = {}
     for page in sorted(written):
         pages.setdefault(page.parent.parent.name, []).append(page)
-    named = _choose_names(system, course, lab, pages)
+    origins = _find_origins(system, course, lab, pages)
+    packed = 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for student, names in sorted(named.items()):
+        for student in sorted(pages.keys() & origins):
+            names = system.name_pages(origins[student], pages[student]) if system.name_pages else ()
             for name, page in zip(names, pages[student], strict=True):
                 archive.writestr(zipfile.ZipInfo(name, EPOCH), page.read_bytes(), zipfile.ZIP_DEFLATED)
-    return sum(map(len, named.values())), sorted(pages.keys() - named.keys())
+                packed += 1
+    return packed, sorted(pages.keys() - origins)
 
 
-def _choose_names(system: System, course: Path, lab: str, pages: Mapping[str, Sequence[Path]]) -> dict[str, list[str]]:
-    """student -> the names of the pages in the zip: one for each notebook."""
-    if system is System.GRADESCOPE:
-        raise GradlabError("Gradescope takes no feedback files: hand the pages out another way (--zip csv)")
-    if system is System.CSV:
-        return {student: [f"{student}/{page.name}" for page in own] for student, own in pages.items()}
-    origins = require_origins(course, lab, system)
-    known = {student: origins[student] for student in pages if student in origins}
-    if system is System.MOODLE:
-        return {student: [f"{origin}/{page.name}" for page in pages[student]] for student, origin in known.items()}
-    return {student: _make_canvas_names(PurePosixPath(origin), pages[student]) for student, origin in known.items()}
-
-
-def _make_canvas_names(origin: PurePosixPath, pages: Sequence[Path]) -> list[str]:
-    """Canvas knows whose a page is by the name that the file handed in had; of several, each has its own at the end."""
-    return [f"{origin.stem}{f'-{page.stem}' if len(pages) > 1 else ''}.html" for page in pages]
+def _find_origins(system: LearningSystem, course: Path, lab: str, students: Iterable[str]) -> Mapping[str, str]:
+    """Student -> what the system calls the submission."""
+    if system.name_pages is None:
+        raise GradlabError(f"{system.title} takes no feedback files: hand the pages out another way (--zip csv)")
+    return require_origins(course, lab, system) if system.is_origin else {student: student for student in students}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from nbgrader.api import Student
+from nbgrader.api import Gradebook, Student
 from sqlalchemy import select
 
 from autograder.base.errors import GradlabError
@@ -32,7 +32,19 @@ class Person(Model):
         return ", ".join(filter(None, (self.last_name, self.first_name))) or self.id
 
 
-def list_people(gradebook: Any) -> list[Person]:
+@dataclass(frozen=True)
+class Submitter:
+    """What an LMS knows a student by."""
+
+    name: str = ""
+    email: str = ""
+    id: str = ""
+    number: str = ""
+    lasting: bool = False
+    """Whether the number is the same in every zip, so that another one in the roster is another student's."""
+
+
+def list_people(gradebook: Gradebook) -> list[Person]:
     """Everybody in the gradebook, by last name."""
     columns = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
     rows = gradebook.db.execute(select(*columns))
@@ -40,18 +52,23 @@ def list_people(gradebook: Any) -> list[Person]:
     return sorted(people, key=lambda person: (person.sortable_name.casefold(), person.id))
 
 
-def find_person(people: Iterable[Person], lms_id: str = "", email: str = "", name: str = "", id_: str = "") -> Person:
+def find_person(people: Sequence[Person], submitter: Submitter) -> Person:
     """The one that this is, by what identifies best. Raises GradlabError where nobody is, or several are."""
-    people = list(people)
     for asked, known in (
-        (lms_id, lambda p: [p.lms_id]),
-        (id_, lambda p: [p.id]),
-        (email, lambda p: [p.email]),
-        (name, lambda p: [p.full_name, p.sortable_name, p.last_name + p.first_name, p.id]),
+        (submitter.number, lambda p: [p.lms_id]),
+        (submitter.id, lambda p: [p.id]),
+        (submitter.email, lambda p: [p.email]),
+        (submitter.name, lambda p: [p.full_name, p.sortable_name, p.last_name + p.first_name, p.id]),
     ):
         wanted = normalize_name(asked)
         found = [p for p in people if wanted and wanted in map(normalize_name, known(p))]
         if len(found) == 1:
+            if submitter.lasting and found[0].lms_id not in ("", submitter.number):
+                raise GradlabError(
+                    f"{submitter.name!r} has the number {submitter.number}, "
+                    f"and in the roster {found[0].id} has {found[0].lms_id}\n"
+                    "    fix: the roster's lms_user_id, where it is wrong"
+                )
             return found[0]
         if found:
             ids = ", ".join(p.id for p in found)
@@ -59,7 +76,7 @@ def find_person(people: Iterable[Person], lms_id: str = "", email: str = "", nam
                 f"{asked!r} may be any of {ids}, who have one name\n"
                 "    fix: with Canvas, its numbers: gradlab roster FILE with lms_user_id (Moodle has none that stays)"
             )
-    who = " / ".join(filter(None, (name, email, id_, lms_id)))
+    who = " / ".join(filter(None, (submitter.name, submitter.email, submitter.id)))
     raise GradlabError(f"nobody in the roster is {who!r}\n    fix: gradlab roster FILE")
 
 

@@ -1,14 +1,16 @@
-"""Reads a roster: a CSV file as Canvas, Moodle and Gradescope export it, or with nbgrader's own names for columns."""
+"""Reads a roster: a CSV file as an LMS exports it, or with nbgrader's own names for columns."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+
+from nbgrader.api import Gradebook
 
 from autograder.base.errors import GradlabError
+from autograder.lms.learning_system import LearningSystem, load_systems
 from autograder.lms.people import Person
 
 # What a column is, by its heading in small letters. Of several that are there the first is taken.
@@ -20,22 +22,22 @@ COLUMNS = {
     "lms_id": ("lms_user_id", "lms_id", "canvas id", "user id", "participant"),
     "name": ("student", "name", "full name", "student name"),
 }
-CANVAS = {"student", "sis login id"}  # its export, where ID is its own number
-NOBODY = ("Points Possible", "Student, Test")  # rows of it: each column's points, and the student that teachers play
 
 
 def read_roster(path: Path) -> list[Person]:
     """Raises GradlabError with file, line and fix of every row that cannot be taken."""
     text = _read_text(path)
+    systems = load_systems()
     reader = csv.reader(io.StringIO(text), delimiter=_detect_delimiter(text))
     rows = [(reader.line_num, row) for row in reader]
     if not rows:
         raise GradlabError(f"{path} is empty")
-    places = _find_columns(path, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
+    places = _find_columns(path, systems, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
+    nobody = {name for system in systems for name in system.nobody}
     people: dict[str, Person] = {}
     trouble: list[str] = []
     for line, row in rows[1:]:
-        if not any(cell.strip() for cell in row) or row[0].strip() in NOBODY:
+        if not any(cell.strip() for cell in row) or row[0].strip() in nobody:
             continue
         said = {name: row[place].strip() for name, place in places.items() if place < len(row)}
         try:
@@ -63,7 +65,7 @@ def _refuse_second(path: Path, line: int, person: Person, people: Mapping[str, P
             )
 
 
-def write_roster(gradebook: Any, people: list[Person]) -> tuple[int, int]:
+def write_roster(gradebook: Gradebook, people: list[Person]) -> tuple[int, int]:
     """(how many are new, how many were known): those that the file does not name stay."""
     known = {student.id for student in gradebook.students}
     for person in people:
@@ -89,15 +91,16 @@ def _detect_delimiter(text: str) -> str:
     return max(",;\t", key=head.count)
 
 
-def _find_columns(path: Path, heads: list[str]) -> dict[str, int]:
+def _find_columns(path: Path, systems: Sequence[LearningSystem], heads: list[str]) -> dict[str, int]:
     places = {
         name: heads.index(known)
         for name, names in COLUMNS.items()
         for known in [next((each for each in names if each in heads), None)]
         if known is not None
     }
-    if set(heads) >= CANVAS and "id" in heads:
-        places["lms_id"] = heads.index("id")
+    for system in systems:
+        if set(heads) >= set(system.roster.values()):
+            places |= {name: heads.index(heading) for name, heading in system.roster.items()}
     if "id" not in places and "email" not in places:
         raise GradlabError(
             f"{path}, line 1: no column says who a student is; it has {', '.join(heads)}\n"

@@ -20,7 +20,7 @@ from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import LONG_SECONDS
 from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
-from autograder.classroom.class_writer import GradebookWriter, grade_tasks
+from autograder.classroom.class_writer import GradebookWriter
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.teams import find_submitters
 from autograder.classroom.whole_lab import open_class, read_settings
@@ -40,7 +40,7 @@ from autograder.reports.feedback import write_feedback
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Task
 from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals
-from autograder.workers.executors import Backend
+from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
 LOOK_SECONDS = 0.2  # between two looks at the inbox: a tenth of what a mark may take
@@ -66,7 +66,7 @@ class MarkedSubmission:
 def watch(
     api: NbgraderCourse,
     labs: Sequence[str],
-    where: Backend,
+    where: Executor,
     say: Callable[[str], None],
     stop: Event,
     once: bool = False,
@@ -96,7 +96,7 @@ def watch(
 class _GradingRound:
     """From the first submission that is there until none is being graded. Those that come meanwhile are taken, too."""
 
-    def __init__(self, on: WatchState, where: Backend, due: list[Arrival]) -> None:
+    def __init__(self, on: WatchState, where: Executor, due: list[Arrival]) -> None:
         self.on, self.where, self.due = on, where, due
         self.looked = monotonic()
         self.writers: dict[str, GradebookWriter] = {}
@@ -125,7 +125,7 @@ class _GradingRound:
 
     def _iter_outcomes(self) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
         settings = read_settings(self.on.api.config, self.where.device)
-        return grade_tasks(self._iter_tasks(), settings, self.where, self.on.course, self.on.stop)
+        return self.where.grade(self._iter_tasks(), settings, [self.on.course], self.on.stop)
 
     def _iter_tasks(self) -> Iterator[Task | None]:
         while not self.on.stop.is_set():

@@ -8,12 +8,13 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
-from autograder.classroom.whole_lab import choose_device, read_settings
+from autograder.classroom.whole_lab import read_settings
 from autograder.exchange.inbox import open_inbox
 from autograder.forkserver.client import Purpose
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.term import read_term
+from autograder.workers.executors import choose_device
 from autograder.workers.pool import Pool
 
 
@@ -44,7 +45,7 @@ def prepare_all(api: NbgraderCourse, labs: Sequence[str]) -> list[str]:
 
 
 def start_pool(api: NbgraderCourse, device: str, jobs: int, ahead: ServerProcess | None) -> Pool:
-    """Workers that wait. ahead: as in ThisMachine."""
+    """Workers that wait. ahead: as in LocalExecutor."""
     course, settings = api.root, read_settings(api.config, choose_device(device))
     wanted = Purpose(settings.isolation, settings.limits, settings.device)
     return Pool(wanted, settings.timeouts.submission, (course,), jobs, ahead)

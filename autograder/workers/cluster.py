@@ -10,6 +10,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Event
@@ -20,6 +21,7 @@ from autograder.model.fingerprint import describe_environment
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Settings, Task
 from autograder.workers.cluster_process import describe_difference, grade_on_worker, inspect_worker
+from autograder.workers.executors import choose_device
 from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try
 
 if TYPE_CHECKING:
@@ -31,70 +33,71 @@ FETCH_SECONDS = 30.0  # for the bytes of one outcome, from a worker that may be 
 AHEAD = 2  # submissions on the cluster for each of its threads, so that none waits for the next one
 
 
-def grade_on_cluster(
-    tasks: Iterable[Task],
-    settings: Settings,
-    address: str,
-    secret: Iterable[Path],
-    stop: Event,
-    wait: float = WAIT_SECONDS,
-) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-    """Grade the tasks on the cluster whose scheduler has this address, and give each as it is done.
+@dataclass(frozen=True)
+class DaskExecutor:
+    """The executor that is a dask cluster."""
 
-    Of the tasks only as many are taken at a time as keep the cluster busy. secret: folders that must not exist for
-    student processes. stop: set it to send no more and to return; what a worker has begun it ends by itself.
-    Raises GradlabError where no worker can grade for `wait` seconds, and where one does not grade as this machine.
-    """
-    waiting, folders = iter(tasks), [str(path) for path in secret]
-    with _connect_client(address, wait) as client:
-        places = _wait_for_places(client, address, settings, wait, stop)
-        if not places:
-            return
-        expected = _require_same_environment(client, places, settings, folders)
-        back: Queue[Future[bytes | str]] = Queue()
-        sent: dict[Future[bytes | str], tuple[Task, int]] = {}
+    address: str
+    """Of its scheduler."""
+    wait: float = WAIT_SECONDS
+    """Seconds without a worker after which that is an error."""
+    device: str = "cpu"
 
-        def send(task: Task, tries: int) -> None:
-            future = _submit(client, task, folders, expected)
-            sent[future] = task, tries
-            future.add_done_callback(back.put)
+    def choose_device(self) -> str:
+        return choose_device("auto") if self.device == "auto" else self.device
 
-        looked = able = time.monotonic()
-        while not stop.is_set():
-            room = max(AHEAD * sum(places.values()) - len(sent), 0 if sent else 1)  # none sent means none is left
-            for task in itertools.islice(waiting, room):
-                send(task, 0)
-            if not sent:
+    def find_layers(self, settings: Settings, secret: Iterable[Path]) -> list[str]:
+        """The layers that its workers put between a submission and the grader. Raises GradlabError as grade() does."""
+        with _connect_client(self.address, self.wait) as client:
+            places = _wait_for_places(client, self.address, settings, self.wait, Event())
+            layers = _require_same_environment(client, places, settings, [str(path) for path in secret])["the sandbox"]
+            return layers.split(", ") if layers else []
+
+    def grade(
+        self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
+    ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+        """Only as many tasks are taken at a time as keep the cluster busy, and none after the first None.
+
+        stop: set it to send no more and to return; what a worker has begun it ends by itself.
+        Raises GradlabError where no worker can grade for `wait` seconds, and where one does not grade as this machine.
+        """
+        waiting, folders = iter(tasks.__next__, None), [str(path) for path in secret]
+        with _connect_client(self.address, self.wait) as client:
+            places = _wait_for_places(client, self.address, settings, self.wait, stop)
+            if not places:
                 return
-            if (future := _wait_for_next(back)) is not None:
-                came = _read_outcome(future, address)
-                if came is None:
-                    future.add_done_callback(back.put)
-                    continue
-                task, tries = sent.pop(future)
-                outcome = plan_next_try(task, tries + 1, came) if isinstance(came, str) else came
-                if isinstance(outcome, Task):
-                    send(outcome, tries + 1)
-                else:
-                    yield task, outcome
-            if time.monotonic() - looked > LOOK_SECONDS:
-                looked, places = time.monotonic(), _count_places(client, address, settings)
-                able = looked if places else able
-                if looked - able > wait:
-                    raise _make_no_worker_error(client, address, settings, wait)
+            expected = _require_same_environment(client, places, settings, folders)
+            back: Queue[Future[bytes | str]] = Queue()
+            sent: dict[Future[bytes | str], tuple[Task, int]] = {}
 
+            def send(task: Task, tries: int) -> None:
+                future = _submit(client, task, folders, expected)
+                sent[future] = task, tries
+                future.add_done_callback(back.put)
 
-def find_cluster_layers(
-    settings: Settings, address: str, secret: Iterable[Path], wait: float = WAIT_SECONDS
-) -> list[str]:
-    """The layers of the sandbox that its workers put between a submission and the grader.
-
-    Raises GradlabError as grade_on_cluster does.
-    """
-    with _connect_client(address, wait) as client:
-        places = _wait_for_places(client, address, settings, wait, Event())
-        layers = _require_same_environment(client, places, settings, [str(path) for path in secret])["the sandbox"]
-        return layers.split(", ") if layers else []
+            looked = able = time.monotonic()
+            while not stop.is_set():
+                room = max(AHEAD * sum(places.values()) - len(sent), 0 if sent else 1)  # none sent means none is left
+                for task in itertools.islice(waiting, room):
+                    send(task, 0)
+                if not sent:
+                    return
+                if (future := _wait_for_next(back)) is not None:
+                    came = _read_outcome(future, self.address)
+                    if came is None:
+                        future.add_done_callback(back.put)
+                        continue
+                    task, tries = sent.pop(future)
+                    outcome = plan_next_try(task, tries + 1, came) if isinstance(came, str) else came
+                    if isinstance(outcome, Task):
+                        send(outcome, tries + 1)
+                    else:
+                        yield task, outcome
+                if time.monotonic() - looked > LOOK_SECONDS:
+                    looked, places = time.monotonic(), _count_places(client, self.address, settings)
+                    able = looked if places else able
+                    if looked - able > self.wait:
+                        raise _make_no_worker_error(client, self.address, settings, self.wait)
 
 
 @contextlib.contextmanager

@@ -8,22 +8,26 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autograder.authoring.course_folder import build, read_course
 from autograder.base.errors import GradlabError
-from autograder.classroom import class_writer as grade
 from autograder.classroom.summary import describe_regraded
-from autograder.classroom.whole_lab import choose_device, grade_lab, lock_lab
+from autograder.classroom.whole_lab import grade_lab, lock_lab
 from autograder.cli import main
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import get_result_path
 from autograder.model import fingerprint
 from autograder.model.fingerprint import get_versions
 from autograder.submission import lab_submission as one_submission
-from autograder.workers.executors import LocalExecutor
+from autograder.submission.lab_submission import GradedSubmission
+from autograder.submission.task import Task
+from autograder.workers.executors import LocalExecutor, choose_device
+from autograder.workers.worker import Failure
 from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
 from tests.classroom.processes import children
 from tests.conftest import NIGHTLY
@@ -141,6 +145,13 @@ def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
         pass
 
 
+class Losing(LocalExecutor):
+    """This machine, but for one submission that never comes back."""
+
+    def grade(self, *asked: Any) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+        return (each for each in super().grade(*asked) if each[0].student != "student_lost")
+
+
 @pytest.mark.slow
 def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
     undisturbed: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -156,10 +167,8 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
         )
     )
     hand_in(course, {"student_01": WRONG, "student_lost": None})
-    everyone = grade.grade_all
-    with monkeypatch.context() as losing:
-        losing.setattr(grade, "grade_all", lambda *of: (p for p in everyone(*of) if p[0].student != "student_lost"))
-        done = {each.student: each for each in grade_lab(open_course(course), LAB, two_graders)}
+    losing = Losing(2, pool=two_graders.pool)
+    done = {each.student: each for each in grade_lab(open_course(course), LAB, losing)}
     assert done.pop("student_lost").failure == "it came back without a mark: run this again"
     assert not any(each.failure for each in done.values())
     reasons = {student: each.anew for student, each in done.items() if not each.kept}

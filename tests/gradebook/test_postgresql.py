@@ -26,12 +26,10 @@ from autograder.desk.rubric import Item, Rubric
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.writer import open_gradebook as open_gradebook
-from autograder.lms.grades import build_grade_table
 from autograder.lms.people import list_people
-from autograder.lms.systems import System
+from autograder.lms.spreadsheet import SPREADSHEET
 from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
-from autograder.reports.tables import write_table
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB
 from tests.classroom.test_like_nbgrader import make_class, opened
@@ -129,7 +127,7 @@ def pages(api: Any, course: Path) -> dict[str, bytes]:
     with api.open_gradebook() as gradebook:
         people = list_people(gradebook)
     group = read_class(api.db_url, course, LAB)
-    write_table(course / "results" / "marks.csv", *build_grade_table(System.CSV, people, [group]))
+    SPREADSHEET.grades.write(course / "results" / "marks.csv", people, [group])
     paths += [course / "results" / "report.html", course / "results" / "marks.csv"]
     return {str(path.relative_to(course)): path.read_bytes() for path in paths}
 

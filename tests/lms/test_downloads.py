@@ -7,12 +7,13 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.base.timestamps import SECRET
-from autograder.lms.downloads import collect_zip, list_marked_late
+from autograder.lms.downloads import collect_zip
 from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
+from autograder.lms.learning_system import LearningSystem, load_system
 from autograder.lms.people import Person
-from autograder.lms.systems import System
 
 LAB = "01_a"
+Outcome = tuple[list[str], list[str]]  # students whose submissions were taken; what wasn't, a line each
 PEOPLE = [
     Person(id="ada", first_name="Ada", last_name="Lovelace", email="ada@example.org", lms_id="71"),
     Person(id="grace", first_name="Grace", last_name="Hopper", email="grace@example.org"),
@@ -56,6 +57,11 @@ def zipped(path: Path, files: dict[str, bytes]) -> Path:
     return path
 
 
+def collect(path: Path, course: Path, lab: str, people: list[Person], replace: bool = False) -> Outcome:
+    found = collect_zip(path, course, lab, people, replace)
+    return found.taken, found.trouble
+
+
 def submitted(course: Path) -> dict[str, bytes]:
     root = course / "submitted"
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
@@ -63,7 +69,7 @@ def submitted(course: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("files", [CANVAS, MOODLE, GRADESCOPE], ids=["canvas", "moodle", "gradescope"])
 def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) -> None:
-    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert (taken, trouble) == (["ada", "grace"], [])
     found = submitted(tmp_path)
     times = {name: found.pop(name) for name in list(found) if name.endswith("timestamp.txt")}
@@ -77,7 +83,7 @@ def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) 
 
 def test_who_is_not_known_is_told_and_the_others_are_collected(tmp_path: Path) -> None:
     files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
-    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 2 and len(trouble) == 1
     assert trouble[0].startswith(
         "nobodyknown_88_1009_01_a.ipynb: nobody in the roster is 'nobodyknown'\n    fix: gradlab"
@@ -91,32 +97,30 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
         (tmp_path / "feedback" / student / LAB / f"{LAB}.html").write_text(f"<p>{student}")
         (tmp_path / "feedback" / student / LAB / "own.html").write_text("a file of the submission")
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
-        refuse_unnamed(System.CANVAS, tmp_path, LAB)  # before any page is written
+        refuse_unnamed(load_system("canvas"), tmp_path, LAB)  # before any page is written
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
-        names(System.CANVAS, tmp_path)
-    collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE)
-    assert list_marked_late(tmp_path, LAB, ["ada", "grace"]) == ["grace"]
-    assert list_marked_late(tmp_path, LAB, ["ada"]) == []
-    assert names(System.CANVAS, tmp_path) == [
+        names(load_system("canvas"), tmp_path)
+    assert collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE).late == ["grace"]
+    assert names(load_system("canvas"), tmp_path) == [
         "hoppergrace_LATE_72_1003_01_a-1.html",
         "lovelaceada_71_1001_01_a.html",
     ]
     with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
-        names(System.MOODLE, tmp_path)
-    collect_zip(zipped(tmp_path / "a.zip", GRADESCOPE), tmp_path, LAB, PEOPLE)
+        names(load_system("moodle"), tmp_path)
+    collect(zipped(tmp_path / "a.zip", GRADESCOPE), tmp_path, LAB, PEOPLE)
     with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
-        names(System.MOODLE, tmp_path)
-    collect_zip(zipped(tmp_path / "a.zip", MOODLE), tmp_path, LAB, PEOPLE)
-    assert names(System.MOODLE, tmp_path) == [
+        names(load_system("moodle"), tmp_path)
+    collect(zipped(tmp_path / "a.zip", MOODLE), tmp_path, LAB, PEOPLE)
+    assert names(load_system("moodle"), tmp_path) == [
         "Ada Lovelace_501_assignsubmission_file_/01_a.html",
         "Grace Hopper_502_assignsubmission_file_/01_a.html",
     ]
-    assert names(System.CSV, tmp_path) == [f"ada/{LAB}.html", f"grace/{LAB}.html"]
+    assert names(load_system("csv"), tmp_path) == [f"ada/{LAB}.html", f"grace/{LAB}.html"]
     with pytest.raises(GradlabError, match="Gradescope takes no feedback files"):
-        names(System.GRADESCOPE, tmp_path)
+        names(load_system("gradescope"), tmp_path)
 
 
-def names(system: System, course: Path) -> list[str]:
+def names(system: LearningSystem, course: Path) -> list[str]:
     written = list((course / "feedback").glob(f"*/{LAB}/{LAB}.html"))
     write_feedback_zip(system, course, LAB, course / "out.zip", written)
     with zipfile.ZipFile(course / "out.zip") as archive:
@@ -127,7 +131,7 @@ def test_what_a_tool_would_run_has_another_name_from_the_first_moment(tmp_path: 
     files = {
         f"Ada Lovelace_501_assignsubmission_file_/{name}": b"x" for name in ("nbgrader_config.py", "json.py", ".pdbrc")
     }
-    collect_zip(zipped(tmp_path / "a.zip", files | MOODLE), tmp_path, LAB, PEOPLE)
+    collect(zipped(tmp_path / "a.zip", files | MOODLE), tmp_path, LAB, PEOPLE)
     names = {path.name for path in (tmp_path / "submitted" / "ada" / LAB).iterdir()}
     assert {f"{name}.not-run" for name in ("nbgrader_config.py", "json.py", ".pdbrc")} <= names
     assert not names & {"nbgrader_config.py", "json.py", ".pdbrc"}
@@ -138,20 +142,20 @@ def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> N
     course = tmp_path / "course"
     course.mkdir()
     with pytest.raises(GradlabError, match="mixes forms"):
-        collect_zip(zipped(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
+        collect(zipped(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
     below = {f"Ada Lovelace_501_assignsubmission_file_/{name}": b"x"}
-    collect_zip(zipped(tmp_path / "a.zip", below | MOODLE), course, LAB, PEOPLE)
+    collect(zipped(tmp_path / "a.zip", below | MOODLE), course, LAB, PEOPLE)
     outside = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(course / "submitted")]
     assert sorted(path.name for path in outside) == [".lms.json", "a.zip"]
 
 
 def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="there is no file "):
-        collect_zip(tmp_path / "nothing.zip", tmp_path, LAB, PEOPLE)
-    with pytest.raises(GradlabError, match="no download of Canvas, Moodle or Gradescope"):
-        collect_zip(zipped(tmp_path / "a.zip", {"notes.txt": b"x"}), tmp_path, LAB, PEOPLE)
+        collect(tmp_path / "nothing.zip", tmp_path, LAB, PEOPLE)
+    with pytest.raises(GradlabError, match="no download of Canvas, Gradescope or Moodle"):
+        collect(zipped(tmp_path / "a.zip", {"notes.txt": b"x"}), tmp_path, LAB, PEOPLE)
     with pytest.raises(GradlabError, match=r"submission_metadata\.yml cannot be read"):
-        collect_zip(zipped(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)
+        collect(zipped(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)
     assert not (tmp_path / "submitted").exists()
 
 
@@ -174,7 +178,7 @@ MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66
 def test_what_a_student_names_like_a_classmates_in_moodle_is_not_the_classmates(
     more: dict[str, bytes], tmp_path: Path
 ) -> None:
-    collect_zip(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, [*PEOPLE, MALLORY])
+    collect(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, [*PEOPLE, MALLORY])
     found = submitted(tmp_path)
     assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
 
@@ -183,7 +187,7 @@ def test_what_a_student_names_like_a_classmates_in_moodle_is_not_the_classmates(
     "name", ["malmallory_66_1009_Ada_71_assignsubmission_file_01_a.ipynb", "malmallory_66_1009_71_1001_01_a.ipynb"]
 )
 def test_what_a_student_names_like_a_classmates_in_canvas_is_not_the_classmates(name: str, tmp_path: Path) -> None:
-    collect_zip(zipped(tmp_path / "a.zip", CANVAS | {name: b"forged"}), tmp_path, LAB, [*PEOPLE, MALLORY])
+    collect(zipped(tmp_path / "a.zip", CANVAS | {name: b"forged"}), tmp_path, LAB, [*PEOPLE, MALLORY])
     found = submitted(tmp_path)
     assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"mallory/{LAB}/01_a.ipynb"] == b"forged"
 
@@ -192,13 +196,13 @@ def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: 
     own = "assignment_1_export/submission_9002"
     forged = {f"{own}/submission_9001/01_a.ipynb": b"forged", f"{own}/submission_metadata.yml": b"submission_9002: {}"}
     files = forged | GRADESCOPE
-    collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
 def test_a_display_name_that_is_a_classmates_takes_nobodys_place(tmp_path: Path) -> None:
     files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
-    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 1 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
     told = " ".join(trouble)
     assert "in the roster ada has 71" in told and "grace may be any of" in told
@@ -206,10 +210,10 @@ def test_a_display_name_that_is_a_classmates_takes_nobodys_place(tmp_path: Path)
 
 def test_a_students_own_file_says_no_time_and_an_old_one_does_not_stay(tmp_path: Path) -> None:
     own = CANVAS | {"lovelaceada_71_1003_timestamp.txt": b"2000-01-01 00:00:00 UTC"}
-    collect_zip(zipped(tmp_path / "a.zip", own), tmp_path, LAB, PEOPLE)
+    collect(zipped(tmp_path / "a.zip", own), tmp_path, LAB, PEOPLE)
     assert not any(name.endswith("timestamp.txt") for name in submitted(tmp_path))
     again = {"lovelaceada_71_1005_01_a-2.ipynb": b"newer"}
-    collect_zip(zipped(tmp_path / "b.zip", again), tmp_path, LAB, PEOPLE)
+    collect(zipped(tmp_path / "b.zip", again), tmp_path, LAB, PEOPLE)
     assert {name: content for name, content in submitted(tmp_path).items() if name.startswith("ada")} == {
         f"ada/{LAB}/01_a.ipynb": b"newer"
     }
@@ -218,13 +222,13 @@ def test_a_students_own_file_says_no_time_and_an_old_one_does_not_stay(tmp_path:
 def test_a_file_that_cannot_be_written_costs_nobody_else(tmp_path: Path) -> None:
     folder = "Ada Lovelace_501_assignsubmission_file_"
     files = MOODLE | {f"{folder}/{'x' * 255}": b"", f"{folder}/..": b"", f"{folder}/a\nb": b""}
-    taken, _ = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    taken, _ = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 2 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
 def test_moodles_names_have_their_underscore_or_not(tmp_path: Path) -> None:
     files = {name.replace("_/", "/"): content for name, content in MOODLE.items()}
-    assert collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
+    assert collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
     assert submitted(tmp_path)["ada/01_a/01_a.ipynb"] == b"ada's"
 
 
@@ -238,7 +242,7 @@ def test_what_is_no_submission_of_this_lab_takes_nobodys_place(tmp_path: Path) -
         "Ada Lovelace_501_assignsubmission_file_/02_b.ipynb": b"another lab's",
         "Grace Hopper_502_assignsubmission_file_/notes.pdf": b"no notebook",
     }
-    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert not taken and set(submitted(tmp_path).values()) == {b"before"}
     assert "02_b.ipynb is of another lab: gradlab collect 02_b takes it" in trouble[0]
     assert "no notebook, only notes.pdf" in trouble[1]
@@ -250,7 +254,7 @@ def test_what_the_exchange_brought_stays_unless_asked(tmp_path: Path) -> None:
     (there / "01_a.ipynb").write_bytes(b"by nbgrader submit")
     (there / SECRET).write_text("x")
     path = zipped(tmp_path / "a.zip", MOODLE)
-    taken, (trouble,) = collect_zip(path, tmp_path, LAB, PEOPLE)
+    taken, (trouble,) = collect(path, tmp_path, LAB, PEOPLE)
     assert len(taken) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
-    assert collect_zip(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
+    assert collect(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
     assert (there / "01_a.ipynb").read_bytes() == b"ada's" and not (there / SECRET).exists()

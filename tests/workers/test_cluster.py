@@ -26,8 +26,8 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.submission.task import NotebookFile, Settings, Task
 from autograder.workers import cluster, cluster_process
-from autograder.workers.cluster import find_cluster_layers
-from autograder.workers.executors import DaskExecutor, LocalExecutor
+from autograder.workers.cluster import DaskExecutor
+from autograder.workers.executors import LocalExecutor
 from autograder.workers.worker import TRIES, Failure, plan_next_try
 from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
 from tests.classroom.processes import children
@@ -244,7 +244,7 @@ def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: 
 def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, tmp_path: Path, scheduler: str) -> None:
     def refused(address: str, device: str) -> str:
         with pytest.raises(GradlabError) as refusal:
-            find_cluster_layers(Settings(device=device), address, [small_course], wait=1)
+            DaskExecutor(address, 1).find_layers(Settings(device=device), [small_course])
         return str(refusal.value)
 
     hand_in(small_course, {"student": None})
@@ -254,10 +254,10 @@ def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, t
     assert f"has not had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in alone.stderr
     assert "Traceback" not in alone.stderr
     with worker(scheduler, tmp_path):
-        assert "network namespace" in find_cluster_layers(Settings(), scheduler, [small_course], wait=1000)
+        assert "network namespace" in DaskExecutor(scheduler, 1000).find_layers(Settings(), [small_course])
         assert f"fix: start one with dask worker {scheduler} --resources CUDA=1" in refused(scheduler, "cuda")
         with worker(scheduler, tmp_path, "--resources", "CUDA=1"):
-            assert find_cluster_layers(Settings(device="cuda"), scheduler, [small_course], wait=1000)
+            assert DaskExecutor(scheduler, 1000).find_layers(Settings(device="cuda"), [small_course])
     assert "needs certificates" in refused("tls://127.0.0.1:9", "cpu")
     assert "no scheduler answers at tcp://127.0.0.1:9" in refused("tcp://127.0.0.1:9", "cpu")
 

@@ -5,9 +5,19 @@ from pathlib import Path
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.lms import gradescope_list, zip_forms
-from autograder.lms.downloads import collect_zip
-from tests.lms.test_downloads import CANVAS, GRADESCOPE, LAB, MALLORY, METADATA, MOODLE, PEOPLE, submitted, zipped
+from autograder.lms import gradescope, zip_entries
+from tests.lms.test_downloads import (
+    CANVAS,
+    GRADESCOPE,
+    LAB,
+    MALLORY,
+    METADATA,
+    MOODLE,
+    PEOPLE,
+    collect,
+    submitted,
+    zipped,
+)
 
 ALL = [*PEOPLE, MALLORY]
 TEXT = "Mallory Mal_503_assignsubmission_onlinetext_"
@@ -26,7 +36,7 @@ FORGED = [
 def test_no_name_in_moodles_online_text_changes_whose_files_there_are(first: str, name: str, tmp_path: Path) -> None:
     content = b"? ''\n: {':submitters': [{':sid': ada}, {':sid': grace}]}\n"
     files = MOODLE | {f"{first}{name}": content, f"{first}/onlinetext.html": b"hi"}
-    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
+    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
     assert taken == ["ada", "grace"]
     assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
     assert submitted(tmp_path)[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
@@ -50,19 +60,19 @@ def test_no_name_in_moodles_online_text_changes_whose_files_there_are(first: str
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_zip_of_several_forms_is_refused_whole(files: dict[str, bytes], order: int, tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="mixes forms"):
-        collect_zip(zipped(tmp_path / "a.zip", dict(list(files.items())[::order])), tmp_path, LAB, PEOPLE)
+        collect(zipped(tmp_path / "a.zip", dict(list(files.items())[::order])), tmp_path, LAB, PEOPLE)
     assert not (tmp_path / "submitted").exists()
 
 
 def test_a_name_of_both_forms_alone_is_refused(tmp_path: Path) -> None:
     files = {"malmallory_66_1009_Ada_71_assignsubmission_file_01_a.ipynb": b"x"}
     with pytest.raises(GradlabError, match="may be Canvas's or Moodle's"):
-        collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
+        collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
 
 
 def test_what_canvas_wrote_itself_or_a_student_put_into_a_folder_is_named(tmp_path: Path) -> None:
     files = CANVAS | {"malmallory_66_text.html": b"typed", "malmallory_66_1009_a/01_a.ipynb": b"nested"}
-    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
+    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
     assert taken == ["ada", "grace"]
     assert [line.split(": ")[0] for line in trouble] == ["malmallory_66"]
     assert trouble[0].endswith("malmallory_66_text.html, malmallory_66_1009_a/01_a.ipynb")
@@ -70,13 +80,13 @@ def test_what_canvas_wrote_itself_or_a_student_put_into_a_folder_is_named(tmp_pa
 
 def test_what_the_list_of_gradescope_does_not_name_is_named(tmp_path: Path) -> None:
     files = GRADESCOPE | {"assignment_1_export/submission_9003/01_a.ipynb": b"x", "assignment_1_export/a.txt": b""}
-    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert taken == ["ada", "grace"]
     assert ["submission_9003" in trouble[0], "a.txt" in trouble[1], len(trouble)] == [True, True, 2]
 
 
 def test_one_students_many_files_cost_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zip_forms, "MAX_FILES", 3)
+    monkeypatch.setattr(zip_entries, "MAX_FILES", 3)
     forms = [
         (MOODLE, "Ada Lovelace_501_assignsubmission_file_/"),
         (CANVAS, "lovelaceada_71_1_"),
@@ -84,7 +94,7 @@ def test_one_students_many_files_cost_nobody_else(tmp_path: Path, monkeypatch: p
     ]
     for files, first in forms:
         many = {f"{first}f{number}": b"" for number in range(9)} | files
-        taken, trouble = collect_zip(zipped(tmp_path / "a.zip", many), tmp_path, LAB, PEOPLE)
+        taken, trouble = collect(zipped(tmp_path / "a.zip", many), tmp_path, LAB, PEOPLE)
         assert sorted(taken) == ["ada", "grace"]
         assert "more than 3 files; left out: f2" in trouble[0] and len(trouble) == 1
         assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
@@ -93,7 +103,7 @@ def test_one_students_many_files_cost_nobody_else(tmp_path: Path, monkeypatch: p
 def test_files_of_one_name_and_names_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     first = "Ada Lovelace_501_assignsubmission_file_"
     more = {f"{first}/a/01_a.ipynb": b"deeper", f"{first}/timestamp.txt": b"", f"{first}/{'x' * 255}": b""}
-    taken, trouble = collect_zip(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, PEOPLE)
+    taken, trouble = collect(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, PEOPLE)
     assert taken == ["ada", "grace"] and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
     told = "\n".join(trouble)
     assert f"{first}/a/01_a.ipynb" in told and "timestamp.txt" in told and "x" * 200 in told
@@ -116,9 +126,9 @@ def test_files_of_one_name_and_names_that_cannot_be_kept_are_named(tmp_path: Pat
 def test_a_list_that_could_grow_or_is_none_is_refused(text: str, tmp_path: Path) -> None:
     files = GRADESCOPE | {"assignment_1_export/submission_metadata.yml": text.encode()}
     with pytest.raises(GradlabError, match=r"submission_metadata\.yml cannot be read"):
-        collect_zip(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+        collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
 
 
 def test_a_list_beyond_its_size_is_not_parsed() -> None:
     with pytest.raises(GradlabError, match="it is over 10 MB"):
-        gradescope_list.read_list(b"[" * (gradescope_list.MAX_LIST + 1))
+        gradescope.read_list(b"[" * (gradescope.MAX_LIST + 1))

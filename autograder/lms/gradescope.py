@@ -1,0 +1,119 @@
+"""Gradescope: a list in its export says whose each folder is; it takes no feedback files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import yaml
+
+from autograder.base.errors import GradlabError
+from autograder.gradebook.class_schema import LabClass, Member
+from autograder.lms.grades import Exporter, GradeTable, format_lateness, format_points, format_worth
+from autograder.lms.learning_system import LearningSystem
+from autograder.lms.people import Submitter
+from autograder.lms.zip_entries import Pile, ZipEntry, report_rest
+
+LIST = "submission_metadata.yml"
+MAX_LIST = 10_000_000  # bytes
+
+
+class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+    """YAML in which each value is written out: by aliases a short text means one that fills the memory."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise yaml.composer.ComposerError(None, None, "an alias, which is not followed", event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def read_list(content: bytes) -> dict[str, Pile]:
+    """Folder -> what the list says of it, without files. Raises GradlabError where it cannot be read."""
+    if len(content) > MAX_LIST:
+        raise GradlabError(f"{LIST} cannot be read: it is over {MAX_LIST // 1_000_000} MB")
+    try:
+        said = yaml.load(content, PlainLoader)
+        if not isinstance(said, dict):
+            raise ValueError("it lists no submissions")
+        return {str(name): _parse_entry(str(name), entry) for name, entry in said.items() if isinstance(entry, dict)}
+    except (
+        yaml.YAMLError,
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        RecursionError,
+    ) as error:
+        raise GradlabError(f"{LIST} cannot be read: {str(error)[:1000]}") from None
+
+
+def _parse_entry(folder: str, entry: dict[object, object]) -> Pile:
+    submitters, when = entry.get(":submitters"), entry.get(":created_at")
+    return Pile(
+        folder,
+        tuple(
+            Submitter(_to_text(each.get(":name")), _to_text(each.get(":email")), _to_text(each.get(":sid")))
+            for each in (submitters if isinstance(submitters, list) else [])
+            if isinstance(each, dict)
+        ),
+        when if isinstance(when, datetime) else None,
+    )
+
+
+def _to_text(value: object) -> str:
+    return str(value) if isinstance(value, str) or (isinstance(value, int) and value) else ""
+
+
+def _is_list(entry: ZipEntry) -> bool:
+    """At the top of the zip, or of a folder: deeper, a student may have put it there."""
+    return entry.parts[-1:] == (LIST,) and len(entry.parts) <= 2
+
+
+def _find_list(entries: Sequence[ZipEntry]) -> ZipEntry:
+    return min(filter(_is_list, entries), key=lambda entry: len(entry.parts))
+
+
+def _find_strangers(entries: Sequence[ZipEntry]) -> list[ZipEntry]:
+    """What isn't in the list's folder: the zip itself, or its only folder."""
+    top = _find_list(entries).parts[:-1]
+    return [entry for entry in entries if entry.parts[: len(top)] != top]
+
+
+def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
+    """By the list alone, and by the folders beside it: what is in these, a student named."""
+    listing = _find_list(entries)
+    piles = read_list(listing.read(MAX_LIST))
+    rest: dict[str, list[str]] = {}
+    for entry in entries:
+        below = entry.parts[len(listing.parts) - 1 :]
+        if len(below) > 1 and below[0] in piles:
+            piles[below[0]].add(below[-1], entry)
+        elif entry is not listing:
+            rest.setdefault("".join(below[:1]), []).append(entry.name)
+    report_rest(rest, trouble)
+    return list(piles.values())
+
+
+def _format_time(lab: LabClass, member: Member | None) -> str:
+    return f"{member.submitted:%Y-%m-%d %H:%M:%S +0000}" if member and member.submitted else ""
+
+
+GRADES = GradeTable(
+    {"First Name": "first_name", "Last Name": "last_name", "SID": "id", "Email": "email"},
+    {
+        "": format_points,
+        " - Max Points": format_worth,
+        " - Submission Time": _format_time,
+        " - Lateness (H:M:S)": format_lateness,
+    },
+)
+GRADESCOPE = LearningSystem(
+    "Gradescope",
+    Exporter("gradescope.csv", GRADES.write),
+    is_own=_is_list,
+    find_strangers=_find_strangers,
+    read_zip=_group_files,
+    name_pages=None,
+)

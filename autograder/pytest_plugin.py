@@ -1,0 +1,145 @@
+"""Proves exercises under pytest: `pytest labs/NAME -k EXERCISE` has a test for each answer.
+
+Every run of pytest imports this file, so it imports nothing of the grader before it sees an exercise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from autograder.base.errors import GradlabError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+    from autograder.model.course import Answer, Lab
+    from autograder.proving.bench import Bench
+
+_open: dict[Path, tuple[Bench, Iterator[Bench]]] = {}  # in the prover: its lab, at an exercise, and what follows
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ProvedExercise | None:
+    lab = file_path.parent.parent
+    if file_path.suffix == ".py" and file_path.parent.name == "exercises" and lab.parent.name == "labs":
+        if (lab / "lab.py").is_file() and (lab.parent / "course.toml").is_file():
+            return ProvedExercise.from_parent(parent, path=file_path)
+    return None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In the order of the lab, which runs on from one exercise to the next, and anew for an earlier one."""
+    if any(isinstance(item, AnswerTest) for item in items):
+        items.sort(key=lambda item: item.place if isinstance(item, AnswerTest) else ())
+
+
+class ProvedExercise(pytest.File):
+    """A file from which a lab takes an exercise."""
+
+    def collect(self) -> Iterator[AnswerTest]:
+        try:
+            lab = _read_lab(self.path.parent.parent)
+        except GradlabError as error:
+            raise self.CollectError(str(error)) from None
+        for number, exercise in enumerate(lab.exercises):
+            cell = lab.cell(exercise.cell_id)
+            for place, answer in enumerate((None, *exercise.answers) if cell.path == self.path else ()):
+                kind = "right" if answer and answer.right else "liar" if answer and answer.liar else "wrong"
+                name = f"{kind}: {answer.label}" if answer else "checks: reference, empty, generated and lying answers"
+                test = AnswerTest.from_parent(self, name=name)
+                test.lab, test.answer, test.line = lab, answer, answer.line if answer else cell.line
+                test.place = (str(lab.path), number, place)
+                yield test
+
+
+class AnswerTest(pytest.Item):
+    """What one answer must show; without an answer, all else that an exercise must."""
+
+    lab: Lab
+    answer: Answer | None
+    line: int
+    place: tuple[str, int, int]
+    """The lab, and the numbers of the exercise in it and of this test."""
+
+    def runtest(self) -> None:
+        problems = _start_prover(self.config).submit(_prove, self.lab, self.place[1], self.answer).result()
+        if problems:
+            pytest.fail("\n".join(problems), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.line - 1, f"{self.path.stem}: {self.name}"
+
+
+@cache
+def _read_lab(folder: Path) -> Lab:
+    from autograder.authoring.course_folder import read_course, read_labs
+
+    return next(read_labs(read_course(folder.parent.parent), (folder.name,)))
+
+
+@cache
+def _start_prover(config: pytest.Config) -> ProcessPoolExecutor:
+    """A process of its own: a lab's given cells change torch's state, and other tests must not see that."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    from autograder.sandbox.privileges import die_with
+
+    prover = ProcessPoolExecutor(1, get_context("spawn"), initializer=die_with, initargs=(os.getpid(),))
+    config.add_cleanup(prover.shutdown)
+    return prover
+
+
+def _prove(lab: Lab, number: int, answer: Answer | None) -> list[str]:
+    """What is wrong with this answer, or with all else."""
+    from autograder.proving import judge
+
+    try:
+        bench = _find_bench(lab, lab.exercises[number].name)
+    except GradlabError as error:
+        return [str(error)]
+    exercise = bench.exercise
+    if answer is None:
+        if wrong := [*judge.judge_reference(lab, exercise, bench.try_source(lab.cell(exercise.cell_id).source))]:
+            return wrong
+        own = [each for each in exercise.answers if not each.liar]
+        trials, blank = [bench.try_source(each.source) for each in own], bench.try_blank()
+        return [
+            *judge.judge_blank(lab, exercise, blank.points, blank),
+            *(p for label, t in bench.try_generated().items() for p in judge.judge_generated(lab, exercise, label, t)),
+            *(p for label, t in bench.try_lies().items() for p in judge.judge_lie(lab, exercise, label, t)),
+            *judge.judge_coverage(lab, exercise, own, trials, bench.find_constant_parameters()),
+        ]
+    if answer.liar:
+        trial, should = bench.try_liar(answer.source), "earn next to nothing"
+        found = [trial.failure] if trial.failure else [*judge.judge_liars(lab, {exercise.name: trial.points})]
+    else:
+        trial = bench.try_source(answer.source)
+        should = "earn all" if answer.right else f"fail exactly {', '.join(answer.fails)}"
+        found = [*judge.judge_answer(answer, exercise, trial)]
+    earned = f"it earned {trial.points:g} of {exercise.points:g} points, and should {should}"
+    return [f"{answer.path}:{answer.line}: {answer.label}: {earned}", *found] if found else []
+
+
+def _find_bench(lab: Lab, exercise: str) -> Bench:
+    import torch
+
+    from autograder.base.fork_memory import make_forks_cheap
+    from autograder.proving.bench import iter_benches
+
+    bench, following = _open.pop(lab.path, (None, iter(())))
+    if bench is None or bench.exercise.name != exercise:
+        _open.clear()
+        torch.set_num_threads(1)
+        make_forks_cheap()
+        following = itertools.chain(following, iter_benches(lab))
+        bench = next(each for each in following if each.exercise.name == exercise)
+    _open[lab.path] = bench, following
+    return bench

@@ -1,0 +1,50 @@
+"""What other packages bring is found by entry points, and what can't be used is named with its package."""
+
+from pathlib import Path
+
+import pytest
+
+from autograder.base.entry_points import list_names
+from autograder.base.errors import GradlabError
+from autograder.lms.learning_system import GROUP, load_system
+from tests.other_packages import install
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+def test_gradlabs_own_systems_are_found_by_their_entry_points() -> None:
+    assert list_names(GROUP) == ["canvas", "csv", "gradescope", "moodle"]
+
+
+def test_an_unknown_name_lists_those_there_are() -> None:
+    with pytest.raises(
+        GradlabError, match=r"no package brings 'canvass' in gradlab.lms\n    fix: name one of canvas, csv"
+    ):
+        load_system("canvass")
+
+
+def test_a_name_that_two_packages_bring_is_refused(site: Path) -> None:
+    install(site, "impostor", "CANVAS = 1", lms="canvas = CANVAS")
+    with pytest.raises(GradlabError, match="several packages bring 'canvas': gradlab, impostor"):
+        load_system("canvas")
+
+
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        ("1 / 0", "broken:SLATE of the package broken can't be loaded: division by zero"),
+        ("SLATE = 1", "broken:SLATE of the package broken is no LearningSystem"),
+        ("", "can't be loaded: module 'broken' has no attribute 'SLATE'"),
+    ],
+)
+def test_an_object_that_cannot_be_used_is_named_with_its_package(
+    source: str, words: str, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(__import__("sys").modules, "broken", raising=False)
+    install(site, "broken", source, lms="slate = SLATE")
+    with pytest.raises(GradlabError, match=words):
+        load_system("slate")

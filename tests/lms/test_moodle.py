@@ -1,0 +1,18 @@
+"""Moodle reads exported grades as its documentation says."""
+
+from pathlib import Path
+
+from autograder.lms.moodle import MOODLE
+from tests.lms.test_grades import written
+
+
+def test_moodle_can_map_by_address_or_id_number(tmp_path: Path) -> None:
+    """Moodle: `Map from` any column to useremail or useridnumber, each grade column to an item; empty is no grade."""
+    rows = written(MOODLE, tmp_path / "moodle.csv")
+    assert {row["Email address"]: row["01_a (Real)"] for row in rows} == {
+        "ada@example.org": "15",
+        "grace@example.org": "9.75",
+        "eve@example.org": "",
+    }
+    assert [row["ID number"] for row in rows] == ["ada", "grace", "eve"]
+    assert all(float(value or 0) >= 0 for row in rows for name, value in row.items() if name.endswith("(Real)"))

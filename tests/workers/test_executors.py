@@ -1,0 +1,59 @@
+"""Submissions are graded by the executor that a package of somebody else's brings."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from autograder.classroom.nbgrader_api import open_course
+
+from autograder.base.errors import GradlabError
+from autograder.classroom.whole_lab import grade_lab
+from autograder.workers.executors import make_executor
+from tests.other_packages import install
+
+LAB = "01_squares"
+HALL = """
+    from dataclasses import dataclass
+
+    from autograder.workers.worker import Failure
+
+
+    @dataclass
+    class Hall:
+        address: str
+        device: str
+        wait: float
+
+        def choose_device(self):
+            return self.device
+
+        def find_layers(self, settings, secret):
+            return []
+
+        def grade(self, tasks, settings, secret, stop):
+            for task in tasks:
+                yield task, Failure(f"no seat within {self.wait:g} s at {self.address}")
+"""
+
+
+def test_it_gets_every_submission(
+    small_course: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path_factory.mktemp("site")
+    install(site, "gradlab_hall", HALL, executors="hall = Hall")
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.delitem(sys.modules, "gradlab_hall", raising=False)
+    for student in ("ada", "ben"):
+        folder = small_course / "submitted" / student / LAB
+        folder.mkdir(parents=True)
+        (folder / f"{LAB}.ipynb").write_bytes((small_course / "release" / LAB / f"{LAB}.ipynb").read_bytes())
+    where = make_executor("hall", "hall://north", "cpu", 5)
+    outcomes = {done.student: done.failure for done in grade_lab(open_course(small_course), LAB, where)}
+    assert outcomes == dict.fromkeys(("ada", "ben"), "no seat within 5 s at hall://north")
+
+
+def test_one_that_no_package_brings_is_refused() -> None:
+    with pytest.raises(
+        GradlabError, match=r"no package brings 'slurm' in gradlab.executors\n    fix: name one of dask"
+    ):
+        make_executor("slurm", "x", "cpu")
