@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from autograder.intake.notes import COUNTS_AS_EMPTY
 from autograder.lms.spreadsheet import SPREADSHEET
 from tests.lms.test_grades import lab, member, written
 
@@ -20,5 +19,5 @@ def test_the_spreadsheet_says_raw_and_late_points_and_who_is_missing(tmp_path: P
 
 
 def test_a_file_that_could_not_be_read_is_called_damaged(tmp_path: Path) -> None:
-    torn = lab("01_a", replace(member("ada", 0, 0), notes=(f"{COUNTS_AS_EMPTY} It is no notebook.",)))
+    torn = lab("01_a", replace(member("ada", 0, 0), damaged=True))
     assert written(SPREADSHEET, tmp_path / "marks.csv", [torn])[0]["01_a state"] == "damaged"
