@@ -11,7 +11,8 @@ from autograder.forkserver.client import ForkServer, Purpose
 from autograder.intake.read import read_file, read_notebook
 from autograder.intake.repair import repair
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.submission.lab_submission import grade_lab_task, list_steps
+from autograder.submission.lab_cells import list_steps
+from autograder.submission.lab_submission import grade_lab_task
 from autograder.submission.task import NotebookFile, Task, make_settings
 from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import Run, new_floor

@@ -13,13 +13,13 @@ import nbformat
 from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
 from nbgrader.preprocessors import IgnorePattern, LimitOutput
-from nbgrader.utils import compute_checksum, is_grade
+from nbgrader.utils import compute_checksum
 from traitlets.config import Config
 
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.connection import Stopped
-from autograder.examiner.examine import Step, StepResult, examine
+from autograder.examiner.examine import StepResult, examine
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
@@ -32,15 +32,12 @@ from autograder.model.marks import Marks, compute_marks
 from autograder.model.metadata import (
     get_cell_name,
     is_written,
-    read_exercise_name,
-    read_facts,
-    read_kind,
-    split_cell_name,
 )
 from autograder.model.notes import Note, NoteKind, is_refused
 from autograder.model.result import GradedCell, Result
 from autograder.model.versions import Versions
 from autograder.sandbox.gpu import list_gpus
+from autograder.submission.lab_cells import LabCell, parse_cells
 from autograder.submission.notebook_text import format_notebook
 from autograder.submission.task import Task, compute_key, compute_part_digests
 from labkit.outcome import compute_earned
@@ -117,23 +114,21 @@ def grade_notebook(
     """
     device = submission.device
     os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    steps = list_steps(notebook)
-    keys = _compute_keys(notebook, steps, fork_server.layers, device)
+    cells = parse_cells(notebook)
+    keys = _compute_keys(cells, fork_server.layers, device)
     known = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
-    seen = examine([step for step in steps if step.id not in known], fork_server.student, timeouts)
+    seen = examine([cell.step for cell in cells if cell.name not in known], fork_server.student, timeouts)
     graded = []
-    for number, cell in enumerate(code, start=1):
-        name = get_cell_name(cell)
-        cell.execution_count = number
-        if is_grade(cell):
-            graded.append(known.get(name) or _grade_cell(cell, seen[name], keys[name]))
-            cell.outputs = [_make_verdict_output(graded[-1], number)]
+    for cell in cells:
+        cell.node.execution_count = cell.number
+        if cell.is_graded:
+            graded.append(known.get(cell.name) or _grade_cell(cell, seen[cell.name], keys[cell.name]))
+            cell.node.outputs = [_make_verdict_output(cell, graded[-1])]
         else:
-            cell.outputs = [nbformat.from_dict(output) for output in seen[name].outputs]
-            for output in cell.outputs:
+            cell.node.outputs = [nbformat.from_dict(output) for output in seen[cell.name].outputs]
+            for output in cell.node.outputs:
                 if output.output_type == "execute_result":
-                    output.execution_count = number
+                    output.execution_count = cell.number
     return Result(
         lab=submission.lab,
         student=submission.student,
@@ -193,36 +188,22 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
     }
 
 
-def _compute_keys(notebook: NotebookNode, steps: Sequence[Step], layers: Sequence[str], device: str) -> dict[str, str]:
-    """For each check cell, by its id, of all that its outcomes depend on."""
-    ran = [part for step in steps if step.kind != "check" for part in (step.id, step.source)]
+def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) -> dict[str, str]:
+    """For each check cell, by its name, a digest of all that its outcomes depend on."""
+    ran = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
     same = digest(*ran, device, *describe_environment(layers).values())
-    points = {get_cell_name(cell): cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell)}
-    return {step.id: digest(same, step.source, str(points[step.id])) for step in steps if step.kind == "check"}
+    return {cell.name: digest(same, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
 
 
-def list_steps(notebook: NotebookNode) -> list[Step]:
-    """The code cells, as the examiner takes them."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return [_make_step(cell, number) for number, cell in enumerate(code, start=1)]
-
-
-def _make_step(cell: NotebookNode, number: int) -> Step:
-    known = read_kind(cell)
-    kind = (known.traits.step if known else "") or "student"
-    return Step(get_cell_name(cell), kind, cell.source, number, read_exercise_name(cell))
-
-
-def _grade_cell(cell: NotebookNode, came: StepResult, key: str) -> GradedCell:
-    facts = read_facts(cell)
-    assert facts is not None
+def _grade_cell(cell: LabCell, came: StepResult, key: str) -> GradedCell:
+    facts = cell.facts
     hidden = {check.id for check in facts.checks if check.hidden}
     visible = {check.id for check in facts.checks if not check.hidden}
     outcomes = [
         replace(o, hidden=o.id in hidden, difference=o.difference if o.id in visible else None) for o in came.outcomes
     ]
     points = compute_earned(came.outcomes, facts.points)
-    return GradedCell(id=get_cell_name(cell), key=key, points=points, worth=facts.points, checks=tuple(outcomes))
+    return GradedCell(id=cell.name, key=key, points=points, worth=facts.points, checks=tuple(outcomes))
 
 
 def _has_stopped_check(came: StepResult) -> bool:
@@ -230,10 +211,10 @@ def _has_stopped_check(came: StepResult) -> bool:
     return any(outcome.blame == "process" for outcome in came.outcomes)
 
 
-def _make_verdict_output(graded: GradedCell, number: int) -> NotebookNode:
-    verdict = Verdict(split_cell_name(graded.id)[1], list(graded.checks), graded.worth, graded.points, folds=False)
+def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:
+    verdict = Verdict(cell.facts.exercise, list(graded.checks), graded.worth, graded.points, folds=False)
     data = NotebookNode(verdict._repr_mimebundle_())
-    return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=number)
+    return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=cell.number)
 
 
 def _note_limits(seen: dict[str, StepResult]) -> list[Note]:

@@ -11,7 +11,7 @@ from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, find_cours
 from autograder.forkserver.server_process import start_server
 from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.submission.lab_submission import list_steps
+from autograder.submission.lab_cells import list_steps
 from tests.conftest import ROOT
 
 LEFT_OUT = {COMPILER: "torch._dynamo", FIGURES: "matplotlib", SKLEARN: "sklearn"}

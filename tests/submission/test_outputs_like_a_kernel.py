@@ -18,7 +18,7 @@ from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ONE_THREAD
 from autograder.student.outputs import CUT, MAX_ITEMS, MAX_LINES, MAX_TEXT
-from autograder.submission.lab_submission import list_steps
+from autograder.submission.lab_cells import list_steps
 from tests.conftest import ROOT
 
 LABS = sorted(path.stem for path in (ROOT / "source").glob("*/*.ipynb"))
