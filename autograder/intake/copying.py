@@ -27,13 +27,20 @@ FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link is
 
 
 @dataclass
-class _CopyBudget:
-    """What may still be copied."""
+class _CopyJob:
+    """What is being copied, and how much more may be."""
 
+    root: Path
+    """The copy."""
+    owner: int | None
+    """Whose files count; None for anyone's."""
+    wait: bool
+    """Whether a file that can't be read yet ends the copy."""
     size: int
+    """Bytes that may still be copied."""
     files: int
     listed: int
-    root: Path  # the copy
+    """Names that may still be looked at."""
 
 
 @contextlib.contextmanager
@@ -52,30 +59,28 @@ def copy_folder(folder: int, target: Path, owner: int | None = None, wait: bool 
     owner: whose files count, where others' do not: a hard link can lead to any. wait: raise PermissionError for a file
     that cannot be read, since it may be so only until whoever hands it in is done.
     """
-    _copy(folder, target, owner, wait, _CopyBudget(MAX_ALL, MAX_FILES, MAX_LISTED, target), MAX_DEPTH)
+    _copy(folder, target, _CopyJob(target, owner, wait, MAX_ALL, MAX_FILES, MAX_LISTED), MAX_DEPTH)
 
 
-def _copy(
-    folder: int, target: Path, owner: int | None, wait: bool, left: _CopyBudget, depth: int, package: str = ""
-) -> None:
+def _copy(folder: int, target: Path, job: _CopyJob, depth: int, package: str = "") -> None:
     """package: the folder's name, if a kernel may start beside it."""
     target.mkdir(parents=True)
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in itertools.islice(entries, left.listed)]
-    left.listed -= len(names)
+        names = [entry.name for entry in itertools.islice(entries, job.listed)]
+    job.listed -= len(names)
     names = [name for name in names if name != CHECKPOINTS]
     names.sort(key=lambda name: (not name.endswith(".ipynb"), name))  # notebooks before it is too much
     starts = depth == MAX_DEPTH or any(name.endswith(".ipynb") for name in names)
     for name in names:
-        if left.files == 0:
+        if job.files == 0:
             write_placeholder(target / name, LEFT_OUT)  # it stands for the rest, too
             break
-        left.files -= 1
+        job.files -= 1
         try:
             kept = find_free_path(target / make_safe_name(name, package, starts), name)
-            ending = _copy_one(folder, name, kept, owner, wait, left, depth, starts)
+            ending = _copy_one(folder, name, kept, job, depth, starts)
         except PermissionError:
-            if wait:
+            if job.wait:
                 raise
             ending = UNREADABLE
         except OSError as error:
@@ -87,29 +92,27 @@ def _copy(
                 write_placeholder(target / name, ending)
 
 
-def _copy_one(
-    folder: int, name: str, target: Path, owner: int | None, wait: bool, left: _CopyBudget, depth: int, starts: bool
-) -> str:
+def _copy_one(folder: int, name: str, target: Path, job: _CopyJob, depth: int, starts: bool) -> str:
     """Copy what has this name to the target, or say with what ending it is left out."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
-        if depth == 1 or is_too_long(target, left.root):
+        if depth == 1 or is_too_long(target, job.root):
             return LEFT_OUT
         with open_folder(name, folder) as inner:
-            _copy(inner, target, owner, wait, left, depth - 1, name if starts else "")
+            _copy(inner, target, job, depth - 1, name if starts else "")
         return ""
     if not stat.S_ISREG(status.st_mode):
         return NOT_FOLLOWED
     descriptor = os.open(name, FLAGS, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or owner not in (None, status.st_uid):
+        if not stat.S_ISREG(status.st_mode) or job.owner not in (None, status.st_uid):
             return NOT_FOLLOWED
-        most = min(MAX_FILE, left.size)
+        most = min(MAX_FILE, job.size)
         if status.st_size > most and not name.endswith(".ipynb"):
             return LEFT_OUT
         with target.open("wb") as copied:
             while most > 0 and (piece := file.read(min(PIECE, most))):
                 copied.write(piece)
-                most, left.size = most - len(piece), left.size - len(piece)
+                most, job.size = most - len(piece), job.size - len(piece)
     return ""
