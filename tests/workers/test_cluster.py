@@ -266,7 +266,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
     hand_in(small_course, {"student": None})
     for package in ("autograder", "labkit"):
         shutil.copytree(ROOT / package, tmp_path / "other" / package, ignore=shutil.ignore_patterns("__pycache__"))
-    with (tmp_path / "other" / "labkit" / "verdict.py").open("a") as file:
+    with (tmp_path / "other" / "labkit" / "compare.py").open("a") as file:
         file.write("# a line more\n")
     with (
         worker(scheduler, tmp_path, environment={"PYTHONPATH": str(tmp_path / "other")}),
@@ -286,5 +286,6 @@ def test_a_submission_that_ends_its_graders_is_given_up() -> None:
     task = Task(LAB, "student", (NotebookFile(LAB, b"{}"),), b"", Settings())
     again, empty, last = (plan_next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
     assert again == replace(task, isolates_tests=True)
-    assert not isinstance(empty, Failure) and empty.notebook is None and "failed twice" in empty.refusal
+    assert not isinstance(empty, Failure) and empty.notebooks[0].content is None
+    assert "failed twice" in empty.notebooks[0].refusal
     assert isinstance(last, Failure) and "exit status -9" in last.reason
