@@ -15,7 +15,7 @@ from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.effects import Effects
 from autograder.examiner.execution import create_namespace
-from autograder.examiner.given_names import select_kept_names
+from autograder.examiner.protected_names import select_kept_names
 from autograder.examiner.section import can_use_names, run_checks, run_given
 from autograder.examiner.submission_code import Start, Student
 from autograder.rpc.global_state import GlobalState

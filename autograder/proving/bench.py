@@ -18,10 +18,10 @@ from autograder.examiner.section import run_checks, run_given
 from autograder.model.course import Cell, Exercise, Kind, Lab
 from autograder.proving.attempt import Attempt, Result, open_check_connection, run_through_examiner
 from autograder.proving.forks import ForkError, run_in_fork
-from autograder.proving.generated import HARD_CODED, get_spoilers
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.replacements import WATCHED
+from autograder.proving.spoilers import HARD_CODED, get_spoilers
 from autograder.proving.unsandboxed_student import CellError, run_cell_in, start_student
 from autograder.rpc.random_states import seed_all
 from labkit.outcome import Outcome, build_outcome, compute_earned

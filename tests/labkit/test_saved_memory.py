@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 from labkit import show_kept
-from labkit.pictures.kept import MODES, measure
 from labkit.pictures.picture import ALL
+from labkit.pictures.saved_memory import MODES, measure
 
 UNIT = 5 * 3 * 4  # bytes of one layer's result
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from labkit.pictures.over import show_over
+from labkit.pictures.curve_panels import show_over
 from labkit.pictures.picture import ALL
 
 X = torch.linspace(-2, 2, 9)
