@@ -19,6 +19,7 @@ from autograder.gradebook.reader import read_result
 from autograder.gradebook.schema import SubmissionResult
 from autograder.gradebook.store import load_result
 from autograder.intake.read import read_notebook
+from autograder.model.messages import describe_notes
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content, upgrade_metadata
 from autograder.stock.preprocess import repair
@@ -80,4 +81,4 @@ def repaired(handed_in: str, course: StockNotebook) -> tuple[NotebookNode, list[
     """The notebook to grade, without the notes in it, and these notes."""
     notebook, notes = repair(read_notebook(handed_in.encode()), course)
     notebook.cells = notebook.cells[1:] if notes else notebook.cells
-    return notebook, notes
+    return notebook, describe_notes(notes)

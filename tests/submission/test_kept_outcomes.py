@@ -7,7 +7,7 @@ import torch
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.examine import StepResult
-from autograder.model.metadata import read_facts
+from autograder.submission.lab_cells import parse_cells
 from autograder.submission.lab_submission import _grade_cell
 from labkit import assert_close, check
 from labkit.check import record_outcomes
@@ -15,9 +15,8 @@ from labkit.check import record_outcomes
 
 def test_two_matrices_are_kept_of_visible_checks_alone(small_course: Path) -> None:
     notebook = build_source_notebook(next(read_labs(read_course(small_course))))
-    cell = next(cell for cell in notebook.cells if (facts := read_facts(cell)) and facts.checks)
-    facts = read_facts(cell)
-    assert facts is not None
+    cell = next(cell for cell in parse_cells(notebook) if cell.facts.checks)
+    facts = cell.facts
     with record_outcomes() as outcomes:
         for planned in facts.checks:
             with check(planned.id, planned.label):
