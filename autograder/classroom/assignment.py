@@ -47,7 +47,6 @@ class Assignment(Protocol):
         """A line for each reason why settings have no effect here.
 
         Args:
-            config: The configuration.
             usual: The settings that configure() makes.
         """
 
@@ -58,8 +57,6 @@ class Assignment(Protocol):
         """Whether the configuration leaves this student out.
 
         Args:
-            config: The configuration.
-            student: The student.
             known: The students in the gradebook.
         """
 

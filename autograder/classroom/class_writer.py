@@ -43,11 +43,9 @@ class GradebookWriter:
     Its `running` holds when each student's grading began, by time.monotonic().
 
     Args:
-        api: nbgrader's, of the course.
         assignment: What is graded.
         settings: How it is graded.
         layers: The sandbox layers that submissions get.
-        gradebook: The gradebook, open.
         penalty: What lateness costs.
         term: What the instructor decided.
         by: Who handed in the submission that counts, by student.

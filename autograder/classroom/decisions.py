@@ -25,11 +25,8 @@ def excuse(course: Path, lab: str, what: str, student: str, reason: str) -> Excu
     """Give full points for a check or an exercise, to everyone or to one student, and write that to term.toml.
 
     Args:
-        course: The course's folder.
-        lab: The lab.
         what: An exercise, a check's id or label, or EXERCISE/CHECK.
         student: Who gets the points; empty for everyone.
-        reason: Why.
 
     Raises:
         GradlabError: If `what` names no check, or several.
@@ -49,12 +46,8 @@ def grant_extension(
     """Write the extension to term.toml, and apply it to a submission that is already there.
 
     Args:
-        course: The course's folder.
-        gradebook: The gradebook, open.
-        lab: The lab.
         student: Who gets the extension.
         until: A time as nbgrader reads it, UTC unless it says otherwise.
-        reason: Why.
 
     Returns:
         When the extension ends, UTC, and what the instructor should know about it.

@@ -65,8 +65,6 @@ def regrade(
     Marks by hand stay.
 
     Args:
-        api: nbgrader's, of the course.
-        lab: The lab.
         where: Where submissions are graded.
         agreed: Whether to write these changes.
         student: Change only this student's marks.

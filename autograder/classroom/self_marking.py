@@ -69,7 +69,6 @@ def mark(
     """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
 
     Args:
-        course: The course's folder.
         notebook: The file.
         settings: How to grade it.
         fork_servers: Those that earlier marks have used; new ones join them.
@@ -117,9 +116,6 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], ahead: Server
     Fork servers stay, so later marks need no imports.
 
     Args:
-        course: The course's folder.
-        requests: The requests.
-        answers: Where answers go.
         ahead: As in mark().
     """
     fork_servers: ForkServers = {}

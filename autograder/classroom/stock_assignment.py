@@ -87,9 +87,6 @@ def read_companion_files(
     """Read the files beside a notebook, the course's last.
 
     Args:
-        course: The course's folder.
-        name: The assignment.
-        student: The student.
         paths: What list_companion_files() returned.
 
     Returns:

@@ -97,8 +97,6 @@ def summarize_lab(
     """Summarize this run, and what the gradebook has for the whole lab.
 
     Args:
-        gradebook: The gradebook, open.
-        lab: The lab.
         done: The outcome of each submission of this run.
         waiting_there: Students with a submission in the exchange that isn't in submitted/.
         before: What read_points() returned before this run.

@@ -23,9 +23,6 @@ def list_doubtful(course: Path, term: Term, gradebook: Any, lab: str = "") -> li
     """A line for each unknown name, and for each stray in submitted/.
 
     Args:
-        course: The course's folder.
-        term: What term.toml says.
-        gradebook: The gradebook, open.
         lab: Look only at what term.toml says for this lab; empty for all.
     """
     return list_unknown_names(course, term, gradebook, lab) + find_strays(course, list_roster_students(gradebook))
@@ -35,9 +32,6 @@ def list_unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") 
     """Labs, students, exercises and checks that don't exist, each in words with its fix.
 
     Args:
-        course: The course's folder.
-        term: What term.toml says.
-        gradebook: The gradebook, open.
         lab: Look only at what applies to this lab, and at unknown labs; empty for all.
     """
     known = {*list_assignments(course), *(assignment.name for assignment in gradebook.assignments)}

@@ -56,8 +56,6 @@ def grade_lab(
     """Grade every submission of the lab, or one student's, and yield each as it's done.
 
     Args:
-        api: nbgrader's, of the course.
-        lab: The lab.
         where: Where submissions are graded; by default this machine, one at a time.
         student: Grade only this student's.
         again: Also grade submissions whose result is up to date.
@@ -75,8 +73,6 @@ def open_class(
     """The writer of this lab's marks, and the students who handed it in. Any other process that opens the lab fails.
 
     Args:
-        api: nbgrader's, of the course.
-        lab: The lab.
         where: Where submissions are graded.
         student: Only this student.
 

@@ -33,9 +33,6 @@ def resolve_lab_term(term: Term, lab: str, student: str, newest: bool = False) -
     """What term.toml sets for this student. An extension beyond the lab's end moves the end.
 
     Args:
-        term: What term.toml says.
-        lab: The lab.
-        student: The student.
         newest: Whether the newest submission counts in any case: then there are no attempts, no wait and no end.
     """
     settings = term.lab(lab)

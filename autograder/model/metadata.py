@@ -47,8 +47,6 @@ def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
     """The metadata of a cell of the source notebook.
 
     Args:
-        cell: The cell.
-        lab: The lab that it is in.
         stub: The text that is handed out, for a cell that students write.
     """
     checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()

@@ -85,7 +85,6 @@ def run_stock_notebook(
     """Run a repaired notebook in its own student process, whose home holds the files beside it.
 
     Args:
-        notebook: The notebook to run.
         own: What the course knows of it.
         fork_server: The fork server that starts the process.
         task: The submission that it belongs to.
@@ -110,7 +109,6 @@ def compute_stock_marks(
     """The marks of a stock assignment's submission. As in nbgrader, no cell of a missing notebook waits for a person.
 
     Args:
-        result: The submission's result.
         notebooks: The autograded notebooks, by name.
         submitted: When it was handed in, UTC without a zone, if that is known.
     """

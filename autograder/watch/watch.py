@@ -76,8 +76,6 @@ def watch(
     """Mark what arrives until stopped, and yield each submission when its page is released.
 
     Args:
-        api: nbgrader's, of the course.
-        labs: The labs to watch.
         where: Where submissions are graded.
         say: Called with what isn't marked, and why.
         stop: Set to end.

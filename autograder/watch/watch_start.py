@@ -49,7 +49,6 @@ def start_pool(api: NbgraderCourse, device: str, jobs: int, ahead: ServerProcess
     """Start workers that wait for submissions.
 
     Args:
-        api: nbgrader's, of the course.
         device: What labkit.device() returns in submissions.
         jobs: How many workers to start.
         ahead: As in LocalExecutor.
