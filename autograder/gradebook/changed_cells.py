@@ -68,7 +68,7 @@ def update_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]
     """Give the assignment rows for exactly these notebooks, and each submission the rows that belong to them.
 
     Args:
-        now: nbgrader's names of the cells, by notebook. A new notebook with cells of a removed one is that one, renamed.
+        now: nbgrader's names of the cells, by notebook. A new notebook with cells of a removed one renames it.
     """
     changes, names = ChangedCells(), list(now)
     there = {notebook.name: notebook for notebook in assignment.notebooks}
