@@ -22,7 +22,7 @@ class SubmittedFolder:
     """Who handed it in: the student, or a member of the same team."""
     path: Path
     files: Sequence[Path]
-    """What is in it besides the notebooks."""
+    """The files in it besides the notebooks."""
     files_digest: str
     """A digest of their names, sizes and times."""
 
@@ -44,13 +44,21 @@ class Assignment(Protocol):
         """How submissions of this assignment are graded."""
 
     def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-        """A line for each reason why settings have no effect here. usual: those that configure() makes."""
+        """A line for each reason why settings have no effect here.
+
+        Args:
+            usual: The settings that configure() makes.
+        """
 
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-        """The same of settings for nbgrader's feedback pages."""
+        """A line for each reason why settings for nbgrader's feedback pages have no effect here, likewise."""
 
     def is_left_out(self, config: Mapping[str, Any], student: str, known: set[str]) -> bool:
-        """Whether the configuration leaves this student out. known: students in the gradebook."""
+        """Whether the configuration leaves this student out.
+
+        Args:
+            known: The students in the gradebook.
+        """
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if the source can't be graded."""

@@ -1,4 +1,4 @@
-"""Where submissions go out to be graded, and results come in: the one writer of files and of the gradebook."""
+"""Hands submissions out to be graded, and keeps the results: the only writer of files and of the gradebook."""
 
 from __future__ import annotations
 
@@ -33,13 +33,22 @@ from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
 BATCH = 50  # submissions in one transaction of the gradebook
-FEW = 100  # students whose rows alone are asked for
-BATCH_SECONDS = 2.0  # after which a smaller one is written
+FEW = 100  # students, for whom only their own rows are read
+BATCH_SECONDS = 2.0  # after which a smaller batch is written
 
 
 class GradebookWriter:
-    """by: student -> who handed in what counts for that student. running: student -> since when it is being graded, by
-    time.monotonic.
+    """Grades the submissions of one assignment and writes their marks.
+
+    Its `running` holds when each student's grading began, by time.monotonic().
+
+    Args:
+        assignment: What is graded.
+        settings: How it is graded.
+        layers: The sandbox layers that submissions get.
+        penalty: What lateness costs.
+        term: What the instructor decided.
+        by: Who handed in the submission that counts, by student.
     """
 
     def __init__(
@@ -59,7 +68,7 @@ class GradebookWriter:
         self.ignore, self.own_files = api.ignored, get_student_files(api.config, self.lab)
         self.term, self.by, self.cause = term, dict(by), "grade"
         self.running: dict[str, float] = {}
-        self.left_out: Sequence[str] = ()  # whom nbgrader_config.py has left out
+        self.left_out: Sequence[str] = ()  # students whom nbgrader_config.py leaves out
         self.lines: Sequence[str] = ()  # what the instructor should know of the lab
         self._penalty, self._extended = penalty, term.extended(self.lab)
         self._anew: dict[str, tuple[str, ...]] = {}
@@ -68,7 +77,7 @@ class GradebookWriter:
         self._aside: list[GradingOutcome] = []  # what was found out while looking for tasks
 
     def grade(self, students: Sequence[str], where: Executor, again: bool, stop: Event) -> Iterator[GradingOutcome]:
-        """Each submission as it is done, in the order in which that happens; unless stopped, every one."""
+        """Grade the submissions and yield each as it's done; unless stopped, every one."""
         missing = set(students)
         for done in self._taken(self.outcomes(students, where, again, stop)):
             missing.discard(done.student)
@@ -81,7 +90,7 @@ class GradebookWriter:
     def outcomes(
         self, students: Sequence[str], where: Executor, again: bool, stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        """What comes of the submissions that are to be graded; nothing of it is kept."""
+        """The outcomes of the submissions that have to be graded, without keeping them."""
         few = students if len(students) <= FEW else ()
         tasks = self._iter_tasks(students, read_recorded(self.gradebook, self.lab, few), again)
         for task, outcome in where.grade(tasks, self.settings, [self.course], stop):
@@ -95,7 +104,7 @@ class GradebookWriter:
         yield from self._drain_finished()
 
     def taken(self, task: Task, outcome: GradedSubmission | Failure) -> GradingOutcome:
-        """Write what came of this task."""
+        """Write the outcome of this task."""
         if isinstance(outcome, Failure):
             return self._report_failure(task.student, outcome.reason)
         if not outcome.trouble:
@@ -118,7 +127,7 @@ class GradebookWriter:
         self._unwritten, self._written = [], time.monotonic()
 
     def _iter_tasks(self, students: Iterable[str], rows: Mapping[str, RecordedMarks], again: bool) -> Iterator[Task]:
-        """The submissions that are to be graded. Those that have their result are only recorded."""
+        """The submissions that have to be graded. Those that have their result are only recorded."""
         for student in students:
             found = run_guarded(student, functools.partial(self.prepare_task, student, rows.get(student), again))
             if isinstance(found, GradingOutcome):
@@ -128,10 +137,10 @@ class GradebookWriter:
                 yield found
 
     def prepare_task(self, student: str, row: RecordedMarks | None, again: bool = False) -> Task | GradingOutcome:
-        """What there is to grade, or what came of it before, which is recorded where the gradebook says otherwise."""
+        """What there is to grade, or its earlier outcome, which is recorded if the gradebook says otherwise."""
         try:
             task = self._build_task(student)
-        except (OSError, RecursionError) as error:  # folders in one another, without end
+        except (OSError, RecursionError) as error:  # folders nested without end
             return GradingOutcome(student, f"its folder cannot be read or put in order: {error}")
         result = None if again else self.result(student)
         if result is None:
@@ -155,27 +164,27 @@ class GradebookWriter:
         return self.assignment.build_task(SubmittedFolder(student, by, folder, files, files_digest), self.settings)
 
     def result(self, student: str) -> Result | None:
-        """The result of an earlier run, where it is whole."""
+        """The result of an earlier run, if it's complete."""
         result = self._load_document(student)
         paths = [get_autograded_path(self.course, self.lab, student, name) for name in self.assignment.notebook_names]
         return result if all(path.exists() for path in paths) else None
 
     def _load_document(self, student: str) -> Result | None:
-        """What an earlier run found, also of notebooks that have another name now."""
+        """The result document of an earlier run, whose notebooks may have had other names."""
         try:
             return load_result(self.course, self.lab, student)
         except GradlabError:
             return None
 
     def decide_marks(self, graded: GradedSubmission) -> Marks:
-        """Its marks with what was decided for this student."""
+        """The submission's marks, with the instructor's decisions for this student."""
         student = graded.result.student
         excused = self.term.excused(self.lab, student)
         marks = apply_decisions(graded.marks, graded.result, excused, self._load_document(student))
         return replace(marks, submitted=self._read_submitted_time(student))
 
     def keep(self, graded: GradedSubmission) -> GradingOutcome:
-        """Write what came of a submission. The result document last: whoever finds it finds everything."""
+        """Write what came of a submission, the result document last: if it's there, everything is."""
         result, student, marks = graded.result, graded.result.student, self.decide_marks(graded)
         before = get_result_path(self.course, self.lab, student)
         permissions = 0o664 if self.api.is_group_shared else 0o444
@@ -206,7 +215,7 @@ class GradebookWriter:
             self.write()
 
     def _find_submitter(self, student: str) -> str:
-        """Who handed in what counts for this student."""
+        """Who handed in the submission that counts for this student."""
         return self.by.get(student, student)
 
     def _read_submitted_time(self, student: str) -> datetime | None:
@@ -218,7 +227,7 @@ class GradebookWriter:
         return f"{path.relative_to(self.course)} {status.st_size} {status.st_mtime_ns}"
 
     def _report_failure(self, student: str, reason: str) -> GradingOutcome:
-        """The course's or the machine's trouble: an empty submission had it too, or this one had none before."""
+        """Report a fault of the course or the machine: an empty submission failed too, or this one didn't before."""
         if "\n" not in reason:
             return GradingOutcome(student, reason)
         log = write_log(self.course, self.lab, student, reason)

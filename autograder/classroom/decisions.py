@@ -1,4 +1,4 @@
-"""What an instructor may decide about a lab, looked up in the course: which check is meant, who the student is."""
+"""An instructor's decisions about a lab, with the check and the student looked up in the course."""
 
 from __future__ import annotations
 
@@ -22,9 +22,14 @@ A_DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
 
 def excuse(course: Path, lab: str, what: str, student: str, reason: str) -> Excuse:
-    """Give full points for a check, or an exercise, to everybody or to one student, and write that down.
+    """Give full points for a check or an exercise, to everyone or to one student, and write that to term.toml.
 
-    what: an exercise, a check's id or label, or EXERCISE/CHECK. Raises GradlabError where that is none or several.
+    Args:
+        what: An exercise, a check's id or label, or EXERCISE/CHECK.
+        student: Who gets the points; empty for everyone.
+
+    Raises:
+        GradlabError: If `what` names no check, or several.
     """
     found = _find_checks(course, lab, what)
     if len(found) != 1:
@@ -38,9 +43,14 @@ def excuse(course: Path, lab: str, what: str, student: str, reason: str) -> Excu
 def grant_extension(
     course: Path, gradebook: Any, lab: str, student: str, until: str, reason: str
 ) -> tuple[datetime, str]:
-    """Write the extension down, and give it to a submission that is there. (until when, UTC; what to know of it).
+    """Write the extension to term.toml, and apply it to a submission that is already there.
 
-    until: a time as nbgrader reads it, UTC unless it says otherwise.
+    Args:
+        student: Who gets the extension.
+        until: A time as nbgrader reads it, UTC unless it says otherwise.
+
+    Returns:
+        When the extension ends, UTC, and what the instructor should know about it.
     """
     if A_DATE.fullmatch(until.strip()):
         fix = f"fix: for instance --until '{until.strip()} 23:59 UTC'"
@@ -61,21 +71,21 @@ def grant_extension(
         set_extension(gradebook.find_submission(lab, student), due, time)
         gradebook.db.commit()
     except MissingEntry:
-        pass  # it is given to the submission when that is graded
+        pass  # the submission gets it when it is graded
     if due is None:
         return time, f"{lab} has no due date, so nobody is late: nbgrader db assignment add {lab} --duedate TIME"
     return time, ""
 
 
 def refuse_unknown_student(course: Path, gradebook: Any, student: str) -> None:
-    """Raises GradlabError where nobody of this name is in the course."""
+    """Raise GradlabError if the course has no student of this name."""
     known = {s.id for s in gradebook.students} | {p.name for p in (course / "submitted").glob("*") if p.is_dir()}
     if student not in known:
         raise GradlabError(f"no student {student!r} in the gradebook or in submitted/: check the name")
 
 
 def _find_checks(course: Path, lab: str, what: str) -> list[tuple[str, str]]:
-    """(exercise, check) of all that this may mean; no check for a whole exercise."""
+    """Exercise and check of everything that this may mean; the check is empty for a whole exercise."""
     exercise, _, check = what.partition("/")
     known = read_checks(course, lab)
     if what in known:
@@ -90,7 +100,7 @@ def _describe_mismatch(course: Path, lab: str, what: str, found: list[tuple[str,
         named = ", ".join(f"{exercise}/{check}" for exercise, check in found)
         return f"{what!r} may be any of {named}\n    fix: name one of them"
     lines: list[str] = []
-    meant: dict[str, str] = {}  # a name that would have been right -> its line
+    meant: dict[str, str] = {}  # valid names, with their lines
     for exercise, checks in read_checks(course, lab).items():
         lines.append(f"    {exercise}")
         meant[exercise] = lines[-1]
@@ -105,7 +115,7 @@ def _describe_mismatch(course: Path, lab: str, what: str, found: list[tuple[str,
 
 
 def read_checks(course: Path, lab: str) -> dict[str, dict[str, str]]:
-    """exercise -> its checks, id -> label. A graded cell without checks of its own stands under its name."""
+    """The labels of checks, by exercise and id. A graded cell without its own checks is under its name."""
     refuse_unknown_lab(course, lab)
     found: dict[str, dict[str, str]] = {}
     for path in list_source_notebooks(course, lab):

@@ -19,7 +19,7 @@ from autograder.submission.task import NotebookFile, Settings, Task
 
 
 class LabAssignment:
-    """One notebook, whose checks run beside the student's process. No setting of stock nbgrader's matters to it."""
+    """One notebook, whose checks run outside the student's process. Settings of stock nbgrader don't matter to it."""
 
     def __init__(self, course: Path, name: str) -> None:
         self.course, self.name = course, name

@@ -1,4 +1,4 @@
-"""Which of the two an assignment is: a lab, or made for stock nbgrader."""
+"""Opens an assignment as what it is: a lab, or made for stock nbgrader."""
 
 from __future__ import annotations
 

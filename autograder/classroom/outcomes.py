@@ -15,23 +15,25 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class GradingOutcome:
-    """A submission that was graded, or what kept the course from grading it. kept: it had been graded before.
-
-    empty: the file could not be read. stopped: some of it ran into a limit. anew: of one that had been graded, what
-    changed since, in words. remarks: what the instructor should know of it.
-    """
+    """A submission that was graded, or what prevented that."""
 
     student: str
     failure: str = ""
+    """Why it could not be graded."""
     kept: bool = False
+    """Whether its earlier result still counts."""
     empty: bool = False
+    """Whether the file could not be read."""
     stopped: bool = False
+    """Whether some of it ran into a limit."""
     anew: tuple[str, ...] = ()
+    """What has changed since it was last graded, in words."""
     remarks: tuple[str, ...] = ()
+    """What the instructor should know about it."""
 
 
 def write_log(course: Path, lab: str, student: str, reason: str) -> Path:
-    """Keep the whole text of an error beside the results; the file's path."""
+    """Keep the whole text of an error beside the results, and return the file's path."""
     log = course / "results" / lab / f"{student}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(reason, encoding="utf-8", errors="replace")
@@ -39,7 +41,7 @@ def write_log(course: Path, lab: str, student: str, reason: str) -> Path:
 
 
 def run_guarded(student: str, do: Callable[[], Found]) -> Found | GradingOutcome:
-    """What comes of it. What is wrong with one student's files costs that student; a full disk stops all."""
+    """The outcome of `do`. A fault in one student's files affects only that student; a full disk stops everything."""
     try:
         return do()
     except OSError as error:

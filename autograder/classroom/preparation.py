@@ -1,4 +1,4 @@
-"""Puts a lab's cells and points into the gradebook before it is graded, also where students have handed it in."""
+"""Puts a lab's cells and points into the gradebook before it is graded, even if students have handed it in."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ from autograder.stock.assignment import read_kept_names
 
 
 def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Any) -> list[str]:
-    """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, where they changed.
+    """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, if they changed.
 
-    What changed of them after students had handed it in, in lines.
+    Returns:
+        A line for each change to a lab that students have already handed in.
     """
     course, lab = assignment.course, assignment.name
     note = course / "results" / lab / ".prepared"
@@ -35,7 +36,7 @@ def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Any) -> list
     known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
     if known and note.exists() and note.read_text() == source:
-        _apply_extra_credit(gradebook, lab, labels, extra)  # nbgrader's own command may have given them their points
+        _apply_extra_credit(gradebook, lab, labels, extra)  # nbgrader's own command may have restored their points
         return []
     brought = False
     assignment.refuse_unfit(api.config)
@@ -43,8 +44,8 @@ def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Any) -> list
         brought = known and not note.exists() and _has_source_cells(gradebook, course, lab)
     note.parent.mkdir(parents=True, exist_ok=True)
     lines = []
-    if not brought:  # else the instructor's own nbgrader put it there, and may have released it so
-        note.write_text("")  # what is begun here, and not brought to its end, is begun anew
+    if not brought:  # else the instructor's own nbgrader put it there, and may have released it
+        note.write_text("")  # if this is interrupted, it starts again
         before = _list_graded_cells(gradebook, lab)
         if before:
             changes = update_notebooks(gradebook, gradebook.find_assignment(lab), _read_cell_names(course, lab))
@@ -59,7 +60,7 @@ def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Any) -> list
 
 
 def _digest_source(course: Path, name: str, *more: str) -> str:
-    """The digest of all that the gradebook takes from source/NAME: notebooks, and what tests are made from."""
+    """The digest of everything that the gradebook takes from source/NAME: notebooks, and what tests are made from."""
     made_from = (course / "source" / name / "autotests.yml", course / "autotests.yml")
     paths = [*list_source_notebooks(course, name), *(path for path in made_from if path.exists())]
     parts: list[str | bytes] = [part for path in paths for part in (path.name, path.read_bytes())]
@@ -67,7 +68,7 @@ def _digest_source(course: Path, name: str, *more: str) -> str:
 
 
 def _has_source_cells(gradebook: Any, course: Path, lab: str) -> bool:
-    """Whether the gradebook has the cells that are in the source now."""
+    """Whether the gradebook has exactly the cells that are in the source now."""
     there = {
         notebook.name: {cell.name for cell in notebook.source_cells}
         for notebook in gradebook.find_assignment(lab).notebooks
@@ -76,13 +77,13 @@ def _has_source_cells(gradebook: Any, course: Path, lab: str) -> bool:
 
 
 def _read_cell_names(course: Path, lab: str) -> dict[str, set[str]]:
-    """notebook -> nbgrader's names of the cells that it keeps."""
+    """nbgrader's names of the cells that it keeps, by notebook."""
     return {path.stem: read_kept_names(path) for path in list_source_notebooks(course, lab)}
 
 
 def _generate(api: NbgraderCourse, course: Path, lab: str) -> None:
     with tempfile.TemporaryFile() as file:
-        with _capture_stderr(file):  # tests that nbgrader makes start a kernel, which warns of its own sockets
+        with _capture_stderr(file):  # generated tests start a kernel, which warns about its own sockets
             result = api.generate_assignment(lab)
         if result.success:
             return
@@ -98,7 +99,7 @@ def _generate(api: NbgraderCourse, course: Path, lab: str) -> None:
 
 @contextlib.contextmanager
 def _capture_stderr(file: IO[bytes]) -> Iterator[None]:
-    """What programs that are started meanwhile write to stderr goes to this file."""
+    """Send to this file what programs that are started meanwhile write to stderr."""
     sys.stderr.flush()
     before = os.dup(2)
     os.dup2(file.fileno(), 2)
@@ -111,7 +112,7 @@ def _capture_stderr(file: IO[bytes]) -> Iterator[None]:
 
 
 def _list_graded_cells(gradebook: Any, lab: str) -> set[str]:
-    """The graded cells of a lab that was handed in, behind their notebooks."""
+    """The graded cells of a lab that was handed in, each after its notebook."""
     assignment = next((each for each in gradebook.assignments if each.name == lab), None)
     if assignment is None or not assignment.submissions:
         return set()
@@ -133,7 +134,7 @@ def _describe_changes(course: Path, lab: str, before: set[str], after: set[str])
 
 
 def _apply_extra_credit(gradebook: Any, lab: str, labels: CellLabels, exercises: Sequence[str]) -> None:
-    """Extra credit: these exercises are worth nothing of the lab's points, so what they earn comes on top."""
+    """Make these exercises extra credit: they add nothing to what the lab is worth, so what they earn comes on top."""
     if not exercises:
         return
     for notebook in gradebook.find_assignment(lab).notebooks:

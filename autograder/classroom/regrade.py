@@ -1,4 +1,4 @@
-"""Grades anew what has its mark, and shows what would change before anything is written."""
+"""Grades submissions again that have their marks, and shows what would change before anything is written."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ from autograder.workers.worker import Failure
 
 @dataclass(frozen=True)
 class Change:
-    """What would change of one student's automatic marks. cells: (exercise, before, after); before is None where the
-    gradebook has no mark yet.
-    """
+    """What would change in one student's automatic marks."""
 
     student: str
     cells: tuple[tuple[str, float | None, float | None], ...]
+    """Exercise, points before, and points after; before is None if the gradebook has no mark yet."""
 
     @property
     def by(self) -> float:
@@ -40,12 +39,15 @@ class Change:
 
 @dataclass(frozen=True)
 class RegradeResult:
-    """failures: (student, why), whose marks stay. graded: how many were graded, changed or not."""
+    """What regrading a lab came to."""
 
     changes: tuple[Change, ...]
     failures: tuple[tuple[str, str], ...]
+    """Students whose marks stay, and why."""
     graded: int
+    """How many were graded, changed or not."""
     written: bool = False
+    """Whether the changes were written."""
 
 
 def regrade(
@@ -58,10 +60,20 @@ def regrade(
     again: bool = False,
     stop: Event | None = None,
 ) -> RegradeResult:
-    """Grade what is not up to date, ask `agreed` with what would change, and write it if the answer is yes.
+    """Grade what isn't up to date, call `agreed` with what would change, and write it if the answer is yes.
 
-    student, exercise: only this one's marks. again: grade those too whose result is up to date. Marks by hand stay.
-    Raises GradlabError where the lab has no such exercise.
+    Marks by hand stay.
+
+    Args:
+        where: Where submissions are graded.
+        agreed: Whether to write these changes.
+        student: Change only this student's marks.
+        exercise: Change only the marks of this exercise.
+        again: Also grade submissions whose result is up to date.
+        stop: Set to end without writing.
+
+    Raises:
+        GradlabError: If the lab has no such exercise.
     """
     stop = stop or Event()
     if exercise and exercise not in (known := read_checks(api.root, lab)):
@@ -95,8 +107,10 @@ def _find_changes(writer: GradebookWriter, graded: GradedSubmission, before: dic
 
 
 def _limit_to_exercise(writer: GradebookWriter, graded: GradedSubmission, exercise: str) -> GradedSubmission:
-    """With what the other exercises had before. Its key is empty, so that a later grading takes those up, and what it
-    was made of is as before, so that they count as marks of an earlier build.
+    """The graded submission with the earlier marks of all other exercises.
+
+    Its key is empty, so a later grading updates those exercises, and its `made_of` is as before, so they count as
+    marks of an earlier build.
     """
     before = writer.result(graded.result.student)
     if before is None:
@@ -109,7 +123,7 @@ def _limit_to_exercise(writer: GradebookWriter, graded: GradedSubmission, exerci
 
 
 def _merge_cells(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
-    """The cells of now, but for the other exercises as they were."""
+    """The cells as they are now, but those of other exercises as they were."""
     old = {cell.id: cell for cell in before.cells}
     labels = make_labels(now)
     return tuple(
@@ -119,7 +133,7 @@ def _merge_cells(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
 
 
 def _pack_graded(graded: GradedSubmission) -> tuple[GradedSubmission, dict[str, bytes]]:
-    """A class of a thousand waits for a yes: its notebooks would take half a gigabyte, and take a tenth so."""
+    """Compress the notebooks: those of a thousand students, kept until the changes are agreed to, take half a GB."""
     notebooks = {name: zlib.compress(text.encode()) for name, text in graded.notebooks.items()}
     return replace(graded, notebooks={}), notebooks
 
@@ -130,7 +144,7 @@ def _unpack_graded(packed: tuple[GradedSubmission, dict[str, bytes]]) -> GradedS
 
 
 def describe_changes(found: RegradeResult, most: int = 40) -> Sequence[str]:
-    """What would change, a line for each student, at most so many."""
+    """What would change, a line for each student, up to this many lines."""
     lines = []
     for change in found.changes[:most]:
         cells = ", ".join(

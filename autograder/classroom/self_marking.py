@@ -1,4 +1,4 @@
-"""Marks a student's own copy of a lab, with the whole grader and without a gradebook: for who works alone."""
+"""Marks a student's own copy of a lab, with the whole grader but no gradebook, for people who work alone."""
 
 from __future__ import annotations
 
@@ -39,12 +39,16 @@ WITHOUT = (
 
 @dataclass(frozen=True)
 class OwnMark:
-    """points, worth: of the whole notebook, without what a person has to read. page: where the feedback page is."""
+    """The mark of a student's own copy."""
 
     points: float
+    """What the notebook earns, without answers that a person has to read."""
     worth: float
+    """What it is worth, without those answers."""
     by_hand: float
+    """What those answers are worth."""
     page: Path
+    """The feedback page."""
 
     @property
     def words(self) -> str:
@@ -53,7 +57,7 @@ class OwnMark:
 
 
 def read_course_settings(course: Path) -> Settings:
-    """How this course grades, with the strongest isolation that this machine gives where it cannot give `full`."""
+    """How this course grades, with the strongest isolation that this machine offers if it can't offer `full`."""
     settings = read_settings(open_course(course).config)
     level = find_strongest_level(find_layers()) if settings.isolation == "full" else settings.isolation
     return replace(settings, isolation=level)
@@ -64,8 +68,14 @@ def mark(
 ) -> OwnMark:
     """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
 
-    fork_servers: those of earlier marks. ahead: a process that waits to be the first of them.
-    Raises GradlabError where it is no notebook of a lab of this course, or where it could not be graded.
+    Args:
+        notebook: The file.
+        settings: How to grade it.
+        fork_servers: Those that earlier marks have used; new ones join them.
+        ahead: A process, already started, that can become the first of them.
+
+    Raises:
+        GradlabError: If the file is no notebook of a lab of this course, or could not be graded.
     """
     lab = notebook.stem
     source = course / "source" / lab / f"{lab}.ipynb"
@@ -101,9 +111,12 @@ def mark(
 
 
 def serve(course: Path, requests: Iterable[str], answers: IO[str], ahead: ServerProcess) -> None:
-    """Mark what is asked for, a line of JSON each, {notebook}: {points, worth, words} or {refused}.
+    """Answer requests, a line of JSON each, {notebook}, with {points, worth, words} or {refused}.
 
-    What grades stays, so that a later mark takes no import. ahead: as above.
+    Fork servers stay, so later marks need no imports.
+
+    Args:
+        ahead: As in mark().
     """
     fork_servers: ForkServers = {}
     try:
@@ -121,7 +134,7 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], ahead: Server
 
 
 def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> SubmissionResult:
-    """As the gradebook would give it."""
+    """The result as the gradebook would give it."""
     cells = {cell.id: cell for cell in graded.result.cells}
     exercises = []
     for cell in notebook.cells:
@@ -152,7 +165,7 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
 
 
 def _build_marks(result: SubmissionResult, content: bytes) -> dict[str, Any]:
-    """Exercise -> its mark; nothing if JupyterLab can't read the notebook as it is, and so can't show marks in it."""
+    """The marks by exercise; empty if JupyterLab can't read the notebook, and so can't show marks in it."""
     try:
         sources = digest_sources(json.loads(content))
     except DAMAGED:

@@ -23,7 +23,7 @@ from autograder.stock.source_check import refuse_unfit
 from autograder.submission.stock_submission import compute_stock_marks
 from autograder.submission.task import NotebookFile, Settings, Task, apply_stock_limits
 
-MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all of them
+MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all such files
 
 
 class StockAssignment:
@@ -84,9 +84,13 @@ class StockAssignment:
 def read_companion_files(
     course: Path, name: str, student: str, paths: Iterable[Path]
 ) -> tuple[tuple[tuple[str, bytes], ...], frozenset[str], tuple[str, ...]]:
-    """(the files that cells may read, by their paths; which of them are the course's; what to tell of too large ones).
+    """Read the files beside a notebook, the course's last.
 
-    The course's last. paths: those of list_companion_files().
+    Args:
+        paths: What list_companion_files() returned.
+
+    Returns:
+        The files that cells may read, by path; which of them are the course's; what to say about too large ones.
     """
     folders = (course / "submitted" / student / name, course / "source" / name)
     found: dict[str, bytes] = {}
@@ -111,7 +115,7 @@ def read_companion_files(
 
 
 def _has_conflict(path: str, given: Collection[str]) -> bool:
-    """Whether a file at this path would be in the place of one of these, or of a folder with one, or below one."""
+    """Whether a file at this path would replace one of these, or a folder that holds one, or be below one."""
     return any(f"{each}/".startswith(f"{path}/") or path.startswith(f"{each}/") for each in given)
 
 

@@ -1,4 +1,4 @@
-"""What `gradlab grade` says at its end: how many submissions came to what, and what waits for a person."""
+"""What `gradlab grade` prints at its end: how many submissions had which outcome, and what a person has to read."""
 
 from __future__ import annotations
 
@@ -18,24 +18,29 @@ from autograder.gradebook.enrolment import find_strangers
 
 @dataclass(frozen=True)
 class Summary:
-    """Numbers of submissions. empty: damaged, or no notebook. stopped: at a limit. waiting: for a person to read.
-
-    missing: students of the roster who did not hand in; uncollected: who has something that waits in the exchange.
-    strangers: ids of those who did, and are not on the roster. up, down: marks from before that are others now.
-    """
+    """Numbers of submissions by outcome."""
 
     graded: int
     kept: int
+    """Those whose earlier result still counts."""
     empty: int
+    """Damaged ones, and those without a notebook."""
     stopped: int
+    """Those that ran into a limit."""
     failed: int
     late: int
     waiting: int
+    """Those that a person has to read."""
     missing: int
+    """Students on the roster who did not hand in."""
     uncollected: int = 0
+    """Students with a submission in the exchange that isn't in submitted/."""
     strangers: tuple[str, ...] = ()
+    """The ids of students who handed in, but aren't on the roster."""
     up: int = 0
+    """Earlier marks that rose."""
     down: int = 0
+    """Earlier marks that fell."""
 
     def words(self) -> str:
         parts = [
@@ -54,7 +59,7 @@ class Summary:
 
 
 def describe_regraded(done: Iterable[GradingOutcome]) -> str:
-    """Why what had been graded was graded anew, commonest first; empty where nothing was."""
+    """Why submissions were graded again, the commonest reason first; empty if there were none."""
     reasons = [each.anew for each in done if each.anew]
     counts = Counter(reason for each in reasons for reason in each).most_common()
     said = ", ".join(f"{reason} ({number})" for reason, number in counts)
@@ -62,7 +67,7 @@ def describe_regraded(done: Iterable[GradingOutcome]) -> str:
 
 
 def list_remarks(done: Iterable[GradingOutcome], lab: str, most: int = 5) -> list[str]:
-    """What the instructor should know of submissions of this run, the commonest first, with how many have it."""
+    """What the instructor should know about submissions of this run, the commonest first, each with their number."""
     counts = Counter(remark for each in done for remark in each.remarks).most_common()
     lines = [f"{remark.removesuffix('.')} ({format_count(number, 'submission')})" for remark, number in counts[:most]]
     more = len(counts) - most
@@ -70,7 +75,7 @@ def list_remarks(done: Iterable[GradingOutcome], lab: str, most: int = 5) -> lis
 
 
 def read_points(gradebook: Any, lab: str) -> Mapping[str, float]:
-    """student -> what the gradebook gives for this lab, less what lateness takes."""
+    """Each student's points for this lab in the gradebook, less what lateness costs."""
     assignment = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
     notebooks = select(SubmittedAssignment.student_id).where(assignment).join(SubmittedAssignment.notebooks)
     given = func.coalesce(Grade.manual_score, Grade.auto_score, 0) + func.coalesce(Grade.extra_credit, 0)
@@ -89,9 +94,12 @@ def summarize_lab(
     waiting_there: Iterable[str] = (),
     before: Mapping[str, float] | None = None,
 ) -> Summary:
-    """done: what came of each submission of this run; what the gradebook says is of the whole lab.
+    """Summarize this run, and what the gradebook has for the whole lab.
 
-    waiting_there: who has something in the exchange that is not in submitted/. before: read_points() before this run.
+    Args:
+        done: The outcome of each submission of this run.
+        waiting_there: Students with a submission in the exchange that isn't in submitted/.
+        before: What read_points() returned before this run.
     """
     done, uncollected = list(done), set(waiting_there)
     failed = sum(bool(each.failure) for each in done)

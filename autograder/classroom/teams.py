@@ -1,4 +1,4 @@
-"""Whose folder in submitted/ counts for whom: a student's own, or the newest one of the team."""
+"""Finds the folder in submitted/ that counts for a student: their own, or the newest one of the team."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograder.workers.warm_start import list_submitted_students
 
 
 def find_submitters(course: Path, lab: str, term: Term) -> dict[str, str]:
-    """student -> who handed in what counts for that student, for everybody who has a submission of this lab."""
+    """Who handed in the submission that counts, for each student who has a submission of this lab."""
     found = {student: student for student in list_submitted_students(course, lab)}
     for team in term.team:
         if not team.is_for_lab(lab):
@@ -24,6 +24,6 @@ def find_submitters(course: Path, lab: str, term: Term) -> dict[str, str]:
 
 
 def _read_submitted_time(course: Path, lab: str, student: str) -> datetime:
-    """When it was handed in, UTC; where no time came with it, when its folder last changed."""
+    """When it was handed in, UTC; if it has no timestamp, when its folder last changed."""
     folder = course / "submitted" / student / lab
     return read_time(folder) or convert_file_time(folder.lstat().st_mtime)

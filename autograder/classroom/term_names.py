@@ -1,6 +1,6 @@
-"""What term.toml names and the course does not have: a slip of the pen, which would decide nothing and say nothing.
+"""Names in term.toml that the course doesn't have: typos, which would otherwise have no effect and give no warning.
 
-Whoever is told of it is told with it of what in submitted/ counts for nobody.
+Where they are reported, so is what in submitted/ counts for no one.
 """
 
 from __future__ import annotations
@@ -20,14 +20,19 @@ NOBODY = "who is on no roster and handed in nothing\n    fix: correct the name"
 
 
 def list_doubtful(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
-    """Unknown names, and what lies astray in submitted/, in lines. lab: of term.toml only what is of this one."""
+    """A line for each unknown name, and for each stray in submitted/.
+
+    Args:
+        lab: Look only at what term.toml says for this lab; empty for all.
+    """
     return list_unknown_names(course, term, gradebook, lab) + find_strays(course, list_roster_students(gradebook))
 
 
 def list_unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
-    """Labs, students, exercises and checks that are not there, each in words with its fix.
+    """Labs, students, exercises and checks that don't exist, each in words with its fix.
 
-    lab: only what holds for this one, and labs that are none.
+    Args:
+        lab: Look only at what applies to this lab, and at unknown labs; empty for all.
     """
     known = {*list_assignments(course), *(assignment.name for assignment in gradebook.assignments)}
     labs = sorted({lab} & known if lab else known)
@@ -38,9 +43,7 @@ def list_unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") 
 
 
 def refuse_unknown_names(course: Path, lab: str, term: Term, gradebook: Any) -> None:
-    """Raise GradlabError where marks of this lab would be other than what was decided: for a wrong exercise, check or
-    member of a team.
-    """
+    """Raise GradlabError if an unknown exercise, check or team member would make marks differ from what was decided."""
     if found := [*_find_unknown_exercises(course, term, lab), *_find_unknown_members(course, term, gradebook, lab)]:
         raise GradlabError("\n".join(f"{course / FILE}: {words}" for words in found))
 
@@ -65,7 +68,7 @@ def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]
         *((f"labs.{lab}.extra_credit", exercise, "") for exercise in extra),
         *((f"[[excuse]] of {lab}", each.exercise, each.check) for each in excuses),
     ):
-        meant = exercise.rpartition("/")[2]  # a stock assignment's cell may have its notebook's name before it
+        meant = exercise.rpartition("/")[2]  # a stock assignment's cell may be preceded by its notebook's name
         if meant not in checks:
             yield f"{where} names {exercise!r}, which {lab} does not have\n    fix: {_describe_fix(exercise, checks)}"
         elif check and check not in checks[meant]:
@@ -92,7 +95,7 @@ def _find_unknown_members(course: Path, term: Term, gradebook: Any, lab: str) ->
 
 
 def _select_unknown(course: Path, gradebook: Any, students: Iterable[str]) -> set[str]:
-    """Without a roster nobody can tell: then none."""
+    """The students that the course doesn't know; no one if there is no roster to compare with."""
     return {each for each in find_strangers(gradebook, students) if not (course / "submitted" / each).is_dir()}
 
 

@@ -1,4 +1,4 @@
-"""Grades the submissions of a lab: several at a time, none of them stops the class, and what is graded stays graded."""
+"""Grades the submissions of a lab, several at a time. No submission stops the class, and finished results are kept."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from autograder.workers.executors import Executor, LocalExecutor
 
 
 def refuse_stale(course: Path, lab: str) -> None:
-    """Raise GradlabError where the lab was edited and not built: its old checks would be asked."""
+    """Raise GradlabError if the lab was edited but not built: its old checks would run."""
     folder, built = course / "labs" / lab, course / "source" / lab / f"{lab}.ipynb"
     edited = [path for path in folder.rglob("*.py") if path.stat().st_mtime > built.stat().st_mtime]
     if not edited:
         return
-    from autograder.authoring.course_folder import is_stale  # half a second, for who edited
+    from autograder.authoring.course_folder import is_stale  # takes half a second, only after an edit
 
-    if is_stale(course, lab):  # a checkout dates files as it likes
+    if is_stale(course, lab):  # a checkout gives files any dates
         raise GradlabError(
             f"{edited[0]} was edited after source/{lab} was built\n    fix: gradlab build, and the same command"
         )
@@ -53,10 +53,13 @@ def grade_lab(
     again: bool = False,
     stop: Event | None = None,
 ) -> Iterator[GradingOutcome]:
-    """Grade every submission of the lab, or one student's, and yield each as it is done.
+    """Grade every submission of the lab, or one student's, and yield each as it's done.
 
-    api: nbgrader's, of the course. where: this machine, one submission at a time, if nothing is said. again: those too
-    whose result is up to date. stop: set it to end early; what is graded by then is recorded.
+    Args:
+        where: Where submissions are graded; by default this machine, one at a time.
+        student: Grade only this student's.
+        again: Also grade submissions whose result is up to date.
+        stop: Set to end early; what is graded by then is recorded.
     """
     where = where or LocalExecutor()
     with open_class(api, lab, where, student) as (writer, students):
@@ -67,9 +70,14 @@ def grade_lab(
 def open_class(
     api: NbgraderCourse, lab: str, where: Executor, student: str = ""
 ) -> Iterator[tuple[GradebookWriter, list[str]]]:
-    """(the writer of this lab's marks, who handed it in), alone: another process that asks for the lab is refused.
+    """The writer of this lab's marks, and the students who handed it in. Any other process that opens the lab fails.
 
-    student: only this one. Raises GradlabError where nobody handed it in, or it cannot be graded here.
+    Args:
+        where: Where submissions are graded.
+        student: Only this student.
+
+    Raises:
+        GradlabError: If no one handed it in, or it can't be graded here.
     """
     course = api.root
     assignment = open_assignment(course, lab)
@@ -103,7 +111,7 @@ def open_class(
 
 
 def load_late_penalty(config: Any) -> Penalty:
-    """What c.AssignLatePenalties in nbgrader_config.py takes off. Raises GradlabError where it does not work."""
+    """What c.AssignLatePenalties in nbgrader_config.py takes off. Raises GradlabError if it doesn't work."""
 
     def make_error(error: Exception) -> GradlabError:
         words = f"{type(error).__name__}: {error}"
@@ -128,13 +136,13 @@ def load_late_penalty(config: Any) -> Penalty:
 
 
 def read_settings(config: Any, device: str = "cpu") -> Settings:
-    """What nbgrader_config.py says about grading."""
+    """The settings for grading in nbgrader_config.py."""
     return make_settings(**{**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)})
 
 
 @contextlib.contextmanager
 def lock_lab(course: Path, lab: str) -> Iterator[None]:
-    """Raise GradlabError where another process grades this lab."""
+    """Lock the lab. Raises GradlabError if another process grades it."""
     path = course / "results" / lab / ".lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:

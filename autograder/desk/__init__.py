@@ -1,7 +1,7 @@
 """Reading answers by hand: pages inside Jupyter Server, from which marks and comments go into nbgrader's gradebook.
 
 `gradlab desk` starts a server with this extension. c.ServerApp.jpserver_extensions = {"autograder.desk": True} in
-jupyter_server_config.py adds it to yours; c.GradlabDesk.course names the course where it is not the server's folder.
+jupyter_server_config.py adds it to yours; c.GradlabDesk.course names the course if it isn't the server's folder.
 """
 
 from __future__ import annotations

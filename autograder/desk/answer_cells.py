@@ -1,4 +1,4 @@
-"""Where a mark's answer is: in a lab, and in an assignment made for stock nbgrader."""
+"""Finds the answer that a mark is for: in a lab, and in an assignment made for stock nbgrader."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class AnswerCells(Protocol):
         """The graded cell's id in result documents."""
 
     def label(self, place: GradedPlace) -> str:
-        """What feedback pages call it."""
+        """The label that feedback pages use."""
 
 
 class LabAnswers:
-    """An exercise or a question: its cell, with the cells of code that the student put after it."""
+    """The answers of a lab: the exercise's or question's cell, with code cells that the student added after it."""
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
         wanted = get_answer_name(place.cell)
@@ -50,9 +50,10 @@ class LabAnswers:
 
 
 class StockAnswers:
-    """Tests are about the code before them, the last ones also about all that the student wrote after them.
+    """The answers of a stock assignment.
 
-    An answer is shown with all that the student wrote beside it.
+    Tests are about the code before them, the last ones also about everything that the student wrote after them. An
+    answer is shown with everything that the student wrote beside it.
     """
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
@@ -72,12 +73,12 @@ class StockAnswers:
 
 
 def find_answers(course: Path, lab: str) -> AnswerCells:
-    """How answers of this assignment are found."""
+    """What finds the answers of this assignment."""
     return StockAnswers() if is_stock(course, lab) else LabAnswers()
 
 
 def _collect_tested_code(cells: Sequence[Any], tests: str) -> list[Any]:
-    """The student's code between the tests before these and these; of the last tests, also what is after them."""
+    """The student's code between these tests and the ones before; for the last tests, also the code after them."""
     since: list[Any] = []
     for number, cell in enumerate(cells):
         if get_cell_name(cell) == tests:

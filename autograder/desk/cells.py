@@ -15,7 +15,7 @@ from autograder.reports.prose import render_prose
 
 
 def render_asked_and_model(cells: Sequence[Any], place: GradedPlace, wanted: str, config: Any) -> tuple[Markup, Markup]:
-    """As HTML: the text before the answer, and the worked solution.
+    """The text before the answer, and the worked solution, as HTML.
 
     Args:
         cells: Those of the source notebook.
@@ -43,7 +43,7 @@ def render_asked_and_model(cells: Sequence[Any], place: GradedPlace, wanted: str
 
 
 def _render_model(cell: Any, config: Any) -> Markup:
-    """Of a text what stands in its marked regions, or all of it; of code all, without the markers."""
+    """The worked solution: a text's marked regions, or all of it; all of a code cell, without the markers."""
     region = _compile_region("ClearSolutions", "solution", config)
     if cell.cell_type == "markdown":
         solution = "\n\n".join(region.findall(cell.source))
@@ -52,7 +52,7 @@ def _render_model(cell: Any, config: Any) -> Markup:
 
 
 def _compile_region(preprocessor: str, what: str, config: Any) -> re.Pattern[str]:
-    """A region between nbgrader's markers, which a configuration may have changed. A line that holds one is one."""
+    """A region between nbgrader's markers, which the configuration may change. A line that contains one is a marker."""
     own = (config or {}).get(preprocessor, {})
     words = what.replace("_", " ").upper()
     begin, end = (

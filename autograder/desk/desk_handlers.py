@@ -1,6 +1,6 @@
-"""The desk's pages and what they ask, below BASE_URL/gradlab/desk. Who may use the Jupyter server may read and mark.
+"""The desk's pages and their requests, below BASE_URL/gradlab/desk. Users of the Jupyter server may read and mark.
 
-Names in addresses and bodies are looked up in the gradebook; none of them reaches a file before.
+Names in addresses and bodies are looked up in the gradebook before they are used in a path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from autograder.model.course import Model
 
 MAX_BODY = 500_000  # bytes
 STATIC = files("autograder.desk").joinpath("static")
-TOKENS = files("autograder.reports").joinpath("templates/tokens.css")  # the colours, which reports have too
+TOKENS = files("autograder.reports").joinpath("templates/tokens.css")  # the colours, which reports share
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "
@@ -45,21 +45,26 @@ class QuestionRequest(Model):
 
 
 class MarkRequest(QuestionRequest):
-    """points: typed ones, in place of chosen items. version: of the mark that was seen."""
+    """A mark to save."""
 
     student: str = Field(max_length=200)
     points: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Typed points, instead of chosen items."""
     chosen: tuple[str, ...] = Field(default=(), max_length=MAX_ITEMS)
     comment: str = Field(default="", max_length=marks.MAX_COMMENT)
     version: str = Field(max_length=64)
+    """The version of the mark that the reader saw."""
 
 
 class RubricRequest(QuestionRequest):
-    """items: a new one has an empty id. version: of the rubric that was seen. sure: whether marks may change."""
+    """A rubric to save."""
 
     items: tuple[dict[str, Any], ...] = Field(max_length=MAX_ITEMS)
+    """The items; a new one has an empty id."""
     version: str = Field(max_length=64)
+    """The version of the rubric that the reader saw."""
     sure: bool = False
+    """Whether marks may change."""
 
 
 def add_handlers(server: Any) -> None:
@@ -81,7 +86,7 @@ def add_handlers(server: Any) -> None:
 
 
 class BaseHandler(JupyterHandler):
-    """What all handlers share. folders: where the course may be."""
+    """What all handlers share. The course is in one of its `folders`."""
 
     auth_resource = "gradlab_desk"
 
@@ -90,7 +95,7 @@ class BaseHandler(JupyterHandler):
 
     @property
     def at(self) -> str:
-        """Where the desk's pages are."""
+        """The address of the desk's pages."""
         return str(url_path_join(self.base_url, "gradlab", "desk"))
 
     @property
@@ -102,7 +107,7 @@ class BaseHandler(JupyterHandler):
         self.set_header("Cache-Control", "no-store")  # students' answers, and marks that change
 
     async def run_with_gradebook(self, do: Callable[[Desk, Any], T]) -> T:
-        """In a thread: the gradebook may be held by another program for a while. What went wrong, as HTTP says it."""
+        """Run it in a thread, since another program may hold the gradebook for a while. Errors become HTTP's."""
 
         def run() -> T:
             desk = open_desk(find_course(*self.folders))
@@ -132,7 +137,7 @@ class OverviewHandler(BaseHandler):
 
 
 class QuestionHandler(BaseHandler):
-    """GET read/LAB/NOTEBOOK/CELL: a question with everybody's answers."""
+    """GET read/LAB/NOTEBOOK/CELL: a question with all answers."""
 
     @web.authenticated
     @authorized
@@ -177,9 +182,7 @@ class WriteHandler(BaseHandler, APIHandler):
 
 
 class SaveHandler(WriteHandler):
-    """POST MarkAsked: {marks} of the question, as they are now: others may read too. With `changed`, in words, where
-    nothing was saved, since somebody else marked this answer meanwhile.
-    """
+    """POST MarkRequest: {marks} as they are now; with `changed`, in words, if another's change kept it from saving."""
 
     @web.authenticated
     @authorized
@@ -203,8 +206,9 @@ class SaveHandler(WriteHandler):
 
 
 class RubricHandler(WriteHandler):
-    """POST RubricAsked: {rubric, marks} as they are now; with `changes`, how many marks would change, where nothing was
-    saved.
+    """POST RubricRequest: {rubric, marks} as they are now.
+
+    If marks would change and the request isn't `sure`, nothing is saved, and `changes` is their number.
     """
 
     @web.authenticated

@@ -1,4 +1,4 @@
-"""A Jupyter Server that has the desk and no other extension, and prints where it is; after that only errors."""
+"""A Jupyter Server with the desk as its only extension. It prints its address, and after that only errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from traitlets.config import Config
 
 
 class DeskServer(ServerApp):
-    """settings: hold over Jupyter's configuration files, and options over them."""
+    """The server. Its `settings` override Jupyter's configuration files, and options override both."""
 
     settings = Config()
 
@@ -24,26 +24,30 @@ class DeskServer(ServerApp):
         self.update_config(self.settings)
 
     def init_signal(self) -> None:
-        """Ctrl-C ends it without a question: what was saved is in the gradebook."""
+        """Let Ctrl-C end it without a question: what was saved is in the gradebook."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: self.stop(from_signal=True))
 
     def start_app(self) -> None:
-        self.identity_provider.token_generated = False  # or Jupyter prints its address as it prints an error
+        self.identity_provider.token_generated = False  # otherwise Jupyter prints its address as if it were an error
         super().start_app()
         told = f"Reading answers: {self.address}\nCtrl-C ends it. A mark is in the gradebook once it is saved."
-        self.io_loop.add_callback(print, told, flush=True)  # it listens by then
+        self.io_loop.add_callback(print, told, flush=True)  # by then it listens
 
     @property
     def address(self) -> str:
-        """Of the page, with the token that logs a browser in."""
+        """The page's address, with the token that logs a browser in."""
         page: str = url_path_join(self.connection_url, "gradlab", "desk", "/")
         token = self.identity_provider.token
         return url_concat(page, {"token": token}) if token else page
 
 
 def serve(course: Path, port: int, open_browser: bool, options: Sequence[str] = ()) -> None:
-    """Until it is ended. options: of Jupyter Server's."""
+    """Serve until it is ended.
+
+    Args:
+        options: Command-line options of Jupyter Server.
+    """
     own: dict[str, Any] = {
         "ip": "127.0.0.1",
         "port": port,
@@ -53,11 +57,11 @@ def serve(course: Path, port: int, open_browser: bool, options: Sequence[str] = 
         "open_browser": open_browser,
         "jpserver_extensions": {"autograder.desk": True},
         "terminals_enabled": False,
-        "allow_root": os.geteuid() == 0,  # as `make lab` does: in a container everybody is root
+        "allow_root": os.geteuid() == 0,  # as in `make lab`: in a container every user is root
         "log_level": "ERROR",
     }
     server = DeskServer.instance()
     server.settings = Config(ServerApp=own)
-    # What extensions a machine has enabled takes a second to load, and the desk needs none.
+    # Loading the extensions that a machine has enabled takes a second, and the desk needs none of them.
     server.initialize(list(options), find_extensions=False)
     server.start()

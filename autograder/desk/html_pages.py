@@ -1,4 +1,4 @@
-"""The pages as HTML: every value escaped, and what a script needs as JSON."""
+"""The pages as HTML, with every value escaped, and the scripts' data as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from autograder.reports.render import build_environment, format_points
 
 
 def render_overview(base: str, labs: Mapping[str, Sequence[Question]], trouble: str = "") -> str:
-    """base: where the desk's pages are. trouble: why there are no questions."""
+    """Render the overview.
+
+    Args:
+        base: The address of the desk's pages.
+        trouble: Why there are no questions.
+    """
     return _render("overview.html.j2", base=base, labs=labs, trouble=trouble)
 
 
@@ -55,7 +60,7 @@ def encode_rubric(rubric: Rubric) -> dict[str, Any]:
 
 
 def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
-    """Where an answer stands, in words."""
+    """The state of an answer, in words."""
     worth = format_points(place.worth)
     if mark.waits and mark.points is not None:
         return f"waits again, the answer has changed: it had {format_points(mark.points)} of {worth}"
@@ -73,7 +78,7 @@ def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
 
 
 def wrap_in_box(words: Markup) -> Markup:
-    """Prose in its box. What may be wider than that is scrolled by keyboard too. No < of a student's is left in it."""
+    """Put prose in a box that scrolls by keyboard, too, if it's wide. The words hold no unescaped < of a student."""
     wide = "<table" in words or 'display="block"' in words
     inside = Markup(str(words).replace("<pre>", '<pre tabindex="0">'))
     return Markup('<div class="words"{}>{}</div>').format(Markup(' tabindex="0"' if wide else ""), inside)

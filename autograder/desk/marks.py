@@ -1,6 +1,6 @@
 """Marks and comments by hand in nbgrader's tables: read, written, and changed with a rubric's items.
 
-The last one who writes wins; who did not see what was written meanwhile is told first.
+The last writer wins, but is first warned about what someone else wrote meanwhile.
 """
 
 from __future__ import annotations
@@ -23,30 +23,31 @@ MAX_COMMENT = 10_000  # characters
 
 
 class ConflictError(Exception):
-    """Somebody else wrote meanwhile."""
+    """Someone else wrote meanwhile."""
 
 
 @dataclass(frozen=True)
 class DeskMark:
-    """points: that a person gave, or None. auto: that checks gave. waits: for a person.
-
-    chosen: ids of the rubric's items that gave these points; none where they were typed, here or in the formgrader.
-    """
+    """A mark of one answer."""
 
     points: float | None
+    """What a person gave, if anyone did."""
     auto: float | None
+    """What checks gave, if there are any."""
     comment: str
     waits: bool
+    """Whether a person has yet to read it."""
     chosen: tuple[str, ...] = ()
+    """The rubric's items that gave these points; empty if they were typed, here or in the formgrader."""
 
     @property
     def version(self) -> str:
-        """Another one where something is another."""
+        """A digest of the mark, by which a writer notices that it changed."""
         return digest(repr((self.points, self.auto, self.comment, self.waits, self.chosen)))[:16]
 
     @property
     def blank(self) -> bool:
-        """Whether a question is as it was handed out; nbgrader gave it nothing."""
+        """Whether the question is as it was handed out, and nbgrader gave it no points."""
         return self.points is None and self.auto == 0 and not self.waits
 
 
@@ -55,7 +56,7 @@ def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
 
 
 def read_marks(gradebook: Any, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
-    """student -> mark, of everybody who handed this notebook in."""
+    """The mark of each student who handed this notebook in."""
     submitted = select(SubmittedAssignment.student_id).join(SubmittedAssignment.notebooks)
     comments: dict[str, str] = {}
     if place.comment_id:
@@ -72,10 +73,15 @@ def read_marks(gradebook: Any, place: GradedPlace, rubric: Rubric) -> dict[str, 
 
 
 def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, wanted: DeskMark, seen: str) -> DeskMark:
-    """Write this mark: the points of its chosen items, or its own; without either, what checks gave counts again.
+    """Write this mark: the points of its chosen items, or its own. Without either, what checks gave counts again.
 
-    seen: the version that the writer saw. Raises Changed where it is another now, GradlabError where it cannot be
-    written, and Unknown.
+    Args:
+        seen: The version that the writer saw.
+
+    Raises:
+        ConflictError: If the mark has another version now.
+        GradlabError: If it can't be written.
+        UnknownNameError: If the gradebook doesn't know the student's answer.
     """
     with lock_rubrics(desk.course, place.lab):
         before = read_rubric(desk, place)
@@ -105,9 +111,13 @@ def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, wanted: D
 def change_items(
     desk: Desk, gradebook: Any, place: GradedPlace, items: tuple[Item, ...], seen: str, agreed: Callable[[int], bool]
 ) -> bool:
-    """Other items, and the marks that follow; whether it was agreed to.
+    """Replace the items, and update the marks that follow from them. Returns whether it was agreed to.
 
-    agreed: is asked with the number of marks that change. Who is left without an item keeps the mark, as a typed one.
+    A student who has no item left keeps the mark, as a typed one.
+
+    Args:
+        seen: The version that the writer saw.
+        agreed: Called with the number of marks that change, if there are any.
     """
     with lock_rubrics(desk.course, place.lab):
         before = read_rubric(desk, place)
@@ -130,7 +140,7 @@ def change_items(
 
 
 def _find_changed_points(gradebook: Any, place: GradedPlace, before: Rubric, after: Rubric) -> Mapping[str, float]:
-    """student -> points, of those whose mark follows the items and becomes another."""
+    """The new points of each student whose mark follows from the items and changes."""
     found = {}
     for student, mark in read_marks(gradebook, place, before).items():
         points = after.points(student, place.worth) if mark.chosen else None
@@ -140,7 +150,7 @@ def _find_changed_points(gradebook: Any, place: GradedPlace, before: Rubric, aft
 
 
 def _find_row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
-    """This student's row of a cell."""
+    """The row of this student's cell."""
     return gradebook.db.scalars(
         select(kind)
         .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)

@@ -1,4 +1,4 @@
-"""The course that is read, and where in its gradebook a question stands. Names from outside are looked up there."""
+"""The course that is read, and the place of a question in its gradebook, in which outside names are looked up."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from autograder.model.metadata import get_answer_name, get_cell_name, make_stock
 
 
 class UnknownNameError(LookupError):
-    """The gradebook does not know this name."""
+    """The gradebook doesn't know this name."""
 
 
 @dataclass(frozen=True)
 class Desk:
-    """A course: its folder, its gradebook, and what its nbgrader_config.py says."""
+    """A course: its folder, its gradebook, and its nbgrader_config.py."""
 
     course: Path
     db_url: str
@@ -34,7 +34,7 @@ class Desk:
     penalty: Penalty
 
     def source(self, lab: str, notebook: str) -> list[Any]:
-        """The cells of the source notebook, with solutions; none where it is gone."""
+        """The cells of the source notebook, with solutions; empty if it is gone."""
         return read_cells(self.course / "source" / lab / f"{notebook}.ipynb")
 
     def autograded(self, lab: str, student: str, notebook: str) -> list[Any]:
@@ -43,7 +43,7 @@ class Desk:
 
 
 def read_cells(path: Path) -> list[Any]:
-    """Without validation: a class is many notebooks."""
+    """The cells of a notebook, which isn't validated: a class has many."""
     try:
         return list(nbjson.reads(path.read_text(encoding="utf-8")).cells)
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
@@ -52,14 +52,14 @@ def read_cells(path: Path) -> list[Any]:
 
 @functools.cache
 def open_desk(course: Path) -> Desk:
-    """Raises GradlabError where this folder is no course."""
+    """The desk of the course in this folder. Raises GradlabError if it isn't a course."""
     config = read_config(course)
     folder = CourseDirectory(config=config)
     return Desk(course, folder.db_url, folder.course_id, config, load_late_penalty(config))
 
 
 def find_course(*folders: Path) -> Path:
-    """The first of these folders that is a course's. Raises GradlabError where none is."""
+    """The first of these folders that holds a course. Raises GradlabError if no folder does."""
     for folder in folders:
         if (folder / "nbgrader_config.py").is_file():
             return folder.resolve()
@@ -71,20 +71,20 @@ def find_course(*folders: Path) -> Path:
 
 @dataclass(frozen=True)
 class GradedPlace:
-    """A graded cell. lab, notebook, cell: its names in the gradebook.
-
-    cell_id: its row there. comment_id: the row of the cell that is commented on, where there is one.
-    worth: points. by_hand: whether a person always reads it. task: a task of nbgrader's, answered in cells after it.
-    """
+    """A graded cell, with its names in the gradebook."""
 
     lab: str
     notebook: str
     cell: str
     cell_id: str
+    """The id of its row."""
     comment_id: str | None
+    """The id of the row of the cell that comments belong to, if there is one."""
     worth: float
     by_hand: bool
+    """Whether a person always reads it."""
     task: bool
+    """Whether it is an nbgrader task, which students answer in cells after it."""
 
     @property
     def key(self) -> str:
@@ -93,7 +93,7 @@ class GradedPlace:
 
 
 def list_places(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
-    """The graded cells of a lab, in their order. Raises Unknown."""
+    """The graded cells of a lab, in order. Raises UnknownNameError if the gradebook doesn't know the lab."""
     try:
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
     except MissingEntry:
@@ -102,7 +102,7 @@ def list_places(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
 
 
 def find_place(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> GradedPlace:
-    """Raises Unknown."""
+    """The graded cell with these names. Raises UnknownNameError if the gradebook doesn't know them."""
     for place in list_places(desk, gradebook, lab):
         if (place.notebook, place.cell) == (notebook, cell):
             return place
@@ -121,7 +121,7 @@ def _build_places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
             cell.name,
             cell_id=cell.id,
             comment_id=written.get(cell.name) or written.get(get_answer_name(cell.name)),
-            # a lab's extra credit is worth nothing in the gradebook
+            # extra credit has a worth of 0 in the gradebook
             worth=float(cell.max_score or source.get(cell.name, {}).get("points") or 0.0),
             by_hand=cell.name in written or cell.cell_type == "markdown",
             task=cell.name in tasks,

@@ -1,6 +1,6 @@
-"""What a person reads: the questions with how many wait, and of one what it asks, the model answer, and what all wrote.
+"""What a person reads: all questions with their counts, or one question with its model answer and all answers.
 
-Marks and comments are nbgrader's: the formgrader shows the same.
+Marks and comments are nbgrader's, so the formgrader shows the same.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ MAX_SOURCE = 50_000  # characters of one cell
 
 @dataclass(frozen=True)
 class Question:
-    """A graded cell with numbers of submissions. waiting: for a person. read: marked by one."""
+    """A graded cell with numbers of answers."""
 
     place: GradedPlace
     name: str
     answers: int
     waiting: int
+    """Answers that a person has yet to read."""
     read: int
+    """Answers that a person has marked."""
 
 
 @dataclass(frozen=True)
 class ReadAnswer:
-    """What one student wrote. order: a key that tells nothing of the student. same: equal if all that is shown is."""
+    """What one student wrote."""
 
     student: str
     name: str
@@ -53,24 +55,29 @@ class ReadAnswer:
     checks: Sequence[Outcome]
     mark: DeskMark
     order: str
+    """A sort key that says nothing about the student."""
     same: str
+    """A digest of everything that is shown."""
 
 
 @dataclass(frozen=True)
 class Page:
-    """All of a question. asked, model: as HTML. comments: those that were written here, the most frequent first."""
+    """A question with all of its answers."""
 
     place: GradedPlace
     name: str
     asked: Markup
+    """What the question asks."""
     model: Markup
+    """The worked solution."""
     answers: Sequence[ReadAnswer]
     rubric: Rubric
     comments: Sequence[str]
+    """Comments on this question, the most frequent first."""
 
 
 def list_questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
-    """lab -> its graded cells that somebody handed in."""
+    """The graded cells that students have handed in, by lab."""
     waits = func.sum(case((Grade.needs_manual_grade, 1), else_=0))
     read = func.sum(case((Grade.manual_score.is_not(None) & ~Grade.needs_manual_grade, 1), else_=0))
     rows = gradebook.db.execute(select(Grade.cell_id, func.count(), waits, read).group_by(Grade.cell_id))
@@ -128,7 +135,7 @@ def _build_answer(
 
 
 def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
-    with bound_page():  # of each answer, so that one costs the others nothing
+    with bound_page():  # for each answer, so none takes the time of the others
         return [_truncate_source(render_cell(cell)) for cell in cells]
 
 
@@ -139,6 +146,6 @@ def _truncate_source(shown: ShownCell) -> ShownCell:
 
 
 def _read_checks(desk: Desk, place: GradedPlace, student: str, cell_id: str) -> Sequence[Outcome]:
-    """What the checks of an exercise saw, hidden ones too: this page is the instructor's."""
+    """What the checks of an exercise saw, hidden ones too, since the page is for instructors."""
     result = load_result(desk.course, place.lab, student)
     return next((cell.checks for cell in result.cells if cell.id == cell_id), ()) if result else ()

@@ -1,6 +1,6 @@
-"""The rubric of a question: items that can be clicked, each worth points, kept in rubrics/LAB.json with who has which.
+"""The rubric of a question: items to click, each worth points. rubrics/LAB.json keeps them, and who has which.
 
-A changed item changes the marks of everybody who has it. The marks themselves are in the gradebook.
+A changed item changes the marks of all students who have it. The marks themselves are in the gradebook.
 """
 
 from __future__ import annotations
@@ -23,26 +23,28 @@ MAX_TEXT = 2_000  # characters of an item
 
 
 class Item(Model):
-    """points: what it adds to the mark, or takes off where it is negative."""
+    """An item of a rubric."""
 
     id: str = Field(pattern="[0-9a-f]{8}", max_length=8)
     text: str = Field(min_length=1, max_length=MAX_TEXT)
     points: float = Field(ge=-1_000, le=1_000, allow_inf_nan=False)
+    """What it adds to the mark; negative if it takes points off."""
 
 
 class Rubric(Model):
-    """Of one question. chosen: student -> ids of the items that were clicked."""
+    """The rubric of one question."""
 
     items: tuple[Item, ...] = ()
     chosen: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The ids of the chosen items, by student."""
 
     @property
     def version(self) -> str:
-        """Another one where an item is another."""
+        """A digest of the items, by which a writer notices that they changed."""
         return digest(*(item.model_dump_json() for item in self.items))[:16]
 
     def points(self, student: str, worth: float) -> float | None:
-        """What the items give, between nothing and all; None where none is chosen."""
+        """What the chosen items give, between 0 and the worth; None if there are none."""
         chosen = self.chosen.get(student, ())
         if not chosen:
             return None
@@ -50,9 +52,10 @@ class Rubric(Model):
 
 
 class Rubrics(Model):
-    """Of a lab: question -> rubric."""
+    """The rubrics of a lab."""
 
     questions: dict[str, Rubric] = Field(default_factory=dict)
+    """By question, see GradedPlace.key."""
 
 
 def get_rubrics_path(course: Path, lab: str) -> Path:
@@ -60,7 +63,7 @@ def get_rubrics_path(course: Path, lab: str) -> Path:
 
 
 def read_rubrics(course: Path, lab: str) -> Rubrics:
-    """Raises GradlabError where the file is damaged."""
+    """The rubrics of a lab. Raises GradlabError if the file is damaged."""
     path = get_rubrics_path(course, lab)
     if not path.exists():
         return Rubrics()
@@ -72,7 +75,7 @@ def read_rubrics(course: Path, lab: str) -> Rubrics:
 
 @contextlib.contextmanager
 def lock_rubrics(course: Path, lab: str) -> Iterator[None]:
-    """Nobody else changes this lab's rubrics meanwhile, on a file system that knows locks."""
+    """Keep others from changing this lab's rubrics meanwhile, on a file system that has locks."""
     path = get_rubrics_path(course, lab).with_name(f".{lab}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
@@ -81,7 +84,7 @@ def lock_rubrics(course: Path, lab: str) -> Iterator[None]:
 
 
 def write_rubric(course: Path, lab: str, question: str, rubric: Rubric) -> None:
-    """Write it whole or not at all. Only inside of alone_with."""
+    """Write it whole or not at all. Call it only within lock_rubrics()."""
     questions = read_rubrics(course, lab).questions | {question: rubric}
     write_atomically(get_rubrics_path(course, lab), Rubrics(questions=questions).model_dump_json(indent=1))
 
@@ -91,7 +94,7 @@ def make_id() -> str:
 
 
 def replace_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
-    """Other items; who had one that is gone has it no more. Raises GradlabError where two have one id."""
+    """The rubric with other items; removed ones are no longer chosen. Raises GradlabError if two have the same id."""
     ids = [item.id for item in items]
     if len(set(ids)) != len(ids) or len(ids) > MAX_ITEMS:
         raise GradlabError(f"a rubric has at most {MAX_ITEMS} items, each with an id of its own")
@@ -100,7 +103,7 @@ def replace_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
 
 
 def replace_choice(rubric: Rubric, student: str, chosen: tuple[str, ...]) -> Rubric:
-    """These items for this student, in the rubric's order."""
+    """The rubric with these items chosen for this student, in the rubric's order."""
     known = tuple(item.id for item in rubric.items if item.id in chosen)
     rest = {name: ids for name, ids in rubric.chosen.items() if name != student}
     return rubric.model_copy(update={"chosen": rest | ({student: known} if known else {})})

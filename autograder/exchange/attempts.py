@@ -1,6 +1,6 @@
 """Which submissions `gradlab watch` marks, and when: what term.toml sets for a lab, against the marks so far.
 
-And what their students are told of it: how many are left, when the next one is marked, what counts in place of one.
+It also says so to students: how many attempts are left, when the next one is marked, what counts instead of one.
 """
 
 from __future__ import annotations
@@ -19,17 +19,21 @@ UNTIL_GRADED = "until your instructor grades the lab"
 
 @dataclass(frozen=True)
 class Decision:
-    """now: mark it. later: when it may be marked, UTC without a zone. never: why it will not be."""
+    """Whether to mark a submission."""
 
     now: bool = False
+    """Whether to mark it now."""
     later: datetime | None = None
+    """When it may be marked, UTC without a zone."""
     never: str = ""
+    """Why it won't be marked."""
 
 
 def resolve_lab_term(term: Term, lab: str, student: str, newest: bool = False) -> LabTerm:
-    """What term.toml sets for this student: an extension beyond the lab's end moves it.
+    """What term.toml sets for this student. An extension beyond the lab's end moves the end.
 
-    newest: without attempts, wait and end, since the newest submission counts.
+    Args:
+        newest: Whether the newest submission counts in any case: then there are no attempts, no wait and no end.
     """
     settings = term.lab(lab)
     if newest:
@@ -49,16 +53,22 @@ def decide(
     brought_in: bool = True,
     zone: tzinfo = UTC,
 ) -> Decision:
-    """when: the time that the submission says. history: the student's marks of this lab. now: UTC without a zone.
+    """Decide whether to mark a submission.
 
-    written: no later than when its files were written, by the machine's clock. brought_in: whether it is the one that
-    lies in submitted/. zone: for times in words.
+    Args:
+        when: The time that the submission gives.
+        history: The student's marks for this lab.
+        settings: What term.toml sets for the student.
+        now: The time, UTC without a zone.
+        written: A time no later than when its files were written, by the machine's clock.
+        brought_in: Whether it is the one in submitted/.
+        zone: The time zone for times in words.
     """
     used = _list_used_attempts(history)
-    if when in used and not brought_in:  # a member of the team could hand in once more without an attempt
+    if when in used and not brought_in:  # else a team member could hand in once more without using an attempt
         return Decision(never="another submission that says the very same time has its mark")
     if when in used:
-        return Decision(now=True)  # it has its mark, and perhaps not its page
+        return Decision(now=True)  # it has its mark, but perhaps not its page
     if settings.until is not None and max(when, written or when) > to_naive_utc(settings.until):
         return Decision(
             never=f"it came after {format_time(to_naive_utc(settings.until), zone)}, until when the lab was open"
@@ -72,9 +82,14 @@ def decide(
 def describe_attempts(
     when: datetime, history: Sequence[PastMark], settings: LabTerm, now: datetime, zone: tzinfo = UTC
 ) -> str:
-    """What a submission's page says of attempts; nothing where term.toml sets no limit. As decide() has its arguments.
+    """What a submission's page says about attempts; empty if term.toml sets no limit.
 
-    history: with this submission's mark.
+    Args:
+        when: The time that the submission gives.
+        history: The student's marks for this lab, this one included.
+        settings: What term.toml sets for the student.
+        now: The time, UTC without a zone.
+        zone: The time zone for times in words.
     """
     used, words = _list_used_attempts(history), []
     left = settings.attempts is None or len(used) < settings.attempts
@@ -98,7 +113,7 @@ def describe_attempts(
 
 
 def describe_counting_mark(history: Sequence[PastMark], zone: tzinfo = UTC) -> str:
-    """In place of a submission that is not marked."""
+    """What counts instead of a submission that isn't marked."""
     last = next((mark.submitted for mark in reversed(history) if mark.submitted is not None), None)
     if last is None:
         return f"There is no mark of yours {UNTIL_GRADED}."
@@ -106,7 +121,7 @@ def describe_counting_mark(history: Sequence[PastMark], zone: tzinfo = UTC) -> s
 
 
 def _list_used_attempts(history: Sequence[PastMark]) -> list[datetime | None]:
-    """The submissions that a watch has marked, by their times, the first one first."""
+    """The times of the submissions that a watch has marked, the earliest first."""
     return list(dict.fromkeys(mark.submitted for mark in history if mark.cause == CAUSE))
 
 

@@ -16,13 +16,13 @@ from autograder.model.arrivals import CLOCKS, Arrival
 
 
 class ChangedError(OSError):
-    """A submission is no longer what was decided on: its time by the file system's clock is another."""
+    """The submission changed after the decision: the file system gives it another time."""
 
 
 def collect_submission(arrival: Arrival, course: Path) -> None:
-    """Copy it to submitted/STUDENT/LAB, in place of an older one, as `nbgrader collect --update` does.
+    """Copy it to submitted/STUDENT/LAB, where it replaces an older one, as `nbgrader collect --update` does.
 
-    Its time is the one by which it was chosen, whatever its timestamp says. Raises OSError where it cannot be copied.
+    Its time is the one by which it was chosen, whatever its timestamp says. Raises OSError if it can't be copied.
     """
     target = get_submitted_folder(arrival, course)
     if read_time(target) == arrival.when:
@@ -33,7 +33,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
             owner = os.fstat(descriptor).st_uid
             if owner != arrival.owner:
                 raise OSError(f"its folder was {get_user_name(arrival.owner)}'s, and is {get_user_name(owner)}'s")
-            # Where students share a user, a folder's owner says nothing of its files.
+            # If students share a user, a folder's owner says nothing about its files.
             copy_folder(descriptor, new, owner if get_user_name(owner) == arrival.student else None, wait)
             if convert_file_time(find_newest_change(descriptor)) > arrival.written + CLOCKS:
                 raise ChangedError("it changed after it was looked at, and is looked at anew")
@@ -46,13 +46,13 @@ def get_submitted_folder(arrival: Arrival, course: Path) -> Path:
 
 
 def is_superseded(arrival: Arrival, course: Path, members: Iterable[str]) -> bool:
-    """Whether a later submission of these students, whose mark it would be, lies in submitted/."""
+    """Whether submitted/ has a later submission of these students, who would share its mark."""
     times = (read_time(get_submitted_folder(replace(arrival, student=member), course)) for member in members)
     return any(time is not None and time > arrival.when for time in times)
 
 
 def _replace_file(path: Path, text: str) -> None:
-    """In place of whatever came under this name."""
+    """Write the file, whatever has this name now."""
     if path.is_dir():
         shutil.rmtree(path)
     path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The folder autograded/STUDENT/LAB as nbgrader makes it: the graded notebook, and the files that came with it."""
+"""The folder autograded/STUDENT/LAB as nbgrader makes it: the graded notebook, and the files beside it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from autograder.base.timestamps import SECRET, read_small_text
 
 
 def get_autograded_path(course: Path, lab: str, student: str, notebook: str = "") -> Path:
-    """notebook: its name, where it is not the lab's."""
+    """The path of a graded notebook.
+
+    Args:
+        notebook: The notebook's name, if it isn't the lab's.
+    """
     return course / "autograded" / student / lab / f"{notebook or lab}.ipynb"
 
 
 def list_files(folder: Path, ignore: Sequence[str]) -> list[Path]:
-    """What nbgrader's find_all_files finds, sorted and relative to the folder.
+    """The files that nbgrader's find_all_files finds, sorted and relative to the folder.
 
-    That lists a folder again for each of its files and patterns: with thousands of files it takes minutes.
+    nbgrader lists a folder again for each of its files and patterns, which takes minutes with thousands of files.
     """
     patterns = [(pattern.startswith("."), re.compile(translate(pattern))) for pattern in ignore]
 
     def is_ignored(name: str) -> bool:
-        """As glob has it: what begins with a dot is matched only by a pattern that does, too."""
+        """Whether a pattern matches, by glob's rule: only patterns with a leading dot match names that have one."""
         hidden = name.startswith(".")
         return any((dotted or not hidden) and pattern.match(name) for dotted, pattern in patterns)
 
@@ -43,10 +47,13 @@ def list_files(folder: Path, ignore: Sequence[str]) -> list[Path]:
 def list_companion_files(
     course: Path, lab: str, student: str, ignore: Sequence[str], own: Collection[str] = ()
 ) -> list[Path]:
-    """What lies beside the notebook: the submission's files, and then the course's, which replace them.
+    """The files beside the notebook: the submission's, and then the course's, which replace them.
 
-    own: files that students write, of which the course's are left out.
-    A file of the submission's where the course has a folder is left out, and so is a folder where it has a file.
+    A file of the submission is left out if the course has a folder of that name, and a folder if it has a file.
+
+    Args:
+        ignore: Patterns of files to leave out.
+        own: Files that students write; the course's versions are left out.
     """
     submitted, source = course / "submitted" / student / lab, course / "source" / lab
     theirs, given = (list_files(folder, [*ignore, "*.ipynb"]) for folder in (submitted, source))
@@ -68,16 +75,23 @@ def write_autograded(
     own: Collection[str] = (),
     before: Callable[[], object] = lambda: None,
 ) -> list[str]:
-    """Make the folder anew, and tell of files that could not be copied. It is there as a whole, or not at all.
+    """Make the folder anew, as a whole or not at all.
 
-    notebooks: their texts, by name. ignore: patterns of files that are not copied. permissions: of the files. by: who
-    handed it in, where a team did. own: files that students write. before: called when all is written, and before it
-    takes the place of an older folder.
+    Args:
+        notebooks: The text of each notebook, by name.
+        ignore: Patterns of files that aren't copied.
+        permissions: The files' permissions.
+        by: Who handed it in, if a team did.
+        own: Files that students write.
+        before: Called when everything is written, before it replaces an older folder.
+
+    Returns:
+        A line for each file that could not be copied.
     """
     with replace_folder(get_autograded_path(course, lab, student).parent) as new:
         new.mkdir(parents=True)
         left_out = _copy_companion_files(new, course, lab, by or student, ignore, own)
-        if by not in ("", student):  # by its secret a page is fetched: each of a team has an own one, or none
+        if by not in ("", student):  # a page is fetched by this secret: each team member has their own, or none
             (new / SECRET).unlink(missing_ok=True)
             if secret := read_small_text(course / "submitted" / student / lab / SECRET):
                 (new / SECRET).write_text(secret)
@@ -93,7 +107,7 @@ def write_autograded(
 def _copy_companion_files(
     new: Path, course: Path, lab: str, student: str, ignore: Sequence[str], own: Collection[str]
 ) -> list[str]:
-    """Copy what lies beside the notebook. One file that cannot be copied costs the others nothing: it is told."""
+    """Copy the files beside the notebook. Returns a line for each file that could not be copied."""
     left_out = []
     for found in list_companion_files(course, lab, student, ignore, own):
         source = course / ("source" if found.is_relative_to(course / "source") else f"submitted/{student}") / lab

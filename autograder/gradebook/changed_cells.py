@@ -1,7 +1,7 @@
 """The cells of an assignment that changed after students handed it in: their rows follow, and marks by hand stay.
 
-nbgrader refuses to add or take away a cell once there are submissions. Here each submission gets a row for a new cell,
-a renamed one keeps its rows, and of one that is gone the marks by hand are written down before its rows go.
+nbgrader refuses to add or remove a cell once there are submissions. Here each submission gets a row for a new cell,
+a renamed one keeps its rows, and the marks by hand of a removed one are written to a file before its rows go.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from typing import Any
 
 from nbgrader.api import Comment, Grade, GradeCell, Notebook, SolutionCell, SourceCell, SubmittedNotebook, TaskCell
 
-Cells = Mapping[str, Mapping[str, Any]]  # name -> the columns of its row
+Cells = Mapping[str, Mapping[str, Any]]  # the columns of each cell's row, by name
 LOST = "marks_of_cells_that_are_gone.jsonl"  # in results/LAB
 KINDS: Mapping[str, Any] = {"grade": GradeCell, "solution": SolutionCell, "task": TaskCell, "source": SourceCell}
 
 
 @dataclass
 class ChangedCells:
-    """Names of cells. lost: what a person had given for cells that are gone, a row for each student and cell."""
+    """Names of cells that changed."""
 
     new: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     renamed: list[tuple[str, str]] = field(default_factory=list)
+    """Old and new names."""
     lost: list[dict[str, Any]] = field(default_factory=list)
+    """What a person had given for removed cells, a row for each student and cell."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.gone or self.renamed)
@@ -41,7 +43,7 @@ class ChangedCells:
 
 
 def update_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -> ChangedCells:
-    """Give the notebook the rows of these cells, by KINDS, and each of its submissions what belongs to them."""
+    """Give the notebook the rows of these cells, by KINDS, and each of its submissions the rows that belong to them."""
     changes = ChangedCells()
     rows = {kind: {row.name: row for row in _get_rows(notebook, kind)} for kind in KINDS}
     if all(set(rows[kind]) == set(now[kind]) for kind in KINDS):
@@ -63,9 +65,10 @@ def update_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -
 
 
 def update_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]]) -> ChangedCells:
-    """Give the assignment rows for these notebooks alone, and each submission what belongs to them.
+    """Give the assignment rows for exactly these notebooks, and each submission the rows that belong to them.
 
-    now: name -> nbgrader's names of its cells. A notebook that is new and has cells of one that is gone is that one.
+    Args:
+        now: nbgrader's names of the cells, by notebook. A new notebook with cells of a removed one renames it.
     """
     changes, names = ChangedCells(), list(now)
     there = {notebook.name: notebook for notebook in assignment.notebooks}
@@ -97,7 +100,7 @@ def update_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]
 
 
 def write_lost_marks(changes: ChangedCells, course: Path, lab: str) -> None:
-    """Before they are gone from the gradebook."""
+    """Write the lost marks to a file before the gradebook drops them."""
     if changes.lost:
         path = course / "results" / lab / LOST
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,7 +118,7 @@ def _get_rows(notebook: Notebook, kind: str) -> Sequence[Any]:
 
 
 def _find_renamed(rows: Mapping[str, Mapping[str, Any]], now: Mapping[str, Cells]) -> list[tuple[str, str]]:
-    """Cells that are gone beside new ones of the same text and the same kinds, in their order."""
+    """Old and new names of removed cells that match new ones in text and kinds, in their order."""
 
     def make_key(name: str, of: Mapping[str, Any], cell: Any) -> tuple[Any, ...]:
         known = cell if isinstance(cell, Mapping) else {"source": cell.source, "cell_type": cell.cell_type}

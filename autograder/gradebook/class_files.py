@@ -1,4 +1,4 @@
-"""What lies in files about a class: who handed in and how often, what came of it, and which pages are written."""
+"""Reads what a class's files say: who handed in and how often, with which outcome, and which pages are written."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from autograder.model.term import Term
 
 
 def read_submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
-    """student -> when the file in submitted/ was handed in, where nbgrader says so."""
+    """When each student's submission in submitted/ was handed in; None if nbgrader kept no time."""
     return {folder.parent.name: read_time(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
 
 
 def read_counting_times(course: Path, lab: str, term: Term) -> dict[str, datetime | None]:
-    """The same where a team's newest submission counts for those of its members who handed in, too."""
+    """When the submission that counts was handed in, by student: a team's newest one counts for all who handed in."""
     there = read_submitted_times(course, lab)
     counts = dict(there)
     for student in there:
@@ -52,9 +52,9 @@ def read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
 
 
 def find_page(course: Path, lab: str, student: str) -> str:
-    """Where a student's page is, seen from results/; the graded notebook where no feedback is written yet.
+    """The path of a student's page, relative to results/; the graded notebook's if no feedback is written yet.
 
-    Of a stock assignment of several notebooks, the first one's.
+    For a stock assignment with several notebooks, it's the first one's.
     """
     feedback = course / "feedback" / student / lab / f"{lab}.html"
     for path in (feedback, get_autograded_path(course, lab, student)):

@@ -1,6 +1,6 @@
 """Reads a whole class at once: rows of the gradebook in a few queries, and each file once and without nbformat.
 
-reader.py reads one submission with all that its feedback page shows. Here a class of a thousand costs seconds.
+A class of a thousand takes seconds. reader.py reads one submission, with everything that its feedback page shows.
 """
 
 from __future__ import annotations
@@ -50,10 +50,15 @@ from autograder.model.term import Term, read_term
 def read_class(
     db_url: str, course: Path, lab: str, arrivals: Sequence[Arrival] = (), whole: bool = True, checks: bool = True
 ) -> LabClass:
-    """Everybody in the course, with this lab; who is on no roster only with a submission of it.
+    """Everyone in the course, with this lab. Students on no roster are included if they have a submission of it.
 
-    arrivals: what lies in the exchange, of any lab. whole: with checks, unless these are not asked for, and what
-    was written. Raises GradlabError where the gradebook does not know the lab.
+    Args:
+        arrivals: What is in the exchange, for any lab.
+        whole: Whether to include checks and what students wrote.
+        checks: Whether to include checks if `whole`.
+
+    Raises:
+        GradlabError: If the gradebook doesn't know the lab.
     """
     notebook, term = course / "source" / lab / f"{lab}.ipynb", read_term(course)
     source, extended = _read_cells(notebook), term.extended(lab)
@@ -78,7 +83,7 @@ def read_class(
     exercises = {read_exercise_name(cell): cell for cell in source if read_kind(cell) is Kind.EXERCISE}
     stubs = {name: read_stub(cell) for name, cell in exercises.items()}
     solutions = {name: cell.source for name, cell in exercises.items()}
-    of_lab = digest_lab(notebook.read_bytes()) if stubs else ""  # of a stock assignment there is more than a notebook
+    of_lab = digest_lab(notebook.read_bytes()) if stubs else ""  # a stock assignment is more than a notebook
     members = []
     for student in sorted(everybody - (strangers - handed_in - waiting), key=make_sort_key):
         row, team = rows.get(student, {}), term.find_team(lab, student)
@@ -103,14 +108,14 @@ def read_class(
             name: tuple(set_passed(seen, excused[name])) if name in excused else seen
             for name, seen in found.pop("checks", {}).items()
         }
-        if row and not stubs:  # the builder did not make it, so nobody knows what was handed out
+        if row and not stubs:  # the builder didn't make it, so what was handed out isn't known
             found["written"] = dict.fromkeys(row["marks"], "")
         members.append(Member(student, checks=shown, **(known | row | found)))
     return LabClass(lab, columns, tuple(members), due, stubs, solutions)
 
 
 def list_labs(db_url: str) -> list[str]:
-    """The labs that the gradebook knows, in the order of their names."""
+    """The labs that the gradebook knows, sorted by name."""
     with open_gradebook(db_url) as gradebook:
         return sorted((str(name) for (name,) in gradebook.db.execute(select(Assignment.name))), key=make_sort_key)
 
@@ -118,7 +123,7 @@ def list_labs(db_url: str) -> list[str]:
 def _read_columns(
     gradebook: Any, lab: str, labels: CellLabels, source: list[Any], extra: Sequence[str]
 ) -> tuple[Column, ...]:
-    """An exercise for extra credit is worth nothing in the gradebook; the notebook says how much comes on top."""
+    """The columns. The gradebook gives extra credit a worth of 0, so the notebook says how much it adds."""
     facts = {facts.exercise: facts for cell in source if (facts := read_facts(cell)) and facts.kind.traits.graded}
     order = list(facts)
     written = select(Notebook.name, SolutionCell.name).join(SolutionCell.notebook).join(Assignment)
@@ -145,9 +150,12 @@ def _has_several_notebooks(gradebook: Any, lab: str) -> bool:
 def _read_rows(
     gradebook: Any, lab: str, labels: CellLabels, due: datetime | None, extended: Mapping[str, datetime]
 ) -> dict[str, dict[str, Any]]:
-    """student -> what the gradebook has. Rows, not objects: a large class has tens of thousands.
+    """What the gradebook has, by student. It reads rows, not objects: a large class has tens of thousands.
 
-    extended: student -> until when, by term.toml, which the next grading writes there.
+    Args:
+        labels: The labels of its cells.
+        due: When the lab is due.
+        extended: When extensions of term.toml end, by student; the next grading writes them to the gradebook.
     """
     about = (SubmittedAssignment.id, SubmittedAssignment.student_id, SubmittedAssignment.timestamp)
     own = select(*about, SubmittedAssignment.extension).join(SubmittedAssignment.assignment)
@@ -183,9 +191,10 @@ def _read_rows(
 def _find_unwritten_excuses(
     gradebook: Any, course: Path, lab: str, term: Term, histories: Mapping[str, Sequence[PastMark]]
 ) -> set[str]:
-    """Of these, whose points in the gradebook are others than with what term.toml excuses now.
+    """Students whose points in the gradebook differ from those that term.toml's excuses give now.
 
-    histories: of everybody with a mark. Where the last mark was made with the same excuses, nothing is looked up.
+    Args:
+        histories: The history of everyone with a mark. If the last mark has the same excuses, no file is read.
     """
     excused = {student: term.excused(lab, student) for student in histories}
     changed = {
@@ -204,13 +213,13 @@ def _find_unwritten_excuses(
 
 
 def _read_students(gradebook: Any) -> dict[str, str]:
-    """student -> the name that the gradebook has."""
+    """The students' names in the gradebook."""
     rows = gradebook.db.execute(select(Student.id, Student.first_name, Student.last_name))
     return {student: " ".join(part for part in (first, last) if part) for student, first, last in rows}
 
 
 def _read_documents(course: Path, lab: str, student: str, whole: bool, checks: bool) -> dict[str, Any]:
-    """What files say of a graded submission."""
+    """What files say about a graded submission."""
     found: dict[str, Any] = {"page": find_page(course, lab, student)}
     if whole:
         found["written"] = _collect_written(_read_cells(get_autograded_path(course, lab, student)))
@@ -234,8 +243,7 @@ def _read_documents(course: Path, lab: str, student: str, whole: bool, checks: b
 
 
 def _collect_written(cells: list[Any]) -> dict[str, str]:
-    """Exercise or question -> its cell and the cells of code that the student added after it, where they are not as
-    handed out."""
+    """What students wrote, by exercise or question: its cell with code cells added after it, unless unchanged."""
     texts: dict[str, list[str]] = {}
     stubs = {}
     inside = ""
@@ -252,7 +260,7 @@ def _collect_written(cells: list[Any]) -> dict[str, str]:
 
 
 def _read_cells(path: Path) -> list[Any]:
-    """The cells of a notebook that Gradlab wrote, which need no look whether they are valid; none without the file."""
+    """The cells of a notebook that Gradlab wrote, so it isn't validated; empty if there is no such file."""
     try:
         cells = from_json(path.read_bytes())["cells"]
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""A lab and everybody in the course, as the report and the term's page read it."""
+"""A lab and everyone in the course, as the report and the term's page read it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Member:
 
 @dataclass(frozen=True)
 class LabClass:
-    """A lab and everybody in the course."""
+    """A lab and everyone in the course."""
 
     lab: str
     columns: tuple[Column, ...]
@@ -121,12 +121,12 @@ class LabClass:
 
     @property
     def decided_in_own_process(self) -> tuple[str, ...]:
-        """The graded cells that were, of any submission."""
+        """The graded cells that the own process of at least one submission decided."""
         return tuple(sorted({name for member in self.members for name in member.own_process}))
 
     @property
     def extended(self) -> tuple[tuple[Member, datetime], ...]:
-        """Who has an extension, and until when, the last to end first."""
+        """Members with an extension, and when it ends, the last to end first."""
         found = [(member, member.until) for member in self.members if member.until]
         return tuple(sorted(found, key=lambda each: each[1], reverse=True))
 
@@ -136,5 +136,5 @@ class LabClass:
 
     @property
     def counted(self) -> tuple[Member, ...]:
-        """Of whom medians and means are: who is graded and on the roster, where there is one."""
+        """Members who count in medians and means: graded, and on the roster if there is one."""
         return tuple(member for member in self.graded if member.on_roster)

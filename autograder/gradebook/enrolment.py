@@ -1,7 +1,7 @@
-"""Who is on the roster: told from what a roster brings, since nbgrader keeps no list of it.
+"""Works out who is on the roster, of which nbgrader keeps no list.
 
-`gradlab roster`, and nbgrader's own import, write names, addresses and numbers of the LMS. Grading, in nbgrader too,
-adds whoever handed in by the id alone. So who has nothing but an id was never imported, where anybody was.
+`gradlab roster`, and nbgrader's own import, write names, addresses and the LMS's numbers. Grading, in nbgrader too,
+adds students who hand in with only an id. So if anyone was imported, students with only an id weren't.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ BROUGHT = (Student.first_name, Student.last_name, Student.email, Student.lms_use
 
 
 def list_roster_students(gradebook: Any) -> set[str]:
-    """Whom a roster names; nobody where none was imported, or one of ids alone."""
+    """The students whom a roster names; empty if no roster was imported, or one with only ids."""
     return set(gradebook.db.scalars(select(Student.id).where(or_(*(column != "" for column in BROUGHT)))))
 
 
 def find_strangers(gradebook: Any, students: Iterable[str]) -> list[str]:
-    """Those of these students whom no roster names; nobody where there is none."""
+    """Those of these students whom the roster doesn't name; empty if there is no roster."""
     named = list_roster_students(gradebook)
     return sorted(set(students) - named) if named else []

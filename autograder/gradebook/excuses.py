@@ -1,4 +1,4 @@
-"""What excused checks are worth. The result document keeps what was seen; marks and pages ask here."""
+"""What excused checks are worth. The result document keeps what was seen; marks and pages apply excuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from autograder.model.result import GradedCell
     from labkit.outcome import Outcome
 
-Excused = Mapping[str, frozenset[str]]  # exercise -> the ids of checks that count as passed; none: the whole exercise
+Excused = Mapping[str, frozenset[str]]  # ids of checks that count as passed, by exercise; an empty set means all
 
 
 def find_excused(labels: CellLabels, cell_id: str, excused: Excused) -> frozenset[str] | None:
@@ -25,11 +25,15 @@ def compute_points(labels: CellLabels, cell: GradedCell, excused: Excused) -> fl
     checks = find_excused(labels, cell.id, excused)
     if checks is None:
         return cell.points
-    from labkit.outcome import compute_earned  # with it torch comes
+    from labkit.outcome import compute_earned  # imports torch
 
     return max(cell.points, compute_earned(set_passed(cell.checks, checks), cell.worth) if checks else cell.worth)
 
 
 def set_passed(outcomes: Sequence[Outcome], checks: frozenset[str]) -> list[Outcome]:
-    """checks: that are excused; none named for all."""
+    """Copy the outcomes, with excused checks as passed.
+
+    Args:
+        checks: The ids of excused checks; empty for all.
+    """
     return [replace(o, passed=True) if o.id in checks or not checks else o for o in outcomes]

@@ -1,4 +1,4 @@
-"""Extensions of term.toml in the gradebook: one whose lines are deleted is taken back, one that nbgrader gave stays."""
+"""Extensions of term.toml in the gradebook: one deleted from the file is taken back, one granted in nbgrader stays."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from autograder.base.atomic_files import write_atomically
 
 
 def set_extension(submission: Any, due: datetime | None, until: datetime | None) -> None:
-    """Give this row of the gradebook until then, UTC. Without a time, what somebody gave it in nbgrader stays."""
+    """Extend this row of the gradebook until a time, UTC. Without a time, an extension granted in nbgrader stays."""
     if until is not None and due is not None:
         submission.extension = max(until - due, timedelta())
 
 
 def remember_extended(course: Path, lab: str, students: Iterable[str]) -> set[str]:
-    """Add these to whom term.toml gave more time, and so may take it back. Those who were there."""
+    """Add these to the students whom term.toml gave more time, and so may take it back. Returns the earlier ones."""
     path = _get_path(course, lab)
     before = set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else set()
     if not before.issuperset(students):
@@ -29,7 +29,11 @@ def remember_extended(course: Path, lab: str, students: Iterable[str]) -> set[st
 
 
 def revoke_extensions(course: Path, lab: str, gradebook: Any, extended: Iterable[str]) -> None:
-    """Take more time back from who has it by term.toml no longer. extended: who has it now."""
+    """Take more time back from students who no longer have it by term.toml.
+
+    Args:
+        extended: The students who have it now.
+    """
     now = set(extended)
     gone = remember_extended(course, lab, now) - now
     for student in gone:

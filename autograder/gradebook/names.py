@@ -1,4 +1,4 @@
-"""Names in the gradebook as people read them: of cells, and students in an order."""
+"""Names in the gradebook as people read them, and their order."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class CellLabels:
         return make_stock_name(notebook, cell) if self.has_several else cell
 
     def has_name(self, name: str, cell: str, notebook: str) -> bool:
-        """Whether an instructor means this cell by this name. A stock assignment's cell may go without its notebook."""
+        """Whether an instructor means this cell by this name, which may omit a stock assignment's notebook."""
         return name in ((cell, make_stock_name(notebook, cell)) if self.is_stock else (_get_exercise(cell),))
 
     def split(self, cell_id: str) -> tuple[str, str]:
-        """(notebook, cell) of an id in a result document; a lab's ids name no notebook."""
+        """The notebook and the cell that an id in a result document names; a lab's ids name no notebook."""
         notebook, _, cell = cell_id.partition("/") if self.is_stock else ("", "", cell_id)
         return notebook, cell
 

@@ -23,18 +23,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class GeneratedAssignment:
-    """What came of nbgrader's generate_assignment."""
+    """The outcome of nbgrader's generate_assignment."""
 
     success: bool
     log: str
-    """What it logged, and the error that ended it."""
+    """Its log, and the error that ended it."""
 
 
 class NbgraderCourse:
-    """A course as nbgrader sees it. nbgrader has no types, so everything that it is asked for goes through here."""
+    """A course as nbgrader sees it. nbgrader has no types, so all calls of it go through this class."""
 
     def __init__(self, api: Any) -> None:
-        """api: An NbGraderAPI."""
+        """Wrap nbgrader's API.
+
+        Args:
+            api: An NbGraderAPI.
+        """
         self.api = api
 
     @property
@@ -44,7 +48,7 @@ class NbgraderCourse:
 
     @property
     def db_url(self) -> str:
-        """Where the gradebook is, as SQLAlchemy writes it."""
+        """The gradebook's address, as SQLAlchemy writes it."""
         return str(self.api.coursedir.db_url)
 
     @property
@@ -54,7 +58,7 @@ class NbgraderCourse:
 
     @property
     def config(self) -> Mapping[str, Any]:
-        """nbgrader_config.py, by sections."""
+        """The settings in nbgrader_config.py, by section."""
         config: Mapping[str, Any] = self.api.config
         return config
 
@@ -93,7 +97,8 @@ class NbgraderCourse:
 def open_course(course: Path, isolation: str = "") -> NbgraderCourse:
     """The course in this folder, which holds its nbgrader_config.py.
 
-    isolation: a level of `gradlab doctor`, instead of the one that nbgrader_config.py asks for.
+    Args:
+        isolation: A level of `gradlab doctor`, instead of the one in nbgrader_config.py.
     """
     config = read_config(course)
     from nbgrader.apps import NbGraderAPI
@@ -101,12 +106,12 @@ def open_course(course: Path, isolation: str = "") -> NbgraderCourse:
 
     if isolation:
         config.Examine.isolation = isolation
-    log = _make_silent_log()  # it looks for an exchange as it is made, which no command here may need
+    log = _make_silent_log()  # it looks for an exchange at once, which a command may not need
     return NbgraderCourse(NbGraderAPI(coursedir=CourseDirectory(config=config, log=log), config=config, log=log))
 
 
 def read_config(course: Path) -> Any:
-    """What the course's nbgrader_config.py says; enough where another program's log must stay as it is."""
+    """The course's nbgrader_config.py, read without changing any other program's logging."""
     course = course.resolve()
     if not (course / "nbgrader_config.py").exists():
         raise GradlabError(
@@ -117,14 +122,14 @@ def read_config(course: Path) -> Any:
     from traitlets.config.loader import PyFileConfigLoader
 
     if str(course) not in sys.path:
-        sys.path.append(str(course))  # plugins that the configuration names; after every installed module
+        sys.path.append(str(course))  # for plugins that the configuration names; after every installed module
     config = PyFileConfigLoader("nbgrader_config.py", path=str(course)).load_config()
     config.CourseDirectory.root = str(course)
     return config
 
 
 def _make_silent_log() -> logging.Logger:
-    """Nothing on the terminal: what an operation of nbgrader's logs comes back with its result."""
+    """A log that prints nothing: what an operation of nbgrader logs is returned with its result."""
     log = logging.getLogger("autograder.nbgrader")
     log.propagate = False
     log.handlers = [logging.NullHandler()]
@@ -133,13 +138,13 @@ def _make_silent_log() -> logging.Logger:
 
 
 def _silence_warnings() -> None:
-    """nbgrader's own database code warns on every new submission; nothing there is for whoever runs gradlab."""
+    """Silence nbgrader's database code, which warns on every new submission about nothing that users can change."""
     warnings.filterwarnings("ignore", category=Warning, module=r"nbgrader\.api")
     warnings.filterwarnings("ignore", message="Non-unique cell id")
 
 
 def _add_alembic_path() -> None:
-    """nbgrader starts `alembic` by name on a new database: it stands beside this interpreter."""
+    """Put this interpreter's folder on PATH: nbgrader starts `alembic` by name for a new database."""
     here = str(Path(sys.executable).parent)
     if here not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = here + os.pathsep + os.environ.get("PATH", "")

@@ -1,6 +1,6 @@
-"""The version of its tables that nbgrader writes into a new gradebook, without the program that it asks for it: 2 s.
+"""Finds the version of its tables that nbgrader writes into a new gradebook, without the 2 s of starting alembic.
 
-It is the one migration that no other follows. Where that isn't clear, nbgrader asks as it does.
+It is the only migration that no other follows. If that isn't clear, nbgrader asks alembic as usual.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ask_alembic = api.get_alembic_version
 
 
 def find_newest_version() -> str:
-    """As `alembic heads` says it."""
+    """The version as `alembic heads` prints it."""
     revisions: set[str] = set()
     followed: set[str] = set()
     for folder in nbgrader.alembic.__path__:
@@ -28,5 +28,5 @@ def find_newest_version() -> str:
 
 
 def patch_version_lookup() -> None:
-    """Have nbgrader's own code do it this way, in this process."""
+    """Make nbgrader's own code find it this way, in this process."""
     api.get_alembic_version = find_newest_version

@@ -1,6 +1,6 @@
 """Every mark that a submission has had, when and why, a line each in results/LAB/history/STUDENT.jsonl.
 
-The result document holds no time, so that the same submission gives the same bytes; this file does.
+The result document holds no time, so the same submission gives the same bytes; this file does.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ if TYPE_CHECKING:
 
 
 class PastMark(Model):
-    """points: what checks gave, of worth, with excused ones. submitted: when it was handed in, where that is known.
-
-    cause: what graded it: grade, regrade, watch, or nbgrader autograde. key: the result document's. excused: the checks
-    that were, by exercise; none named for all.
-    """
+    """A mark that a submission has had."""
 
     when: datetime
     cause: str
+    """What graded it: grade, regrade, watch, or nbgrader autograde."""
     points: float
+    """What checks gave, excused ones included."""
     worth: float
     submitted: datetime | None = None
+    """When it was handed in, if that is known."""
     device: str = "cpu"
     versions: Versions
     key: str = ""
+    """The result document's key."""
     excused: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """The excused checks, by exercise; an empty tuple means all of them."""
 
     def has(self, excused: Excused) -> bool:
-        """Whether it was made with these."""
+        """Whether it was made with these excuses."""
         return self.excused == _sort_excuses(excused)
 
 
@@ -46,7 +47,7 @@ def get_history_path(course: Path, lab: str, student: str) -> Path:
 
 
 def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
-    """The oldest first. A line that a crash cut off is left out."""
+    """The marks, the oldest first. A line that a crash cut off is left out."""
     path = get_history_path(course, lab, student)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [PastMark.model_validate_json(line) for line in lines if line.endswith("}")]
@@ -55,7 +56,7 @@ def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
 def remember_mark(
     course: Path, result: Result, points: float, submitted: datetime | None, cause: str, excused: Excused
 ) -> None:
-    """Add the mark, unless it is the last one once more."""
+    """Add the mark, unless it repeats the last one."""
     mark = PastMark(
         when=datetime.now(UTC).replace(microsecond=0),
         cause=cause,

@@ -27,7 +27,7 @@ LAB_LABELS = CellLabels(is_stock=False)
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
-    """The results of every graded submission of a lab, by student. Raises GradlabError where the lab is unknown."""
+    """The results of every graded submission of a lab, by student. Raises GradlabError if the lab is unknown."""
     with open_gradebook(db_url) as gradebook:
         try:
             submissions = gradebook.assignment_submissions(lab)
@@ -42,13 +42,13 @@ def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
 
 
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
-    """The result of one graded submission. Raises GradlabError where there is none."""
+    """The result of one graded submission. Raises GradlabError if there isn't one."""
     with open_gradebook(db_url) as gradebook:
         return find_result(gradebook, course, lab, student)
 
 
 def find_result(gradebook: Gradebook, course: Path, lab: str, student: str) -> SubmissionResult:
-    """The same, from a gradebook that is open."""
+    """The result of one graded submission, from an open gradebook. Raises GradlabError if there isn't one."""
     try:
         return _build_result(gradebook.find_submission(lab, student), course, lab, read_term(course))
     except MissingEntry:
@@ -56,7 +56,7 @@ def find_result(gradebook: Gradebook, course: Path, lab: str, student: str) -> S
 
 
 def read_due_date(db_url: str, lab: str) -> datetime | None:
-    """When the lab is due, UTC without a zone; None where nothing says so."""
+    """When the lab is due, UTC without a zone; None if it has no due date."""
     with open_gradebook(db_url) as gradebook:
         return next((each.duedate for each in gradebook.assignments if each.name == lab), None)
 
@@ -107,7 +107,7 @@ def _build_exercise(grade: Any, graded: GradedCell | None, comment: str, excused
 
 
 def _build_stock_exercises(submission: Any, document: Result, course: Path, excused: Excused) -> list[ExerciseResult]:
-    """The graded cells of a stock assignment, by its notebooks and in their order."""
+    """The graded cells of a stock assignment, by notebook and in order."""
     cells, labels = {cell.id: cell for cell in document.cells}, make_labels(document)
     exercises = []
     for part in sorted(submission.notebooks, key=lambda part: part.name):
@@ -128,11 +128,11 @@ def _build_stock_exercises(submission: Any, document: Result, course: Path, excu
 
 
 def read_cell_names(path: Path) -> list[str]:
-    """The names of the cells of this notebook, in their order; none where there is no file."""
+    """The names of the cells of this notebook, in order; empty if there is no such file."""
     notebook = read_notebook(path)
     return [get_cell_name(cell) for cell in notebook.cells] if notebook else []
 
 
 def read_notebook(path: Path) -> Any:
-    """The notebook in this file, or None where there is none."""
+    """The notebook in this file; None if there is no such file."""
     return nbformat.read(path, as_version=4) if path.exists() else None

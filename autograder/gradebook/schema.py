@@ -10,47 +10,50 @@ from labkit.outcome import Outcome
 
 
 class ExerciseResult(Model):
-    """One graded cell. `points` is None where somebody has yet to grade it by hand. `comment` is that person's.
-
-    waits: a person is to look, also where there are points already, since the answer has changed since it was read.
-    excused: checks that count as passed, by their ids; all of them where it is empty and not None. extra: its points
-    come on top of the lab's. notebook: where it stands, of a stock assignment. own_process: decided in the submission's
-    own process.
-    """
+    """One graded cell."""
 
     name: str
     points: float | None
+    """What it earns; None if a person has yet to mark it."""
     worth: float
     by_hand: bool = False
+    """Whether a person marks it."""
     comment: str = ""
+    """What that person says about it."""
     checks: tuple[Outcome, ...] = ()
     waits: bool = False
+    """Whether a person has to read it, perhaps again, since the answer has changed since it was marked."""
     excused: frozenset[str] | None = None
+    """The ids of checks that count as passed; an empty set means all of them, None no excuse."""
     extra: bool = False
+    """Whether its points come on top of the lab's."""
     notebook: str = ""
+    """The notebook that it is in, in a stock assignment."""
     own_process: bool = False
+    """Whether the submission's own process decided it."""
 
 
 class SubmissionResult(Model):
-    """One submission. `penalty` is nbgrader's for lateness, already taken from `points`.
-
-    changed: the course's names that it had bound anew, for the instructor. submitted: UTC without a zone, where that
-    is known. late: seconds after the due date, or after the student's extension. notebooks: of a stock assignment, also
-    those without a graded cell.
-    """
+    """One submission."""
 
     student: str
     lab: str
     points: float
+    """What it earns, less the penalty."""
     worth: float
     penalty: float = 0.0
+    """What nbgrader takes off for lateness."""
     needs_manual_grade: bool = False
     exercises: tuple[ExerciseResult, ...] = ()
     notes: tuple[Note, ...] = ()
     changed: tuple[str, ...] = ()
+    """The course's names that it had rebound, for the instructor."""
     submitted: datetime | None = None
+    """UTC without a zone, if that is known."""
     late: float = 0.0
+    """Seconds after the due date, or after the student's extension."""
     notebooks: tuple[str, ...] = ()
+    """The names of a stock assignment's notebooks, also of those without a graded cell."""
 
     def get_points(self, name: str) -> float | None:
         return next((e.points for e in self.exercises if e.name == name), None)

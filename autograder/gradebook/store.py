@@ -1,4 +1,4 @@
-"""Where result documents are kept: results/LAB/STUDENT.json in the course's folder."""
+"""Keeps result documents in results/LAB/STUDENT.json, in the course's folder."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ def get_result_path(course: Path, lab: str, student: str) -> Path:
 
 
 def write_result(course: Path, result: Result) -> None:
-    """Write it whole or not at all: whoever reads meanwhile finds the old one or the new one."""
+    """Write it whole or not at all: a reader finds the old document or the new one."""
     write_atomically(get_result_path(course, result.lab, result.student), result.to_json())
 
 
 def load_result(course: Path, lab: str, student: str) -> Result | None:
-    """The result document of a submission, or None where there is none. Raises GradlabError where it is damaged."""
+    """The result document of a submission; None if there isn't one. Raises GradlabError if it is damaged."""
     path = get_result_path(course, lab, student)
     if not path.exists():
         return None
-    from autograder.model.result import Result  # with it torch comes
+    from autograder.model.result import Result  # imports torch
 
     try:
         return Result.model_validate_json(path.read_bytes())

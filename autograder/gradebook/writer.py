@@ -1,8 +1,8 @@
 """Writes marks into nbgrader's gradebook: one writer, many submissions in one transaction.
 
 The rows are those of `nbgrader autograde`; manual scores, comments by hand and extra credit stay as they are. A person
-is asked about a manual score again only where the answer's text is another: nbgrader asks after every grading. Of a
-question that is blank now there is nothing to read: the score of another text goes.
+has to look at a manual score again only if the answer's text has changed; nbgrader asks after every grading. If the
+answer is now blank, there is nothing to read, and the score of the earlier text goes.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from autograder.model.metadata import choose_name, get_answer_name, make_stock_n
 if TYPE_CHECKING:
     from autograder.model.result import Result
 
-WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries, beside SQLite's own five each
+WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries, besides SQLite's own five each
 AGAIN = "the results are kept, so the same command goes on"
 NOBODY: Excused = {}
-Extended = Mapping[str, datetime]  # student -> until when, UTC
-Penalty = Callable[[str, float, float], float | None]  # of (student, score, seconds late)
+Extended = Mapping[str, datetime]  # when extensions end, UTC, by student
+Penalty = Callable[[str, float, float], float | None]  # called with student, score and seconds late
 
 
 def apply_decisions(marks: Marks, result: Result, excused: Excused, before: Result | None) -> Marks:
-    """The marks with what was decided for this student: excused checks, and marks by hand that still hold.
+    """The marks with the decisions for this student: excused checks, and marks by hand that still hold.
 
-    before: what came of the submission the last time.
+    Args:
+        excused: The excused checks.
+        before: The submission's earlier result.
     """
     scores, labels = dict(marks.scores), make_labels(result)
     for cell in result.cells:
@@ -53,9 +55,9 @@ def apply_decisions(marks: Marks, result: Result, excused: Excused, before: Resu
 
 
 def is_same_answer(name: str, before: Result, now: Result) -> bool:
-    """Whether the answer that this graded cell speaks of has its text of before; all answers, where that is unclear."""
+    """Whether the answer that this graded cell is about is unchanged; if that is unclear, whether all answers are."""
     answer = get_answer_name(name)
-    if answer in now.answers and answer not in before.answers:  # a cell that was renamed
+    if answer in now.answers and answer not in before.answers:  # the cell was renamed
         return now.answers[answer] in {text for cell, text in before.answers.items() if cell not in now.answers}
     if answer in now.answers:
         return before.answers.get(answer) == now.answers[answer]
@@ -64,9 +66,9 @@ def is_same_answer(name: str, before: Result, now: Result) -> bool:
 
 @contextlib.contextmanager
 def open_gradebook(db_url: str, course_id: str = "default_course") -> Iterator[Gradebook]:
-    """The gradebook, which SQLite keeps in a file, and PostgreSQL behind a URL of its own.
+    """Open the gradebook, an SQLite file or a PostgreSQL database.
 
-    Raises GradlabError where no database answers there.
+    Raises GradlabError if no database answers there.
     """
     patch_version_lookup()
     try:
@@ -86,23 +88,26 @@ def open_gradebook(db_url: str, course_id: str = "default_course") -> Iterator[G
 
 @dataclass(frozen=True)
 class RecordedMarks:
-    """What the gradebook has of a submission. scores: automatic ones, by grade_id. late: or once taken for it."""
+    """What the gradebook has for a submission."""
 
     scores: dict[str, float | None]
+    """The automatic scores, by grade_id."""
     submitted: datetime | None
     late: bool
+    """Whether it is late, or was once taken as late."""
 
     def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
-        """Whether nothing is to be written. What lateness takes off depends on settings, so that is never sure."""
+        """Whether there is nothing to write. A late one is never up to date: its penalty depends on settings."""
         labels = make_labels(result)
         same = all(self.scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
         return same and not self.late and submitted in (None, self.submitted)
 
 
 def read_recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, RecordedMarks]:
-    """What the gradebook has for a lab, by student. Rows, not objects: a large class has tens of thousands.
+    """What the gradebook has for a lab, by student. It reads rows, not objects: a large class has tens of thousands.
 
-    students: only these, where any are named.
+    Args:
+        students: Only these students; empty for all.
     """
     mine = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
     if students:
@@ -124,22 +129,24 @@ def read_recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) 
 
 
 def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
-    """Write the marks of these submissions, all or none of them.
+    """Write the marks of these submissions, all of them or none.
 
-    Where another program holds the gradebook, it is tried for a while. Raises GradlabError after that, and where the
-    disk is full.
+    If another program holds the gradebook, it tries again for a while. Raises GradlabError after that, or if the disk
+    is full.
     """
     write_with_retries(gradebook, lambda: _record(gradebook, lab, marks, penalty, extended))
 
 
 def write_with_retries(gradebook: Gradebook, write: Callable[[], None], again: str = AGAIN) -> None:
-    """Do it in a transaction of its own, once more where another program holds the gradebook, for a while.
+    """Write in a separate transaction, and try again for a while if another program holds the gradebook.
 
-    again: what to do where that does not help.
+    Args:
+        write: What to do.
+        again: What the user can do if that doesn't help.
     """
     for wait in (*WAITS, None):
         try:
-            with gradebook.db.no_autoflush:  # a row that is flushed half made is lost
+            with gradebook.db.no_autoflush:  # a row that is flushed half made would be lost
                 write()
             gradebook.db.commit()
             return
@@ -177,7 +184,7 @@ def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Pen
 
 
 def apply_late_penalty(gradebook: Gradebook, submission: Any, penalty: Penalty) -> None:
-    """Take off for lateness what its marks, as they are now, cost."""
+    """Take off the penalty for lateness, by the marks as they are now."""
     for notebook in submission.notebooks:
         notebook.late_submission_penalty = None
     if submission.total_seconds_late > 0:
@@ -189,7 +196,7 @@ def apply_late_penalty(gradebook: Gradebook, submission: Any, penalty: Penalty) 
 
 
 def _load_submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None = None) -> list[Any]:
-    """With all their rows, in a few queries."""
+    """Load submissions with all their rows, in a few queries."""
     notebooks: Any = selectinload(SubmittedAssignment.notebooks)
     query = gradebook.db.query(SubmittedAssignment).filter(
         SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id

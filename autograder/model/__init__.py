@@ -1,1 +1,1 @@
-"""The data that rooms hand to each other: courses and labs, a notebook's metadata, results, marks, terms."""
+"""The data that packages share: courses and labs, a notebook's metadata, results, marks, terms."""

@@ -1,6 +1,6 @@
-"""Submissions as they lie in nbgrader's exchange, exchange/COURSE/inbound/STUDENT+LAB+TIME: which count, and which not.
+"""Submissions in nbgrader's exchange, exchange/COURSE/inbound/STUDENT+LAB+TIME, and which of them count.
 
-What watch marks, what status and the report count as waiting there, and what each of them names is decided here.
+This module decides what watch marks, and what status and the report count as waiting in the exchange.
 """
 
 from __future__ import annotations
@@ -12,41 +12,42 @@ from pathlib import Path
 
 from autograder.base.text import join_names, make_readable
 
-CLOCKS = timedelta(minutes=10)  # by which clocks may differ, and a copy may take
+CLOCKS = timedelta(minutes=10)  # how far clocks may differ, and how long a copy may take
 NEVER = datetime.min
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A submission in the exchange. when: the time that it says, UTC without a zone, as nbgrader keeps times.
-
-    written: when it changed last, by the file system. owner: the uid of its folder. wrong: why it counts for nobody.
-    comes: it is so new that it may still be being copied, and `wrong` says what is missing.
-    """
+    """A submission in the exchange."""
 
     student: str
     lab: str
     when: datetime
+    """The time that its name gives, UTC without a zone, as nbgrader keeps times."""
     folder: Path
     secret: str = ""
     written: datetime = NEVER
+    """When it last changed, by the file system."""
     owner: int = -1
+    """The uid of its folder."""
     wrong: str = ""
+    """Why it counts for no one."""
     comes: bool = False
+    """Whether it is so new that it may still be being copied; `wrong` then says what is missing."""
 
     @property
     def shown_name(self) -> str:
-        """The name of its folder, for a terminal."""
+        """The name of its folder, safe to print."""
         return make_readable(self.folder.name)
 
 
 def find_problem(arrival: Arrival, now: datetime) -> str:
-    """Why it does not count now; empty where it does."""
+    """The reason why it doesn't count now; empty if it does."""
     return arrival.wrong or ("its time lies ahead: it counts from then on" if arrival.when > now + CLOCKS else "")
 
 
 def select_newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
-    """Of each student and lab the newest that counts, in the order in which they came."""
+    """The newest that counts of each student and lab, in order of arrival."""
     last: dict[tuple[str, str], Arrival] = {}
     for arrival in arrivals:
         key = arrival.student, arrival.lab
@@ -56,7 +57,7 @@ def select_newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
 
 
 def collect_times(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
-    """student -> when each submission of this lab that counts was handed in."""
+    """The times at which submissions of this lab that count were handed in, by student."""
     found: dict[str, list[datetime]] = {}
     for arrival in arrivals:
         if arrival.lab == lab and not find_problem(arrival, now):
@@ -65,7 +66,12 @@ def collect_times(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[
 
 
 def find_uncollected(times: Mapping[str, list[datetime]], there: Mapping[str, datetime | None]) -> set[str]:
-    """Who has one in the exchange that is later than what lies in submitted/. there: its times, by student."""
+    """Students who have a later submission in the exchange than in submitted/.
+
+    Args:
+        times: What is in the exchange, by student, as collect_times() returns it.
+        there: The times of the submissions in submitted/, by student.
+    """
     return {
         student
         for student, own in times.items()
@@ -74,7 +80,7 @@ def find_uncollected(times: Mapping[str, list[datetime]], there: Mapping[str, da
 
 
 def group_by_reason(arrivals: Iterable[Arrival], now: datetime) -> dict[str, list[Arrival]]:
-    """why -> those that count for nobody, without what may still be on the way."""
+    """Submissions that count for no one, by reason, without those that may still be being copied."""
     found: dict[str, list[Arrival]] = {}
     for arrival in arrivals:
         if (why := find_problem(arrival, now)) and not arrival.comes:
@@ -83,7 +89,7 @@ def group_by_reason(arrivals: Iterable[Arrival], now: datetime) -> dict[str, lis
 
 
 def describe_uncounted(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
-    """What counts for nobody, a line for each reason."""
+    """What counts for no one, a line for each reason."""
     return [
         f"in the exchange, and counts for nobody, since {why}: "
         f"{join_names(sorted(arrival.shown_name for arrival in found))}"

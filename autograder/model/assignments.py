@@ -1,4 +1,4 @@
-"""The labs of a course, which are the folders in source/, and what to say of a name that is none of them."""
+"""The labs of a course, which are the folders in source/, and what to say about an unknown name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class AssignmentKind(StrEnum):
 
 
 def list_assignments(course: Path) -> set[str]:
-    """Their names."""
+    """The names of the course's assignments."""
     return {path.name for path in (course / "source").glob("*") if path.is_dir()}
 
 
 def list_source_notebooks(course: Path, name: str) -> list[Path]:
-    """The notebooks of the folder source/NAME, by name."""
+    """The notebooks of the folder source/NAME, sorted by name."""
     return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
 
 
@@ -52,7 +52,7 @@ def _is_built(path: Path) -> bool:
 
 
 def refuse_unknown_lab(course: Path, lab: str) -> None:
-    """Raise GradlabError where source/ has no lab of this name."""
+    """Raise GradlabError if source/ has no lab of this name."""
     if lab not in (known := list_assignments(course)):
         raise GradlabError(
             f"no lab {lab!r} in {course}/source: check the name{suggest_nearest(lab, known)}, or gradlab build"
@@ -60,6 +60,6 @@ def refuse_unknown_lab(course: Path, lab: str) -> None:
 
 
 def suggest_nearest(name: str, known: Iterable[str]) -> str:
-    """The one of these that may be meant, as words in brackets."""
+    """The known name that may be meant, as words in brackets; empty if there is no such name."""
     found = get_close_matches(name, list(known), 1)
     return f" (the nearest is {found[0]})" if found else ""

@@ -1,4 +1,4 @@
-"""The model of a course: what the builder reads from `labs/` and everything else works on."""
+"""The model of a course, which the builder reads from `labs/` and everything else uses."""
 
 from __future__ import annotations
 
@@ -17,32 +17,33 @@ class Model(BaseModel):
 
 @dataclass(frozen=True)
 class Traits:
-    """What a kind of cell means wherever cells are met.
-
-    markdown: text in the notebook, not code. named: it belongs to an exercise, question or prediction. locked: no
-    student may change it. written: a student writes it, in place of a solution. graded: it carries points.
-    step: as what the grader runs it, see examiner.examine.Step; empty for text.
-    """
+    """What follows from a cell's kind."""
 
     markdown: bool = False
+    """Whether it is text in the notebook instead of code."""
     named: bool = False
+    """Whether it belongs to an exercise, question or prediction."""
     locked: bool = False
+    """Whether students can't change it."""
     written: bool = False
+    """Whether a student writes it, in the place of a solution."""
     graded: bool = False
+    """Whether it carries points."""
     step: str = ""
+    """How the grader runs it, see examiner.examine.Step; empty for text."""
 
 
 class Kind(StrEnum):
-    """What a cell of a lab is for. What follows from that stands in TRAITS, and nowhere else."""
+    """What a cell of a lab is for. What follows from that is in TRAITS, and nowhere else."""
 
     PROSE = "prose"
-    GIVEN = "given"  # read-only course code, which exercises and checks may use
+    GIVEN = "given"  # read-only course code that exercises and checks may use
     EXAMPLE = "example"  # read-only code that only shows something
-    SCRATCH = "scratch"  # code that a student may change, worth nothing
+    SCRATCH = "scratch"  # code that students may change, worth no points
     EXERCISE = "exercise"
     CHECK = "check"
     QUESTION = "question"  # answered in words, graded by hand
-    PREDICT = "predict"  # asked before a cell shows the answer, worth nothing
+    PREDICT = "predict"  # asked before a cell shows the answer, worth no points
 
     @property
     def traits(self) -> Traits:
@@ -62,72 +63,76 @@ TRAITS = {
 
 
 class QuizStatement(Model):
-    """One statement of a quiz. question: its name, such as q1. text, reason: Markdown."""
+    """One statement of a quiz."""
 
     question: str
+    """The question's name, such as q1."""
     letter: str
     text: str
+    """Markdown."""
     true: bool
     reason: str
+    """Why it is true or false, in Markdown."""
 
 
 class AnotherWay(Model):
-    """A right answer in another form than the reference. label: what is different in it."""
+    """A right answer in another form than the reference."""
 
     label: str
+    """What is different in it."""
     source: str
 
 
 class Cell(Model):
-    """One cell. `source` is without its header, which is line `line` of the file at `path`.
-
-    lines: for each line of source its number in that file. answer: what a prediction should be. folded: the notebook
-    hides its code until somebody opens it. quiz: what the letters of this exercise speak of.
-    """
+    """One cell of a lab."""
 
     kind: Kind
     id: str
     source: str
+    """Its text, without the header."""
     path: Path
+    """The file that it was read from."""
     line: int
+    """The line of its header in that file."""
     lines: tuple[int, ...]
-    name: str = ""  # of the exercise, question or prediction, or of the quiz whose questions this prose asks
+    """The line number in that file of each line of the source."""
+    name: str = ""
+    """The exercise, question or prediction, or the quiz whose questions this prose asks."""
     points: float = 0.0
     answer: tuple[str, ...] = ()
+    """The right answer to a prediction."""
     folded: bool = False
+    """Whether the notebook hides its code until the reader opens it."""
     quiz: tuple[QuizStatement, ...] = ()
+    """The statements that the letters of this exercise refer to."""
 
     def get_line(self, number: int) -> int:
-        """The line in the file of a line of the source, counted from 1."""
+        """The line of the file that holds this line of the source, counted from 1."""
         return self.lines[min(number, len(self.lines)) - 1] if self.lines else self.line
 
 
 class Check(Model):
-    """One labelled test inside a check cell. `misconceptions` are the messages that its `explain` calls can give.
-
-    id: a short name for lists of checks. label: what holds where it passes, as a student reads it.
-    observed: rests on what only the student's process can say.
-    """
+    """One labelled test inside a check cell."""
 
     id: str
+    """A short name, for lists of checks."""
     label: str
+    """What holds if it passes, as students read it."""
     weight: float = 1.0
     guard: bool = False
+    """Whether it pays only if the others don't all fail."""
     required: bool = False
+    """Whether the cell earns nothing if it fails."""
     observed: bool = False
+    """Whether it relies on what only the student's process can say."""
     hint: str | tuple[str, ...] = ""
     hidden: bool = False
     misconceptions: tuple[str, ...] = ()
+    """The messages that its `explain` calls can give."""
 
 
 class Answer(Model):
-    """A right, wrong or lying solution of an exercise, kept with the lab.
-
-    liar: the plain computation without the demanded technique, with the probes redefined to claim it.
-
-    fails: ids of exactly the checks that fail. raises: the type name of the exception by which they may fail;
-    empty where an exception would prove nothing.
-    """
+    """A right, wrong or lying solution of an exercise, kept with the lab."""
 
     exercise: str
     right: bool
@@ -136,15 +141,15 @@ class Answer(Model):
     path: Path
     line: int
     fails: tuple[str, ...] = ()
+    """The ids of exactly the checks that fail."""
     raises: str = ""
+    """The type of the exception by which they may fail; empty if an exception would prove nothing."""
     liar: bool = False
+    """Whether it computes without the demanded technique, and redefines the probes to claim it."""
 
 
 class Exercise(Model):
-    """One thing that a student writes. `parameters` are those of the function or class that it defines.
-
-    equivalent: mutants of the solution that no check can tell from it -> why.
-    """
+    """One thing that a student writes."""
 
     name: str
     cell_id: str
@@ -152,27 +157,29 @@ class Exercise(Model):
     points: float
     checks: tuple[Check, ...]
     parameters: tuple[str, ...] = ()
+    """The parameters of the function or class that it defines."""
     answers: tuple[Answer, ...] = ()
     equivalent: dict[str, str] = {}
+    """Mutants of the solution that no check can tell from it, and why."""
 
     @property
     def observed_points(self) -> float:
-        """Points that rest on observed checks: their share of the cell's weight."""
+        """Points that depend on observed checks: their share of the cell's weight."""
         total = sum(c.weight for c in self.checks)
         return round(self.points * sum(c.weight for c in self.checks if c.observed) / total, 4)
 
 
 class Lab(Model):
-    """One assignment. `name` is its folder in labs/, which is at `path`, and its name in nbgrader.
-
-    needs: the labs to do before it.
-    """
+    """One assignment."""
 
     name: str
+    """The name of its folder in labs/, and its name in nbgrader."""
     title: str
     minutes: int
     needs: tuple[str, ...] = ()
+    """The labs to do before it."""
     path: Path
+    """Its folder in labs/."""
     cells: tuple[Cell, ...]
     exercises: tuple[Exercise, ...]
 
@@ -192,12 +199,13 @@ class Lab(Model):
 
 
 class LabEntry(Model):
-    """A lab as course.toml lists it. `needs` are the labs to do before it."""
+    """A lab as course.toml lists it."""
 
     name: str
     title: str
     minutes: int
     needs: tuple[str, ...] = ()
+    """The labs to do before it."""
 
 
 class Course(Model):

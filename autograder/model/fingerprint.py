@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 # Parts of a result, under the names that people read if one of them changed.
 CODE, SUBMISSION, BESIDE = "Gradlab's code", "the submission", "what lies beside the notebook"
 LAB, RELEASES = "the lab", "earlier releases of the lab"
-COMES_WITH = {BESIDE: SUBMISSION, RELEASES: LAB}  # not worth a word if the other changed, too
-SHORT = 12  # digits of a digest that tells one thing from another
+COMES_WITH = {BESIDE: SUBMISSION, RELEASES: LAB}  # not worth mentioning if the other changed, too
+SHORT = 12  # digits of a digest, enough to tell one thing from another
 
-SHARED = (  # has a part in marks and in proofs; names in autograder/
+SHARED = (  # can change both marks and proofs; names in autograder/
     "base/digest.py",
     "base/errors.py",
     "base/fork_memory.py",
@@ -56,7 +56,7 @@ MARKS = (
     "workers/worker.py",
 )
 PROOFS = (*SHARED, "authoring", "proving")
-# Shows what checks found, or draws: names in labkit/ that decide nothing.
+# Names in labkit/ that show what checks found, or draw, and decide nothing.
 DISPLAY = ("hint.py", "pictures", "progress.py", "start.py", "verdict.py")
 
 
@@ -73,7 +73,7 @@ def digest_code(names: Sequence[str]) -> str:
 
 @functools.cache
 def get_versions() -> Versions:
-    """What this process grades with."""
+    """The versions that this process grades with."""
     import torch
 
     return Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)

@@ -18,15 +18,15 @@ class Marks:
 
     student: str
     scores: Mapping[str, float | None]
-    """Of each graded cell; None if a person has to mark it."""
+    """Points of each graded cell; None if a person has to mark it."""
     unanswered: Mapping[str, bool] = field(default_factory=dict)
-    """Of each cell that students write: whether it is as it was handed out."""
+    """Whether the answer is still as it was handed out, for each cell that students write."""
     submitted: datetime | None = None
     """When it was handed in, UTC without a zone, if that is known."""
     worth: Mapping[str, float] = field(default_factory=dict)
-    """Points of each graded cell."""
+    """The points that each graded cell is worth."""
     same: frozenset[str] = frozenset()
-    """Graded cells whose answer hasn't changed since the last grading, so that a mark by hand still holds."""
+    """Graded cells whose answer hasn't changed since the last grading, so a mark by hand still holds."""
 
 
 def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:

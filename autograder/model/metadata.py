@@ -1,7 +1,7 @@
 """What a notebook says of the course's cells, in `metadata.gradlab`. The builder writes it; only this file reads it.
 
-A cell without it was added by a student. Of a check cell the release says what the student can read there: the checks
-that are not hidden.
+A cell without it was added by a student. The release lists only the checks of a check cell that the student can read:
+those that aren't hidden.
 """
 
 from __future__ import annotations
@@ -16,35 +16,39 @@ from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, Model, Q
 
 KEY = "gradlab"
 NAMED = tuple(kind for kind in Kind if kind.traits.named)
-WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"  # where an answer in words will stand
-SECRET = {"hint", "misconceptions"}  # of a check: they stand in its code, which a student may not have
+WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"  # for answers in words
+SECRET = {"hint", "misconceptions"}  # parts of a check's code, which a student may not have
 
 
 class Facts(Model):
-    """Of one cell. exercise: the name of the exercise, question or prediction that it belongs to.
-
-    points: that it is worth. checks: of a check cell, in their order, without hints and misconceptions. answer: the
-    right choices of a prediction, or its number. stub: the text of an exercise or a question as it is handed out.
-    quiz: its statements with what is true of them. another: another right answer, for who has earned all points.
-    """
+    """What a notebook says of one cell."""
 
     kind: Kind
     exercise: str = ""
+    """The exercise, question or prediction that it belongs to."""
     points: float = 0.0
     checks: tuple[Check, ...] = ()
+    """The checks of a check cell, in their order, without hints and misconceptions."""
     answer: tuple[str, ...] = ()
+    """The right choices of a prediction, or its number."""
     stub: str = ""
+    """The text of an exercise or a question as it is handed out."""
     quiz: tuple[QuizStatement, ...] = ()
     another: AnotherWay | None = None
+    """Another right answer, for students who have earned all points."""
 
 
 def make_lab_metadata(lab: Lab) -> dict[str, Any]:
-    """The notebook's own metadata: what a student's front end tells of the lab, without its sources."""
+    """The notebook's own metadata: what a student's front end shows of the lab, without its sources."""
     return {"lab": lab.name, "title": lab.title, "minutes": lab.minutes, "needs": list(lab.needs)}
 
 
 def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
-    """The metadata of a cell of the source notebook. stub: of one that a student writes."""
+    """The metadata of a cell of the source notebook.
+
+    Args:
+        stub: The text that is handed out, for a cell that students write.
+    """
     checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
     facts = Facts(
         kind=cell.kind,
@@ -68,7 +72,7 @@ def _find_another_answer(cell: Cell, lab: Lab) -> AnotherWay | None:
 
 
 def clear_hidden(metadata: dict[str, Any]) -> None:
-    """Take out what the student's notebook does not hold."""
+    """Remove what the student's notebook doesn't hold."""
     if "checks" in metadata.get(KEY, {}):
         metadata[KEY]["checks"] = [check for check in metadata[KEY]["checks"] if not check.get("hidden")]
     for secret in ("quiz", "another"):
@@ -76,13 +80,13 @@ def clear_hidden(metadata: dict[str, Any]) -> None:
 
 
 def read_facts(cell: NotebookNode) -> Facts | None:
-    """None where the course did not write this cell."""
+    """What the notebook says of this cell; None if the course didn't write it."""
     found = cell.metadata.get(KEY)
     return None if found is None else Facts.model_validate(found)
 
 
 def read_kind(cell: NotebookNode) -> Kind | None:
-    """None where the course did not write this cell."""
+    """The cell's kind; None if the course didn't write it."""
     found = cell.metadata.get(KEY)
     return None if found is None else Kind(found["kind"])
 
@@ -93,7 +97,7 @@ def is_built(notebook: NotebookNode) -> bool:
 
 
 def refuse_unbuilt(course: NotebookNode) -> None:
-    """Raise GradlabError where this source notebook does not say what its cells are for."""
+    """Raise GradlabError if this source notebook doesn't say what its cells are for."""
     written = [
         facts for cell in course.cells if (facts := cell.metadata.get(KEY)) and Kind(facts["kind"]).traits.written
     ]
@@ -107,28 +111,28 @@ def is_written(cell: NotebookNode) -> bool:
 
 
 def get_answer_name(name: str) -> str:
-    """The cell of the answer that this graded cell speaks of, by name; itself for a question."""
+    """The name of the cell with the answer that this graded cell is about; for a question, its own name."""
     exercise = name.removeprefix(make_cell_name(Kind.CHECK, ""))
     return name if exercise == name else make_cell_name(Kind.EXERCISE, exercise)
 
 
 def read_stub(cell: NotebookNode) -> str:
-    """The text with which a student receives this cell of an exercise or a question."""
+    """The text of this exercise or question as it is handed out."""
     return str(cell.metadata[KEY]["stub"])
 
 
 def read_exercise_name(cell: NotebookNode) -> str:
-    """The exercise that a student writes in this cell; empty for every other cell."""
+    """The exercise that students write in this cell; empty for any other cell."""
     return str(cell.metadata[KEY]["exercise"]) if read_kind(cell) is Kind.EXERCISE else ""
 
 
 def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
-    """Cell's name -> the exercise that a student writes there."""
+    """The exercises that students write, by the name of their cell."""
     return {get_cell_name(cell): exercise for cell in cells if (exercise := read_exercise_name(cell))}
 
 
 def get_cell_name(cell: NotebookNode) -> str:
-    """nbgrader's name for a cell of the course's, or the cell's own id."""
+    """nbgrader's name for a cell of the course, or the cell's own id."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "")))
 
 
@@ -138,7 +142,7 @@ def make_cell_name(kind: Kind, exercise: str) -> str:
 
 
 def make_stock_name(notebook: str, grade_id: str) -> str:
-    """The name of a cell of a stock assignment, whose notebooks may use one grade_id twice."""
+    """The name of a cell of a stock assignment, where two notebooks may use the same grade_id."""
     return f"{notebook}/{grade_id}"
 
 
@@ -154,6 +158,6 @@ def is_named(name: str) -> bool:
 
 
 def split_cell_name(name: str) -> tuple[Kind, str]:
-    """(kind, exercise or question) of what cell_name made: the gradebook keeps nothing else."""
+    """The kind, and the exercise or question, in a name from make_cell_name(): the gradebook keeps nothing else."""
     kind, _, exercise = name.partition("-")
     return Kind(kind), exercise

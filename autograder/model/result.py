@@ -1,7 +1,7 @@
-"""The result document of one submission: what the examiner found, and all that the gradebook and the pages are made of.
+"""The result document of one submission: what the examiner found, from which the gradebook and the pages are made.
 
-docs/result.schema.json is its JSON schema. It holds the student's id and nothing else personal, no time and no address:
-the same submission, lab, device and versions give the same bytes.
+docs/result.schema.json is its JSON schema. It holds the student's id and nothing else personal, no time and no address,
+so the same submission, lab, device and versions give the same bytes.
 """
 
 from __future__ import annotations
@@ -18,54 +18,58 @@ from labkit.outcome import Outcome
 
 
 class GradedCell(Model):
-    """One check cell. id: nbgrader's grade_id, of a stock assignment behind its notebook's name and a slash. points:
-    earned, of worth.
-
-    own_process: decided in the submission's own process, as nbgrader decides, and so on its word.
-
-    key: a digest of all that these outcomes depend on; empty where nobody asked for it. What is said of a hidden
-    check may quote its inputs, so it is the instructor's: reports/student_view.py leaves that out.
-    """
+    """One graded cell."""
 
     id: str
+    """nbgrader's grade_id; in a stock assignment, the notebook's name, a slash and the grade_id."""
     key: str = ""
+    """A digest of everything that these outcomes depend on; empty if it wasn't asked for."""
     points: float
+    """What it earned."""
     worth: float
     checks: tuple[Outcome, ...]
+    """For the instructor: what is said of a hidden check may quote its inputs. reports/student_view.py removes that."""
     own_process: bool = False
+    """Whether the submission's own process decided it, as in nbgrader, so the points rest on its word."""
 
 
 class Result(Model):
-    """What one submission earned, and why.
-
-    isolation: the layers that were between the submission and the grader. notes: what the intake repaired and what
-    limits were hit, for the student and the instructor. remarks: what is for the instructor alone. empty: the
-    file could not be read, and counts as one without answers. stopped: cells that ran into a limit or ended their
-    process. answers: a digest of each answer's text, by its cell's name: a mark by hand holds for that text. changed:
-    names of the course's that the submission had bound anew or patched when its checks began, as far as a look found:
-    something to ask about, no verdict. key: a digest of all that this document depends on, by which a submission that
-    has been graded is known; empty where nobody asked for it. made_of: the same by its parts, so that it can be told
-    what changed. notebooks: of a stock assignment, one that was made for stock nbgrader, their names; missing: those of
-    them that were not handed in, or could not be read.
-    """
+    """What one submission earned, and why."""
 
     format: Literal["gradlab result 2"] = "gradlab result 2"
     lab: str
     student: str
     key: str = ""
+    """A digest of everything that this document depends on: a task with this key is already graded.
+
+    Empty if it wasn't asked for.
+    """
     made_of: dict[str, str] = Field(default_factory=dict)
+    """Digests of the parts of the key, which show what changed."""
     device: str = "cpu"
     versions: Versions
     isolation: tuple[str, ...]
+    """The layers between the submission and the grader."""
     notes: tuple[Note, ...] = ()
+    """What the intake repaired and what limits were hit, for the student and the instructor."""
     remarks: tuple[Note, ...] = ()
+    """For the instructor only."""
     empty: bool = False
+    """Whether the file couldn't be read, and counts as one without answers."""
     stopped: tuple[str, ...] = ()
+    """Cells that ran into a limit or ended their process."""
     answers: dict[str, str] = Field(default_factory=dict)
+    """A digest of each answer's text, by its cell's name: a mark by hand holds for that text."""
     changed: tuple[str, ...] = ()
+    """The course's names that the submission was found to have rebound or patched when its checks began.
+
+    Something to ask about, not a verdict.
+    """
     cells: tuple[GradedCell, ...]
     notebooks: tuple[str, ...] = ()
+    """The names of a stock assignment's notebooks."""
     missing: tuple[str, ...] = ()
+    """Those that were not handed in, or could not be read."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,6 +1,6 @@
-"""Result documents of format 1, in which a reason was a sentence, as documents of format 2.
+"""Upgrades result documents of format 1, in which a reason was a sentence, to format 2.
 
-These sentences are those that format 1 was written with, and no others: the only ones that code ever reads.
+The sentences here are exactly those that format 1 was written with. No other code reads sentences.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NOTHING = re.compile(r"your \w+ is None")
 
 
 def upgrade(document: dict[str, Any]) -> dict[str, Any]:
-    """The document in format 2; one that is in format 2 as it is."""
+    """The document in format 2; unchanged if it already is."""
     if document.get("format") != "gradlab result 1":
         return document
     notebooks = document.get("notebooks", ())

@@ -1,7 +1,7 @@
 """What an instructor decided for this term: extensions, excused checks, teams, and what differs for one lab.
 
-It stands in term.toml in the course's folder, for people to read and to edit; `gradlab extend` and `gradlab excuse` add
-to it. Times are UTC where they do not say otherwise.
+It is in term.toml in the course's folder, for people to read and to edit; `gradlab extend` and `gradlab excuse` add
+to it. Times are UTC unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from autograder.base.errors import GradlabError
 from autograder.model.course import Model
 
 FILE = "term.toml"
-Tell = Literal["all", "visible", "points"]  # of a mark: with hidden checks, without them, or no check at all
+Tell = Literal["all", "visible", "points"]  # how much of a mark: with hidden checks, without them, or only the points
 TABLE = re.compile(r"(?<!\n)\n(?=\[\[?(?:extension|excuse|team|labs)\b)")  # one that begins without a blank line above
 HEAD = "What was decided for this term. gradlab extend and gradlab excuse write here; you may edit it, too."
 
 
 class Extension(Model):
-    """Until when a student may hand in a lab without being late."""
+    """A later end for one student, until which handing in a lab isn't late."""
 
     lab: str
     student: str
@@ -36,51 +36,50 @@ class Extension(Model):
 
 
 class Excuse(Model):
-    """Full points for one check of an exercise, or for all of the exercise where `check` is empty.
-
-    check: its id. student: whom it is for; everybody where it is empty.
-    """
+    """Full points for one check of an exercise, or for the whole exercise."""
 
     lab: str
     exercise: str
     check: str = ""
+    """The check's id; empty for the whole exercise."""
     student: str = ""
+    """Who gets the points; empty for everyone."""
     reason: str = ""
 
 
 class Team(Model):
-    """Students who hand in together: the newest submission of any of them counts for all.
-
-    labs: those for which it holds; all where none is named.
-    """
+    """Students who hand in together: the newest submission of any member counts for all."""
 
     name: str
     members: tuple[str, ...]
     labs: tuple[str, ...] = ()
+    """The labs for which they are a team; empty for all."""
 
     def is_for_lab(self, lab: str) -> bool:
         return not self.labs or lab in self.labs
 
 
 class LabTerm(Model):
-    """What differs for one lab. practice: its marks are told, and are in no export and no total. extra_credit:
-    exercises whose points come on top. solutions: from when feedback shows the worked solution.
-
-    What follows is for `gradlab watch`. attempts: submissions of one student that it marks. wait_minutes: between two
-    of them. until: when it stops marking. tell: what a released page shows.
-    """
+    """What differs for one lab."""
 
     practice: bool = False
+    """Whether students see its marks, but no export and no total includes them."""
     extra_credit: tuple[str, ...] = ()
+    """Exercises whose points come on top of the lab's."""
     solutions: datetime | None = None
+    """From when on feedback shows the worked solution."""
     attempts: int | None = Field(default=None, ge=1)
+    """How many submissions of one student `gradlab watch` marks."""
     wait_minutes: float = Field(default=0.0, ge=0)
+    """How long a student waits between two attempts."""
     until: datetime | None = None
+    """When `gradlab watch` stops marking."""
     tell: Tell = "all"
+    """What a page shows that `gradlab watch` releases."""
 
 
 def _refuse_crossed(team: tuple[Team, ...]) -> tuple[Team, ...]:
-    """Raise ValueError where nobody could tell whose newest submission counts for a student."""
+    """Raise ValueError if it isn't clear whose newest submission counts for a student."""
     for index, each in enumerate(team):
         if doubled := {member for member in each.members if each.members.count(member) > 1}:
             raise ValueError(f"team {each.name!r} names {', '.join(sorted(doubled))} twice")
@@ -96,7 +95,7 @@ def _refuse_crossed(team: tuple[Team, ...]) -> tuple[Team, ...]:
 
 
 class Term(Model):
-    """The whole file. The words are those of the file: `[labs.NAME]`, `[[extension]]`, `[[excuse]]`, `[[team]]`."""
+    """The whole file. Fields have the names of its tables: `[labs.NAME]`, `[[extension]]`, `[[excuse]]`, `[[team]]`."""
 
     labs: dict[str, LabTerm] = Field(default_factory=dict)
     extension: tuple[Extension, ...] = ()
@@ -112,11 +111,11 @@ class Term(Model):
         return frozenset(name for name, lab in self.labs.items() if lab.practice)
 
     def extended(self, lab: str) -> dict[str, datetime]:
-        """student -> until when, UTC without a zone, as nbgrader keeps times."""
+        """When each student's extension ends, UTC without a zone, as nbgrader keeps times."""
         return {e.student: to_naive_utc(e.until) for e in self.extension if e.lab == lab}
 
     def excused(self, lab: str, student: str) -> dict[str, frozenset[str]]:
-        """exercise -> the checks that count as passed; none of them named: the whole exercise does."""
+        """The checks that count as passed, by exercise; an empty set stands for all of them."""
         found: dict[str, frozenset[str]] = {}
         for excuse in self.excuse:
             if excuse.lab == lab and excuse.student in ("", student):
@@ -130,7 +129,7 @@ class Term(Model):
 
 
 def read_term(course: Path) -> Term:
-    """An empty one where there is no file. Raises GradlabError where the file says what it cannot say."""
+    """The course's term; an empty one if there is no file. Raises GradlabError if the file isn't valid."""
     path = course / FILE
     try:
         return Term.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
@@ -149,12 +148,12 @@ def read_term(course: Path) -> Term:
 
 
 def add_extension(course: Path, extension: Extension) -> None:
-    """In place of an earlier one of this student for this lab."""
+    """Add an extension, which replaces an earlier one of this student for this lab."""
     _add(course, "extension", extension, ("lab", "student"))
 
 
 def add_excuse(course: Path, excuse: Excuse) -> None:
-    """In place of the same one, whose reason may differ."""
+    """Add an excuse, which replaces the same one with another reason."""
     _add(course, "excuse", excuse, ("lab", "exercise", "check", "student"))
 
 
@@ -188,15 +187,15 @@ def _create_document() -> Any:
 
 
 def to_utc(time: datetime) -> datetime:
-    """The time in UTC; one without a zone is taken to be."""
+    """The time in UTC; one without a zone is taken as UTC."""
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def to_naive_utc(time: datetime) -> datetime:
-    """The same without a zone, as nbgrader keeps times."""
+    """The time in UTC without a zone, as nbgrader keeps times."""
     return to_utc(time).replace(tzinfo=None)
 
 
 def format_minute(when: datetime) -> str:
-    """A time to the minute; UTC, which the words beside it say."""
+    """A time to the minute, without a zone."""
     return f"{when:%Y-%m-%d %H:%M}"

@@ -1,4 +1,4 @@
-"""The versions that a submission was graded with: apart from result.py, which loads torch, for who reads many marks."""
+"""The versions that a submission was graded with, in a module that, unlike result.py, doesn't load torch."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from autograder.model.course import Model
 
 
 class Versions(Model):
-    """What it was graded with. gpu: names and drivers, where the device is no CPU."""
+    """What a submission was graded with."""
 
     gradlab: str
     python: str
     torch: str
     gpu: str = ""
+    """Names and drivers of the GPUs, if the device isn't a CPU."""

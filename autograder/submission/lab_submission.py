@@ -62,7 +62,7 @@ class GradedSubmission:
 def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     """Grade one submission. The same task, layers and versions give the same bytes.
 
-    Raises GradlabError where no student process can be started: the machine's trouble, not the submission's.
+    Raises GradlabError if no student process can be started, which is the machine's fault, not the submission's.
     """
     course, (file,) = _parse_source(task.source), task.notebooks
     try:
@@ -86,22 +86,21 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
 
 @functools.lru_cache(maxsize=4)
 def _parse_source(source: bytes) -> NotebookNode:
-    """A lab's source notebook, which nobody changes."""
+    """A lab's source notebook, which no caller may change."""
     course: NotebookNode = nbformat.reads(source.decode(), as_version=4)
     return course
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What is known of one beside its notebook. notes: what was repaired.
-
-    kept: cells of an earlier result: what they say counts where their keys are still the same.
-    """
+    """What is known of a submission besides its notebook."""
 
     lab: str
     student: str
     notes: Sequence[Note] = ()
+    """What was repaired."""
     kept: Sequence[GradedCell] = ()
+    """Cells of an earlier result, which count if their keys are still the same."""
     device: str = "cpu"
 
 
@@ -110,7 +109,7 @@ def grade_notebook(
 ) -> Result:
     """The result of a repaired notebook, whose code cells get their outputs here.
 
-    Raises GradlabError where no student process can be started.
+    Raises GradlabError if no student process can be started.
     """
     device = submission.device
     os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same
@@ -155,25 +154,25 @@ def _digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
 
 @functools.cache
 def get_device_versions(device: str) -> Versions:
-    """What submissions are graded with there. The driver is asked once: that starts a program."""
+    """The versions that submissions on this device are graded with. It asks the driver once: that starts a program."""
     return get_versions() if device == "cpu" else get_versions().model_copy(update={"gpu": ", ".join(list_gpus())})
 
 
 def read_preprocessor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """nbgrader's settings for what it does with outputs, by class name, as plain data."""
+    """nbgrader's settings for the outputs of cells, by class name, as plain data."""
     names = [kind.__name__ for kind in PREPROCESSORS if kind.__name__ in config]
     return {name: json.loads(json.dumps(config[name])) for name in names}
 
 
 def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
-    """What nbgrader does with the outputs of cells after it has run them, by its settings."""
+    """Do what nbgrader does, by its settings, with the outputs of cells that have run."""
     for kind in PREPROCESSORS:
-        notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing where it is not enabled
+        notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing if it isn't enabled
     return notebook
 
 
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
-    """As nbgrader keeps them: by these it knows an answer that is as it was handed out."""
+    """Add checksums as nbgrader keeps them, by which it recognises an answer that is as it was handed out."""
     for cell in notebook.cells:
         if "nbgrader" in cell.metadata and (known := checksums.get(get_cell_name(cell))) is not None:
             cell.metadata.nbgrader["checksum"] = known
@@ -181,7 +180,7 @@ def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None
 
 @functools.lru_cache(maxsize=4)
 def _compute_checksums(source: bytes) -> dict[str, str]:
-    """Of the cells of a lab's source notebook as they are handed out, by their names."""
+    """The checksums of a lab's cells as they are handed out, by name."""
     own = [cell for cell in _parse_source(source).cells if "nbgrader" in cell.metadata]
     return {
         get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell) for cell in own

@@ -29,11 +29,11 @@ from autograder.submission.notebook_text import format_notebook
 from autograder.submission.task import NotebookFile, Task, compute_key, compute_part_digests
 from labkit.outcome import Outcome
 
-TRIED: dict[str, frozenset[str]] = {}  # what find_inside_cells() said, once a process: it costs what a submission does
+TRIED: dict[str, frozenset[str]] = {}  # results of find_inside_cells(), which costs as much as a submission
 
 
 def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
-    """Grade one submission. Raises GradlabError where no student process can be started."""
+    """Grade one submission. Raises GradlabError if no student process can be started."""
     os.environ["GRADLAB_DEVICE"] = task.settings.device
     notebooks, cells, notes, remarks, missing, stopped = {}, [], [], [], [], []
     course = _parse_content(task.source)
@@ -71,7 +71,7 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         notebooks=tuple(notebooks),
         missing=tuple(missing),
     )
-    marks = compute_stock_marks(result, notebooks)  # first: to make it a text takes a notebook apart
+    marks = compute_stock_marks(result, notebooks)  # first, since making it a text takes a notebook apart
     return GradedSubmission(result, marks, {name: format_notebook(notebook) for name, notebook in notebooks.items()})
 
 
@@ -82,9 +82,13 @@ def run_stock_notebook(
     task: Task,
     notebooks: Sequence[tuple[str, bytes]] = (),
 ) -> NotebookRun:
-    """Run a repaired notebook in a student process of its own, in whose home the files beside it are.
+    """Run a repaired notebook in its own student process, whose home holds the files beside it.
 
-    notebooks: this one and those before it, as files too.
+    Args:
+        own: What the course knows of it.
+        fork_server: The fork server that starts the process.
+        task: The submission that it belongs to.
+        notebooks: This one and those before it, which cells may read as files, too.
     """
     start, timeouts = provide_files(fork_server.student, [*task.support_files, *notebooks]), task.settings.timeouts
 
@@ -102,7 +106,12 @@ def run_stock_notebook(
 def compute_stock_marks(
     result: Result, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None
 ) -> Marks:
-    """notebooks: the autograded ones, by name. As nbgrader has it, nothing of a missing one waits for a person."""
+    """The marks of a stock assignment's submission. As in nbgrader, no cell of a missing notebook waits for a person.
+
+    Args:
+        notebooks: The autograded notebooks, by name.
+        submitted: When it was handed in, UTC without a zone, if that is known.
+    """
     scores: dict[str, float | None] = {}
     worth, unanswered = {}, {}
     for notebook, content in notebooks.items():
@@ -124,14 +133,14 @@ def compute_stock_marks(
 
 
 def _get_manual_score(cell: NotebookNode) -> float | None:
-    """0 for an answer that is as it was handed out, else nothing yet: nbgrader's rule. Work beside it is read too."""
+    """0 for an answer that is as it was handed out, else None: nbgrader's rule. A person also reads work beside it."""
     if is_waiting(cell):
         return None
     return determine_grade(cell)[0] if is_solution(cell) or cell.cell_type != "code" else None
 
 
 def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:
-    """What a notebook earns that was not handed in."""
+    """The graded cells of a notebook that was not handed in."""
     missed = Outcome("tests", "the notebook", seen="it was not handed in, or could not be read")
     return [
         GradedCell(
@@ -163,7 +172,7 @@ def _parse_content(source: bytes) -> StockContent:
 
 
 def _repair_notebook(own: StockNotebook, file: NotebookFile | None) -> tuple[NotebookNode | None, list[Note]]:
-    """(the notebook to grade or None, what to say of it)."""
+    """The notebook to grade, or None, and what to say of it."""
     if file is None or file.content is None:
         why = file.refusal if file else f"No notebook named {own.name}.ipynb was handed in."
         return None, build_blank(own, why)[1]

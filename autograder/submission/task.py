@@ -1,4 +1,4 @@
-"""What it takes to grade one submission, as bytes: no shared file system is assumed between who asks and who grades."""
+"""What it takes to grade one submission, as bytes, since workers may not share a file system with the caller."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from autograder.stock.settings import get_cell_seconds
 
 @dataclass(frozen=True)
 class Settings:
-    """How submissions are graded. preprocessors: nbgrader's settings for what it does with outputs, by class name."""
+    """How submissions are graded."""
 
     isolation: str = "full"
     limits: Limits = field(default_factory=Limits)
     timeouts: Timeouts = field(default_factory=Timeouts)
     device: str = "cpu"
     preprocessors: dict[str, Any] = field(default_factory=dict)
+    """nbgrader's settings for the outputs of cells, by class name."""
 
 
 def make_settings(
@@ -37,7 +38,7 @@ def make_settings(
     gpu_memory_gib: float = Limits.gpu_memory / 2**30,
     **preprocessors: Any,
 ) -> Settings:
-    """From the settings of c.Examine in nbgrader_config.py, which have these names."""
+    """Settings from those of c.Examine in nbgrader_config.py, which have these names."""
     memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(submission_seconds))
     space = 2 * memory if device == "cpu" else None  # CUDA maps more than there is memory
     on_gpu = int(gpu_memory_gib * 2**30)
@@ -47,7 +48,7 @@ def make_settings(
 
 
 def apply_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Settings:
-    """For an assignment made for stock nbgrader: c.Execute.timeout counts where c.Examine.cell_seconds isn't set."""
+    """The settings for a stock assignment: c.Execute.timeout counts if c.Examine.cell_seconds isn't set."""
     seconds = None if "cell_seconds" in config.get("Examine", {}) else get_cell_seconds(config)
     return settings if seconds is None else replace(settings, timeouts=replace(settings.timeouts, cell=seconds))
 
@@ -89,7 +90,7 @@ class Task:
     course_files: frozenset[str] = frozenset()
     """Which of them are the course's."""
     isolates_tests: bool = False
-    """Whether tests beside the student process run in a child of the grader: they ended the grader before."""
+    """Whether tests beside the student process run in a child of the grader, since they ended the grader before."""
 
     def refuse(self, reason: str) -> Task:
         """The task as an empty submission, which was refused for this reason."""
@@ -97,7 +98,7 @@ class Task:
 
 
 def _digest_task(task: Task) -> dict[str, str]:
-    """Of what the task holds, by the names under which a person is told that it changed."""
+    """Digests of the task's parts, by the names under which a person reads that they changed."""
     handed_in: list[str | bytes] = [*task.notes]
     for each in task.notebooks:
         handed_in += [each.name, each.content or b"", each.refusal, *each.notes]
@@ -111,10 +112,10 @@ def _digest_task(task: Task) -> dict[str, str]:
 
 
 def compute_key(task: Task, layers: Sequence[str]) -> str:
-    """Of everything that the result of a task depends on: equal keys, equal results."""
+    """A digest of everything that the result of a task depends on: equal keys, equal results."""
     return digest(task.lab, task.student, *describe_environment(layers).values(), *_digest_task(task).values())
 
 
 def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:
-    """The same by its parts, shortly: which of them differ tells why something is graded anew."""
+    """Short digests of the parts of the key: those that differ show why something is graded anew."""
     return describe_environment(layers) | {name: found[:SHORT] for name, found in _digest_task(task).items()}

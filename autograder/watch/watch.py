@@ -1,10 +1,10 @@
-"""Marks what arrives in the exchange, as it arrives: collect, grade, gradebook, feedback page, back to the student.
+"""Marks submissions as they arrive in the exchange: collects, grades, records the mark and releases the page.
 
-What was done is read from what it leaves in submitted/, results/, the gradebook and the exchange's feedback folder, so
-a watch that was killed goes on where it was. The fork server and its workers stay: a mark takes no import.
+What is done shows in submitted/, results/, the gradebook and the exchange's feedback folder, so a watch that was killed
+continues where it was. The fork server and its workers stay, so a mark needs no imports.
 
-What one submission does costs that submission: it is told once, and tried again later and later. While one takes long,
-the others go past it; of a student, or a team, one is graded at a time.
+A submission that fails affects no other: it is reported once, and tried again at growing intervals. While one takes
+long, others overtake it; only one of a student or a team is graded at a time.
 """
 
 from __future__ import annotations
@@ -44,23 +44,24 @@ from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
 LOOK_SECONDS = 0.2  # between two looks at the inbox: a tenth of what a mark may take
-BUSY_SECONDS = 1.0  # the same while some of what was seen still waits
+BUSY_SECONDS = 1.0  # between two looks while submissions still wait
 
 
 @dataclass(frozen=True)
 class MarkedSubmission:
-    """A submission that has its mark, and its page where the student fetches it. seconds: since it came in.
-
-    failure: why it has none. damaged: why it counts as one without answers. waits: a person has yet to read some of it.
-    """
+    """A submission that has its mark, and its page where the student fetches it."""
 
     arrival: Arrival
     points: float = 0.0
     worth: float = 0.0
     seconds: float = 0.0
+    """How long ago it arrived."""
     failure: str = ""
+    """Why it has no mark."""
     damaged: str = ""
+    """Why it counts as one without answers."""
     waits: bool = False
+    """Whether a person has yet to read some of it."""
 
 
 def watch(
@@ -74,9 +75,15 @@ def watch(
 ) -> Iterator[MarkedSubmission]:
     """Mark what arrives until stopped, and yield each submission when its page is released.
 
-    api: nbgrader's, of the course. say: is told of what is not marked, and why. once: end when nothing is left.
-    newest: mark everybody's newest submission, whatever attempts, wait and end term.toml sets.
-    Raises GradlabError where the course has no exchange.
+    Args:
+        where: Where submissions are graded.
+        say: Called with what isn't marked, and why.
+        stop: Set to end.
+        once: Whether to end when nothing is left to mark.
+        newest: Whether to mark every student's newest submission, whatever limits term.toml sets.
+
+    Raises:
+        GradlabError: If the course has no exchange.
     """
     on = WatchState(api, labs, open_inbox(api), say, stop, read_term(api.root), newest)
     for words in on.inbox.describe_unplaced(list_assignments(on.course)):
@@ -94,7 +101,7 @@ def watch(
 
 
 class _GradingRound:
-    """From the first submission that is there until none is being graded. Those that come meanwhile are taken, too."""
+    """A round from the first submission that is due until nothing is being graded. It takes later arrivals, too."""
 
     def __init__(self, on: WatchState, where: Executor, due: list[Arrival]) -> None:
         self.on, self.where, self.due = on, where, due
@@ -103,9 +110,7 @@ class _GradingRound:
         self.open: dict[str, ExitStack] = {}
         self.running: dict[tuple[str, str], Arrival] = {}  # by lab and student
         self.since: dict[Path, float] = {}  # by folder, when its grading began
-        self.own: dict[
-            Path, GradingOutcome
-        ] = {}  # what came of a submission for who handed it in, while its team is graded
+        self.own: dict[Path, GradingOutcome] = {}  # outcomes for those who handed in, while their teams are graded
         self.failed: set[Path] = set()
         self.ready: list[MarkedSubmission] = []
 
@@ -114,7 +119,7 @@ class _GradingRound:
             for task, outcome in self._iter_outcomes():
                 self._record_outcome(task, outcome)
                 yield from self._take_ready()
-        except GradlabError as error:  # the pool or the cluster: nobody's submission
+        except GradlabError as error:  # of the pool or the cluster, not of a submission
             self.on.tell(str(error))
             for arrival in self.running.values():
                 self.on.postpone(arrival)
@@ -153,12 +158,12 @@ class _GradingRound:
                 self.on.tell(f"{arrival.student} {arrival.lab}: it takes long; others go past it")
 
     def _prepare_tasks(self, arrival: Arrival) -> list[Task]:
-        """What is to be graded of it, for each of its team."""
+        """The tasks of this submission, one for each member of its team."""
         lab, on = arrival.lab, self.on
         try:
             collect_submission(arrival, on.course)
         except OSError as error:
-            on.memory.known.pop(arrival.folder.name, None)  # another may be there by now: it is looked at anew
+            on.memory.known.pop(arrival.folder.name, None)  # another may be there by now
             if not isinstance(error, ChangedError):
                 self._report_failure(arrival, f"cannot be copied: {error}")
             return []
@@ -208,7 +213,7 @@ class _GradingRound:
             self.on.tell(f"{done.student} {arrival.lab}: {done.failure}")
 
     def _release(self, arrival: Arrival) -> None:
-        """Give the page to who handed in, when all of the team have their marks: it says that nothing is left to do."""
+        """Release the page to the student who handed in, once the whole team has its marks."""
         on, lab, folder = self.on, arrival.lab, arrival.folder
         if folder not in self.own or folder in self.failed or arrival in self.running.values():
             return
@@ -235,7 +240,7 @@ class _GradingRound:
             self.ready.append(MarkedSubmission(arrival, failure=f"{words}\n    it is tried again later"))
 
     def _open_writer(self, lab: str) -> GradebookWriter:
-        """Of the marks of this lab, which no other gradlab grades meanwhile."""
+        """Open the writer of this lab's marks, which locks the lab."""
         if lab not in self.writers:
             with ExitStack() as opening:
                 writer, _ = opening.enter_context(open_class(self.on.api, lab, self.where))

@@ -1,4 +1,4 @@
-"""What `gradlab watch` does before its first look: which labs, their rows in the gradebook, workers that wait."""
+"""What `gradlab watch` does before its first look: finds the labs, fills their gradebook rows and starts workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from autograder.workers.pool import Pool
 
 
 def list_released(api: NbgraderCourse) -> list[str]:
-    """The labs that students can fetch. Raises GradlabError where there is none."""
+    """The labs that students can fetch. Raises GradlabError if there are none."""
     inbox, course = open_inbox(api), api.root
     found = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
     if not found:
@@ -28,9 +28,10 @@ def list_released(api: NbgraderCourse) -> list[str]:
 
 
 def prepare_all(api: NbgraderCourse, labs: Sequence[str]) -> list[str]:
-    """Put these labs into the gradebook before the first submission comes, which would wait for it.
+    """Put these labs into the gradebook before the first submission arrives, which would wait for that.
 
-    What term.toml names and the course does not have, in lines.
+    Returns:
+        A line for each change to a lab that was handed in, and for each unknown name in term.toml.
     """
     term = read_term(api.root)
     with api.open_gradebook() as gradebook:
@@ -45,7 +46,13 @@ def prepare_all(api: NbgraderCourse, labs: Sequence[str]) -> list[str]:
 
 
 def start_pool(api: NbgraderCourse, device: str, jobs: int, ahead: ServerProcess | None) -> Pool:
-    """Workers that wait. ahead: as in LocalExecutor."""
+    """Start workers that wait for submissions.
+
+    Args:
+        device: What labkit.device() returns in submissions.
+        jobs: How many workers to start.
+        ahead: As in LocalExecutor.
+    """
     course, settings = api.root, read_settings(api.config, choose_device(device))
     wanted = Purpose(settings.isolation, settings.limits, settings.device)
     return Pool(wanted, settings.timeouts.submission, (course,), jobs, ahead)

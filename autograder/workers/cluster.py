@@ -35,12 +35,12 @@ AHEAD = 2  # submissions on the cluster for each of its threads, so that none wa
 
 @dataclass(frozen=True)
 class DaskExecutor:
-    """The executor that is a dask cluster."""
+    """An executor that grades on a dask cluster."""
 
     address: str
-    """Of its scheduler."""
+    """The scheduler's address."""
     wait: float = WAIT_SECONDS
-    """Seconds without a worker after which that is an error."""
+    """Seconds without a worker that raise an error."""
     device: str = "cpu"
 
     def choose_device(self) -> str:
@@ -56,10 +56,16 @@ class DaskExecutor:
     def grade(
         self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        """Only as many tasks are taken at a time as keep the cluster busy, and none after the first None.
+        """Grade the tasks, of which it takes only as many at a time as keep the cluster busy, up to the first None.
 
-        stop: set it to send no more and to return; what a worker has begun it ends by itself.
-        Raises GradlabError where no worker can grade for `wait` seconds, and where one does not grade as this machine.
+        Args:
+            tasks: The submissions to grade.
+            settings: What all of them are graded with.
+            secret: Folders that must not exist for student processes.
+            stop: Set to send no more and return; workers finish on their own what they have begun.
+
+        Raises:
+            GradlabError: If no worker can grade for `wait` seconds, or one doesn't grade as this machine does.
         """
         waiting, folders = iter(tasks.__next__, None), [str(path) for path in secret]
         with _connect_client(self.address, self.wait) as client:
@@ -102,14 +108,14 @@ class DaskExecutor:
 
 @contextlib.contextmanager
 def _connect_client(address: str, wait: float) -> Iterator[Client]:
-    """A client of the scheduler; TLS and all else as dask's own configuration says."""
+    """A client of the scheduler. TLS and everything else follow dask's own configuration."""
     try:
         from distributed import Client, Security
     except ImportError:
         raise GradlabError("--cluster needs dask.distributed\n    fix: pip install 'gradlab[cluster]'") from None
     logging.getLogger("distributed.client").setLevel(
         logging.CRITICAL
-    )  # what goes wrong is said once, without a traceback
+    )  # a problem is reported once, without a traceback
     if address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
         raise GradlabError(f"{address} needs certificates that dask does not know\n    fix: see TLS in docs/cluster.md")
     try:
@@ -122,7 +128,7 @@ def _connect_client(address: str, wait: float) -> Iterator[Client]:
 
 
 def _count_places(client: Client, address: str, settings: Settings) -> dict[str, int]:
-    """How many submissions each worker grades at a time, of those that can grade for these settings."""
+    """How many submissions each worker that can grade with these settings grades at a time."""
     try:
         workers: dict[str, Any] = client.sync(_fetch_workers, client)
     except OSError:
@@ -166,7 +172,7 @@ def _make_no_worker_error(client: Client, address: str, settings: Settings, wait
 def _require_same_environment(
     client: Client, workers: Iterable[str], settings: Settings, secret: Sequence[str]
 ) -> dict[str, str]:
-    """What all of the workers, and this machine, grade with. Raises GradlabError where they differ."""
+    """What all of the workers, and this machine, grade with. Raises GradlabError if they differ."""
     expected = describe_environment(())
     del expected["the sandbox"]  # this machine may have none: it runs no submission
     said = client.run(
@@ -212,7 +218,7 @@ def _wait_for_next(back: Queue[Future[bytes | str]]) -> Future[bytes | str] | No
 
 
 def _read_outcome(future: Future[bytes | str], address: str) -> GradedSubmission | Failure | str | None:
-    """What a worker said: an outcome, or how its grader process ended. None where it was lost with its worker."""
+    """What a worker returned: an outcome, or how its grader process ended. None if it was lost with its worker."""
     from distributed import KilledWorker
 
     if future.status == "cancelled":

@@ -1,6 +1,6 @@
 """What runs in a worker of a cluster: it hands each submission to a grader process, one for each of its threads.
 
-A worker's threads cannot grade by themselves, since the examiner needs a main thread and changes torch's global state.
+A worker's threads can't grade, since the examiner needs a main thread and changes torch's global state.
 Nothing here imports torch: a task and its outcome pass through as bytes.
 """
 
@@ -22,14 +22,15 @@ START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
 GraderKey = tuple[str, tuple[str, ...], str]  # isolation, secret folders, Gradlab's code
 _of_thread = threading.local()
-_spare: dict[GraderKey, Grader] = {}  # started to be looked at, for the first thread that needs it
+_spare: dict[GraderKey, Grader] = {}  # started for inspection, and kept for the first thread that needs one
 _looks: dict[GraderKey, dict[str, str] | str] = {}
 
 
 class Grader:
-    """A grader process. kind: what it grades with, as work.describe_environment() says.
+    """A grader process.
 
-    Raises GradlabError where this machine does not isolate as much as is asked for.
+    Its `kind` is what it grades with, see model.fingerprint.describe_environment().
+    Raises GradlabError if this machine doesn't isolate as much as is asked for.
     """
 
     def __init__(self, isolation: str, secret: Sequence[str]) -> None:
@@ -58,13 +59,13 @@ class Grader:
         self.kind: dict[str, str] = kind
 
     def grade(self, task: bytes, seconds: float) -> bytes | None:
-        """The pickled outcome of a pickled task, or None where the process ended or took longer than that."""
+        """The pickled outcome of a pickled task, or None if the process ended or took longer than that."""
         with contextlib.suppress(OSError):  # one that has ended is found by the next line
             self.connection.send_bytes(task)
         return self._receive(seconds)
 
     def close(self) -> int:
-        """End it. How it ended."""
+        """End the process, and return its exit status."""
         self.process.kill()
         self.connection.close()
         return self.process.wait()
@@ -79,9 +80,9 @@ class Grader:
 def grade_on_worker(
     task: bytes, isolation: str, secret: Sequence[str], expected: Mapping[str, str], seconds: float
 ) -> bytes | str:
-    """The pickled outcome, or how the grader process of this thread ended, which was not its turn to end.
+    """The pickled outcome, or how the grader process of this thread ended unexpectedly.
 
-    Raises GradlabError where this worker does not grade as expected: it joined after the others had been looked at.
+    Raises GradlabError if this worker doesn't grade as expected: it joined after the others were inspected.
     """
     grader = _get_thread_grader(isolation, secret, expected)
     outcome = grader.grade(task, seconds)
@@ -92,12 +93,12 @@ def grade_on_worker(
 
 
 async def inspect_worker(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
-    """What this worker grades with, or why it does not; found out once for each code of Gradlab that is expected."""
+    """What this worker grades with, or why it doesn't grade; inspected once for each expected version of the code."""
     return await asyncio.to_thread(_inspect_worker, isolation, secret, expected)
 
 
 def describe_difference(kind: Mapping[str, str], expected: Mapping[str, str]) -> str:
-    """What a worker grades with that differs from what is expected; empty where nothing does."""
+    """How what a worker grades with differs from what is expected; empty if it doesn't."""
     differing = [
         f"{name} is {kind.get(name)} and must be {value}" for name, value in expected.items() if kind.get(name) != value
     ]

@@ -1,7 +1,7 @@
 """The process in which a cluster's worker has submissions graded: its main thread, as the examiner needs it.
 
 Run as `python -P -m autograder.workers.cluster_process_main DESCRIPTOR ISOLATION SECRET...`, with a connection on which
-it says what it grades with, or why it does not, and then answers tasks until the worker hangs up.
+it says what it grades with, or why it can't, and then answers tasks until the worker hangs up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
     try:
         layers = list_layer_names(
             require(isolation)
-        )  # before torch is there: the forks that try the layers are cheap then
+        )  # before torch is loaded, while the forks that try the layers are cheap
     except GradlabError as error:
         connection.send(str(error))
         return
@@ -39,9 +39,9 @@ def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
 
 
 def _exit_with_worker(descriptor: int) -> None:
-    """End this process, and with it the student's, when the worker is gone, whatever is being graded."""
+    """End this process, and with it the student's, as soon as the worker is gone, whatever is being graded."""
     look = select.poll()
-    look.register(descriptor, 0)  # nothing but the other side's end
+    look.register(descriptor, 0)  # only for the other side's end
     look.poll()
     os._exit(0)
 

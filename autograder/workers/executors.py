@@ -21,14 +21,14 @@ GROUP = "gradlab.executors"
 
 
 class Executor(Protocol):
-    """Where submissions are graded. The entry point of one is a class that is called with address, device and wait."""
+    """Where submissions are graded. An entry point names a class that is called with address, device and wait."""
 
     @property
     def device(self) -> str:
-        """What labkit.device() gives there: "cpu", "cuda", or "auto"."""
+        """What labkit.device() returns there: "cpu", "cuda", or "auto"."""
 
     def choose_device(self) -> str:
-        """The device, "auto" decided."""
+        """The device, with "auto" resolved."""
 
     def find_layers(self, settings: Settings, secret: Iterable[Path]) -> list[str]:
         """The layers of the sandbox that submissions get. Raises GradlabError if it can't grade."""
@@ -39,24 +39,24 @@ class Executor(Protocol):
         """Grade the tasks, of which it takes only as many at a time as it has room for, and yield each as it's done.
 
         Args:
-            tasks: None among them means that there is none now, and may be one later.
+            tasks: None among them means that there is no task now, but may be one later.
             settings: What all of them are graded with.
             secret: Folders that must not exist for student processes.
-            stop: Set to let go what is being graded.
+            stop: Set to abandon what is being graded.
         """
 
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """The executor that is this machine."""
+    """An executor that grades on this machine."""
 
     jobs: int = 1
-    """Submissions that are graded at a time."""
+    """How many submissions are graded at a time."""
     device: str = "cpu"
     ahead: ServerProcess | None = None
-    """A fork server that waits, see start_ahead()."""
+    """A fork server that is already started, see start_ahead()."""
     pool: Pool | None = None
-    """Workers that stay."""
+    """Workers that outlive a call of grade()."""
 
     def choose_device(self) -> str:
         return choose_device(self.device)
@@ -77,7 +77,7 @@ def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> E
 
 
 def choose_device(device: str) -> str:
-    """The device, "auto" decided, without asking a driver. Raises GradlabError where it is not here."""
+    """The device, with "auto" resolved without asking a driver. Raises GradlabError if this machine doesn't have it."""
     found = sorted(Path("/dev").glob("nvidia[0-9]*"))
     if device == "auto":
         return "cuda" if found else "cpu"

@@ -1,6 +1,6 @@
-"""Grades many submissions side by side: a few worker processes, each with a fork server of its own.
+"""Grades many submissions side by side: a few worker processes, each with its own fork server.
 
-A worker that dies or is stuck costs one submission a second try, and nobody else anything.
+A worker that dies or is stuck costs one submission a second try, and doesn't affect the others.
 """
 
 from __future__ import annotations
@@ -31,13 +31,14 @@ LOOK_SECONDS = 0.2
 
 @dataclass
 class Worker:
-    """A worker process, and what it is busy with since when, by time.monotonic."""
+    """A worker process, and what it is busy with."""
 
     process: Any
     connection: Connection
     task: Task | None = None
     tries: int = 0
     since: float = 0.0
+    """When it began, by time.monotonic()."""
 
 
 def grade_all(
@@ -49,12 +50,18 @@ def grade_all(
     ahead: ServerProcess | None = None,
     pool: Pool | None = None,
 ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-    """Grade the tasks, of which only as many are taken at a time as there are jobs, and give each as it is done.
+    """Grade the tasks, of which it takes only as many at a time as there are jobs, and yield each as it's done.
 
-    tasks: None where there is none now, and may be one when something has been graded, or a moment later.
-    secret: folders that must not exist for student processes. stop: set it to let go what is being graded. ahead: a
-    fork server that waits, for as many jobs at least. pool: one that stays, in place of a new one. Raises GradlabError
-    as ForkServer does.
+    Raises GradlabError as ForkServer does.
+
+    Args:
+        tasks: None among them means that there is no task now, but may be one when something has been graded, or later.
+        settings: What all of them are graded with.
+        jobs: How many submissions are graded at a time.
+        secret: Folders that must not exist for student processes.
+        stop: Set to abandon what is being graded.
+        ahead: A fork server that is already started, for at least as many jobs.
+        pool: Workers that outlive this call, instead of new ones.
     """
     waiting = iter(tasks)
     first = list(_take_tasks(waiting, len(pool.workers) if pool else jobs))
@@ -78,7 +85,7 @@ def grade_all(
         if kept is None:
             pool.close()
         while kept and pool.is_busy() and not stop.is_set():
-            pool.done()  # of no use to anybody any more, and not the next caller's
+            pool.done()  # no longer of any use, and not for the next caller
 
 
 class Pool:
@@ -104,17 +111,17 @@ class Pool:
         return sum(worker.task is None for worker in self.workers)
 
     def give(self, task: Task, tries: int = 0) -> None:
-        """To a worker that has nothing to do."""
+        """Give the task to an idle worker."""
         number = next(n for n, worker in enumerate(self.workers) if worker.task is None)
         if not self.workers[number].process.is_alive():
             self.workers[number] = self._start_worker(None, ())
         worker = self.workers[number]
         worker.task, worker.tries, worker.since = task, tries, time.monotonic()
-        with contextlib.suppress(OSError):  # one that died just now is found by done()
+        with contextlib.suppress(OSError):  # done() finds a worker that died just now
             worker.connection.send(task)
 
     def done(self) -> list[tuple[Task, GradedSubmission | Failure]]:
-        """What has been graded since the last call, or has failed for good. Waits for a while."""
+        """The tasks that were graded since the last call, or failed for good. Waits for a while."""
         found = []
         ready = wait([worker.connection for worker in self.workers if worker.task], LOOK_SECONDS)
         for worker in self.workers:
@@ -138,7 +145,7 @@ class Pool:
         self.first.close()
 
     def _retry(self, worker: Worker, task: Task) -> list[tuple[Task, Failure]]:
-        """What next_try() says for the submission of a worker that died."""
+        """Try the submission of a worker that died as plan_next_try() says; its failure if there is no next try."""
         worker.process.kill()
         worker.process.join()
         following = plan_next_try(task, worker.tries + 1, worker.process.exitcode)
@@ -159,7 +166,7 @@ class Pool:
 
 
 def is_stuck(worker: Worker, seconds: float) -> bool:
-    """Whether it is busy with one submission for longer than that and all that its grader does may take."""
+    """Whether one submission has kept it busy for longer than these seconds and its grader's own work may take."""
     return time.monotonic() - worker.since > seconds + STUCK_SECONDS
 
 
@@ -173,12 +180,12 @@ def _work(
     """Answer tasks until the pool is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pool's
     for other in foreign:
-        other.close()  # else nobody would see that the pool, or another worker, has hung up
+        other.close()  # otherwise the end of the pool, or of another worker, would go unnoticed
     answer_tasks(connection, secret, {} if fork_server is None else {purpose: fork_server})
 
 
 def _take_tasks(waiting: Iterator[Task | None], most: int) -> Iterator[Task]:
-    """At most so many; fewer where there are no more now."""
+    """At most this many of the tasks; fewer if there are no more now."""
     for _, task in zip(range(most), waiting, strict=False):
         if task is None:
             return

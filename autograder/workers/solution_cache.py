@@ -1,7 +1,7 @@
-"""What torch.compile makes of a lab: compiled once from the worked solution, and read by all of its submissions.
+"""The cache of what torch.compile makes of a lab: filled once by the worked solution, and read by all submissions.
 
-Run as `python -P -m autograder.workers.solution_cache NOTEBOOK`: runs the cells of a source notebook, which is the
-course's own, without a sandbox. The cache lies outside of every course, in XDG_CACHE_HOME or ~/.cache.
+Run as `python -P -m autograder.workers.solution_cache NOTEBOOK`. It runs the cells of a source notebook, which is the
+course's own, without a sandbox. The cache is outside of every course, in XDG_CACHE_HOME or ~/.cache.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from autograder.base.digest import digest
 from autograder.sandbox import build_environment
 
 SECONDS = 600.0
-LOCKS = "locks"  # inductor's own, which each process must write
+LOCKS = "locks"  # inductor's, which each process must write
 
 
 def prepare_compile_cache(course: bytes) -> Path | None:
-    """The cache for the lab of this source notebook, made now where there is none; None where nothing is compiled."""
+    """The cache for the lab of this source notebook, made now if it's missing; None if the lab compiles nothing."""
     cells = [c.source for c in nbformat.reads(course.decode(), as_version=4).cells if c.cell_type == "code"]
     if not any("compile" in source for source in cells):
         return None
@@ -41,7 +41,7 @@ def prepare_compile_cache(course: bytes) -> Path | None:
 
 
 def _compile(course: bytes, folder: Path) -> None:
-    """Run the worked solution with an empty cache, and keep what it holds then; whole or not at all."""
+    """Run the worked solution with an empty cache, and keep what it then holds, whole or not at all."""
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as home:
         notebook = Path(home, "notebook.ipynb")
         notebook.write_bytes(course)

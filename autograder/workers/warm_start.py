@@ -14,7 +14,7 @@ from autograder.gradebook.store import get_result_path
 
 
 def start_ahead(course: Path, lab: str, student: str, jobs: int, again: bool) -> ServerProcess | None:
-    """Start a fork server for as many jobs as there are submissions; None if each of them has its result."""
+    """Start a fork server for as many jobs as there are submissions; None if each has its result already."""
     students = [student] if student else list_submitted_students(course, lab)
     if again or any(not get_result_path(course, lab, each).exists() for each in students):
         return start_server(max(1, min(jobs, len(students))), find_course_groups(course, [lab]))

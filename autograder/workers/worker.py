@@ -1,4 +1,4 @@
-"""What every process that grades does, in a pool and on a cluster: it answers tasks and keeps a fork server."""
+"""What every process that grades does, in a pool or on a cluster: it answers tasks and keeps fork servers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see mak
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a submission could not be graded: trouble of the machine or an error of the course."""
+    """Why a submission could not be graded: a fault of the machine or an error of the course."""
 
     reason: str
 
@@ -37,7 +37,10 @@ class Failure:
 def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
     """Answer tasks until the other side is gone, and end this process.
 
-    secret: folders that must not exist for student processes. fork_servers: what is there already; others are started.
+    Args:
+        connection: Where tasks come from.
+        secret: Folders that must not exist for student processes.
+        fork_servers: Those that are started already; others join them.
     """
     with contextlib.suppress(EOFError, OSError):
         while True:
@@ -55,14 +58,14 @@ def make_purpose(task: Task) -> Purpose:
 
 
 def plan_next_try(task: Task, tries: int, ended: object) -> Task | Failure:
-    """For the submission of a grader that ended, the tries-th one: once more, then as an empty one, then no more."""
+    """What to grade after this many tries that ended the grader, see list_attempts(); a Failure after the last."""
     if tries > TRIES:
         return Failure(f"its grader ended {tries} times, at last by {ended}")
     return list_attempts(task)[tries]
 
 
 def list_attempts(task: Task) -> tuple[Task, Task, Task]:
-    """What is tried in turn: it as it is, its tests in a child of the grader, and an empty submission."""
+    """What is tried in turn: the task as it is, with its tests in a child of the grader, and as an empty submission."""
     return task, replace(task, isolates_tests=True), task.refuse(UNGRADABLE)
 
 
@@ -87,7 +90,7 @@ def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkSer
         except Exception:
             log = log or traceback.format_exc()
             for fork_server in fork_servers.values():
-                fork_server.lost = True  # nobody knows what it was about to say
+                fork_server.lost = True  # what it would send next is unknown
     return Failure(log)
 
 
