@@ -88,6 +88,15 @@ def test_nor_does_it_say_more_by_brackets_and_words(value: list[object]) -> None
     assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", seen.removeprefix("your result is "))) <= 44
 
 
+@pytest.mark.parametrize(
+    "value",
+    [[..., torch.strided] * 30, [torch.preserve_format, torch.sparse_coo] * 30, [str, bytes] * 30, [iter("")] * 9],
+)
+def test_nor_by_names_of_constants_and_types_in_a_message_that_a_check_writes(value: list[object]) -> None:
+    seen = show_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
+    assert seen.endswith(" ...") and seen.count(",") <= 40
+
+
 def failed(hidden: bool) -> Outcome:
     with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(torch.zeros(3, 4), torch.arange(12.0).reshape(3, 4))
