@@ -107,6 +107,10 @@ def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_i
     said = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
     sent = collections.namedtuple("Batch", "x")(1)
     values.pack_tuple(sent, lambda part: part)
+    claiming = values.unpack("record", ["torch.return_types.max" + "B" * 90, ["values"], 1], lambda part: part)
+    assert repr(values.strip_names(claiming)) == "Record(field0=1)", "whatever module it names"
+    largest = torch.max(torch.ones(1, 1), 0)
+    assert type(values.strip_names(largest)).__name__ == "max", "torch's own keep theirs"
     assert type(values.strip_names(said)).__name__ == "Record" and values.strip_names(said) == said
     assert type(values.strip_names(said))._fields == ("field0",), "and no name of a field"
     assert repr(values.strip_names(sent)) == "Batch(x=1)"
