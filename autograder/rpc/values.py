@@ -131,7 +131,7 @@ def _create_record_type(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def is_torch_record(kind: Any) -> bool:
-    """Whether this is one of torch's own types of named tuples: the object itself, since anyone can choose its names."""
+    """Whether this is one of torch's types of named tuples: the object itself, since any type can claim its name."""
     return isinstance(kind, type) and issubclass(kind, tuple) and vars(torch.return_types).get(kind.__name__) is kind
 
 

@@ -46,7 +46,11 @@ def test_no_file_of_a_submission_is_a_page_that_may_run_a_script(server: LabServ
     paths = [
         f"{start}/{name}"
         for name in FILES
-        for start in (f"formgrader/submissions/{submission}", f"files/autograded/mallory/{LAB}")
+        for start in (
+            f"formgrader/submissions/{submission}",
+            f"files/autograded/mallory/{LAB}",
+            f"files/%61utograded/mallory/{LAB}",
+        )
     ]
     for name in paths:
         with DIRECT.open(server.address(name)) as response:
