@@ -326,6 +326,7 @@ def test_a_submission_without_an_autograded_notebook_has_no_page(tmp_path: Path)
     assert write_feedback([SubmissionResult(student="a", lab="x", points=0, worth=1)], tmp_path, "x") == []
 
 
+LARGE = "<svg xmlns='http://www.w3.org/2000/svg' width='1000' height='1000'>{}</svg>"
 PLAIN = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'>{}</svg>"
 
 
@@ -372,6 +373,11 @@ def test_a_drawing_that_refers_to_anything_or_is_too_much_is_left_out(inside: st
         PLAIN.format("<path d='M0 0L9 9' style='stroke-dasharray:4 4'/>"),
         PLAIN.format("<rect width='9' height='9' stroke-dasharray='4 4'/>"),
         PLAIN.format("<path d='M0 0L9 9' stroke-dasharray='4 4'/>" * 201),
+        LARGE.format(f'<text font-size="2048" letter-spacing="-1767">{"M" * 5_000}</text>'),
+        LARGE.format(f'<text transform="scale(999)"><tspan>{"M" * 3_000}</tspan>{"M" * 3_000}</text>'),
+        LARGE.format(f"<text><title>M</title>{'M' * 5_000}</text>"),
+        LARGE.format(f"<path d='M0 0{'L999 9L9 999' * 2_500}'/>"),
+        LARGE.format(f"<polyline points='{'9,.9 ' * 5_000}'/>"),
     ):
         assert count_safe_pixels(slow, MAX_PIXELS) is None, slow
     assert count_safe_pixels("<!DOCTYPE svg [<!ENTITY a 'a'>]>" + PLAIN.format("<g/>"), MAX_PIXELS) is None
