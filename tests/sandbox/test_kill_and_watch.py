@@ -336,8 +336,42 @@ def unread_connections(_: int) -> None:
     wait_at_most(LONG)
 
 
+def unread_datagrams_of_closed_senders(_: int) -> None:
+    """Each waits in its receiver and is as large as a buffer, whose socket is gone."""
+    kept = []
+    for number in range(40):
+        kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        kept[-1].bind(f"\0gradlab test {number}")
+        for _ in range(11):
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.setblocking(False)
+                sender.sendto(b"x" * 200_000, f"\0gradlab test {number}")
+    wait_at_most(LONG)
+
+
+def unread_records(_: int) -> None:
+    """Of a byte each, in a buffer of its own."""
+    listener, kept = socket.socket(socket.AF_INET), []
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    for _ in range(12):
+        sender = socket.socket(socket.AF_INET)
+        sender.connect(listener.getsockname())
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        kept += [sender, listener.accept()[0]]
+        sender.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(20_000):
+                sender.send(b"x", socket.MSG_EOR)
+    wait_at_most(LONG)
+
+
+UNREAD = [unread_pairs, unread_in_flight, unread_replies_of_the_kernel, unread_connections]
+UNREAD += [unread_datagrams_of_closed_senders, unread_records]
+
+
 @pytest.mark.parametrize("way", ["uid and network namespace", "pid and network namespace"])
-@pytest.mark.parametrize("act", [unread_pairs, unread_in_flight, unread_replies_of_the_kernel, unread_connections])
+@pytest.mark.parametrize("act", UNREAD)
 def test_what_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
     assert_ends_by_memory(way, act, 40 * MIB)
