@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -267,6 +268,20 @@ def without_its_first_thread(held: int) -> None:
     acts.raw(SYS_EXIT)
 
 
+def other_programs(_: int) -> None:
+    """Each maps less than this process had from its start, and shares it."""
+    hog = f"import mmap, time; m = mmap.mmap(-1, {40 * MIB}); m[::4096] = bytes(len(m) // 4096); time.sleep({LONG})"
+    for _ in range(6):
+        if os.fork() == 0:
+            for program in (
+                "/usr/bin/python3",
+                sys.executable,
+            ):  # the second is closed to other users where it is root's
+                with contextlib.suppress(OSError):
+                    os.execv(program, [program, "-I", "-S", "-c", hog])
+    wait_at_most(LONG)
+
+
 GREEDY = [one_big, many_small, shared, shared_in_parts, memory_file, unreadable, escaped, without_its_first_thread]
 SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_group ends all
 
@@ -286,6 +301,13 @@ def assert_ends_by_memory(way: str, act: Callable[[int], object], bound: int) ->
     told = supervised(way, act_when_watched, lambda run: supervise(run, bound, LONG))
     assert isinstance(told, tuple), told
     assert told[0].reason == "memory" and told[1]
+
+
+@pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace"])
+def test_what_other_programs_share_counts_though_each_is_smaller_than_the_first_process(way: str, needs: Needs) -> None:
+    check_needs(way, needs)
+    with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # address space, as torch takes
+        assert_ends_by_memory(way, other_programs, memory_watch._read_statm(os.getpid())[1] + 120 * MIB)
 
 
 def unread_pairs(_: int) -> None:
