@@ -25,7 +25,7 @@ def _load_jupyter_server_extension(server: Any) -> None:
     protect_contents(server)
     folder = server.contents_manager.root_dir
     protect_kernels(server.kernel_spec_manager)
-    workspace = read_workspace(Path(folder))
+    workspace = read_workspace(Path(folder), server.config.Gradlab.get("courses", ()))
     protect_pages(workspace)
     protect_formgrader(workspace)
     add_handlers(server.web_app, workspace)

@@ -37,7 +37,7 @@ def protect_formgrader(workspace: Workspace) -> None:
             path = handler.get_argument("path", "")
             if path:
                 refuse_parts_of_pages(handler)
-            if path and not can_configure(path, workspace.root):
+            if path and not can_configure(path, workspace):
                 raise web.HTTPError(403, f"{path} is no course of this server's, so its {CONFIG} is not run")
             return get(handler)
 

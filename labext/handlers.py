@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,10 @@ class CourseHandler(APIHandler):
     @web.authenticated
     def get(self) -> None:
         folder = self.workspace.root
-        labs = [lab.as_dict() | {"changed": _read_change_time(folder / lab.path)} for lab in read_progress(folder)]
+        labs = []
+        for lab in read_progress(folder):
+            with contextlib.suppress(*DAMAGED):  # a lab that can't be shown costs its own place only
+                labs.append(lab.as_dict() | {"changed": _read_change_time(folder / lab.path)})
         self.finish({"title": read_title(folder), "labs": labs})
 
 
@@ -63,13 +67,14 @@ class StateHandler(APIHandler):
             lab = parse_progress(
                 asked.get("notebook", {}), path.relative_to(root).as_posix(), read_marks(own) if own else {}
             )
+            shown = lab.as_dict() if lab else None
         except DAMAGED:
-            lab = None
-        if lab is None:
+            lab = shown = None
+        if lab is None or shown is None:
             raise web.HTTPError(400, "this notebook is not a lab of a course")
         if own and self.workspace.has_grader(own.stem) and any(work.state != "untouched" for work in lab.work):
             await self.grader.begin()
-        self.finish(lab.as_dict())
+        self.finish(shown)
 
 
 class MarkHandler(APIHandler):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from tornado import web
 
@@ -31,7 +32,7 @@ def protect_pages(workspace: Workspace) -> None:
         usual = kind.content_security_policy
 
         def choose_policy(handler: Any, usual: Any = usual) -> str:
-            parts = PurePosixPath(handler.request.path).parts
+            parts = PurePosixPath(unquote(handler.request.path).casefold()).parts  # what the server opens
             return POLICY if is_of_others or SUBMISSIONS.intersection(parts) else str(usual.fget(handler))
 
         kind.content_security_policy = property(choose_policy)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,10 +30,12 @@ class Workspace:
     Attributes:
         root: The folder that JupyterLab shows, without links.
         course: The course whose grader marks what is here; None when this folder belongs to no course of one's own.
+        listed: Further courses whose configuration the formgrader may run.
     """
 
     root: Path
     course: Path | None = None
+    listed: tuple[Path, ...] = ()
 
     @cached_property
     def config(self) -> Config:
@@ -92,19 +95,23 @@ class Workspace:
         return found if found.is_relative_to(self.root) and found != self.root else None
 
 
-def read_workspace(root: Path) -> Workspace:
+def read_workspace(root: Path, listed: Iterable[str] = ()) -> Workspace:
     """Decide which course this folder belongs to: the one course at or above it.
 
     A course is a folder with `source/` and `nbgrader_config.py`. What is in it is run, so it counts only if its folder,
     its configuration and all of `source/` belong to this process's user, to root, or to the owner of the served folder,
     and if no one else can write there. A course inside another one doesn't count: what looks like it may have been
     handed in.
+
+    Args:
+        root: The served folder.
+        listed: `c.Gradlab.courses` of the server's configuration.
     """
-    root = root.resolve()
+    root, others = root.resolve(), tuple(Path(os.path.abspath(path)) for path in listed)
     if SUBMISSIONS.intersection(root.parts):
-        return Workspace(root)
+        return Workspace(root, listed=others)
     courses = [folder for folder in (root, *root.parents) if _is_course(folder, root)]
-    return Workspace(root, courses[0] if len(courses) == 1 else None)
+    return Workspace(root, courses[0] if len(courses) == 1 else None, others)
 
 
 def _is_course(folder: Path, root: Path) -> bool:
@@ -114,18 +121,19 @@ def _is_course(folder: Path, root: Path) -> bool:
     return is_closed(folder, root) and all(is_trusted(path, root) for path in (config, source, *source.rglob("*")))
 
 
-def can_configure(path: str, root: Path) -> bool:
-    """Whether a program started for whoever is logged in may read the configuration in this folder.
+def can_configure(path: str, workspace: Workspace) -> bool:
+    """Whether the formgrader may run the configuration in this folder, in the server's process.
+
+    A folder that merely looks like a course may be a submission that someone unpacked.
 
     Args:
         path: As an address names it. What it says is what is run, so no part of it may be a link.
-        root: The served folder. The path must be a course in it, and in no other course.
+        workspace: Names the courses, as they were when the server started.
     """
     folder = Path(os.path.abspath(path))
     try:
-        if folder.resolve() != folder or not folder.is_relative_to(root) or SUBMISSIONS.intersection(folder.parts):
-            return False
-        return [each for each in (folder, *folder.parents) if _is_course(each, root)] == [folder]
+        known = folder in {workspace.course, *workspace.listed} and folder.resolve() == folder
+        return known and _is_course(folder, workspace.root)
     except (OSError, ValueError, RuntimeError):
         return False
 

@@ -83,5 +83,5 @@ def _is_library(file: str) -> bool:
 
 
 def shorten(text: str, limit: int = 300) -> str:
-    text = text.strip()
+    text = str(text).strip()  # a masked text shows its length only
     return text if len(text) <= limit else text[: limit - 4] + " ..."

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import stat
 from collections.abc import Iterable, Mapping
@@ -29,6 +28,7 @@ PREDICTION = "gradlab_prediction"  # in the metadata of a cell that asks for one
 REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was wrong once is asked for again
 START = "00_start_here.ipynb"
 WORK = ("exercise", "question")  # kinds of cells that a student writes
+MAX_NUMBER = 1e9  # of points or minutes
 MAX_BYTES = 100_000_000  # of a notebook
 # What reading a damaged notebook raises.
 DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -273,9 +273,9 @@ def _check_text(value: object) -> str:
 
 
 def _check_number(value: object) -> float:
-    """A finite number. Raises ValueError for anything else: JSON for a browser has no others."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("this is no finite number")
+    """A number whose sums are finite. Raises ValueError for anything else: JSON for a browser has no others."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_NUMBER:  # NaN is neither
+        raise ValueError("this is no number of points or minutes")
     return value
 
 

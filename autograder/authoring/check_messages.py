@@ -1,4 +1,8 @@
-"""Refuses messages of hidden checks that could tell a student an input or an expected value: they are written out."""
+"""Refuses messages that could show a student an input or an expected value of a hidden check.
+
+Those of hidden checks are written out. Those of visible checks may describe a result, which knows not to show its
+texts, but not join them or quote an exception: a submission could say there what a hidden check passed in.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,7 @@ FIX = (
     'write the text out, without a value: name="your result for a kernel with gaps". A count of what the student\'s '
     'code did is a result, too: assert_close(len(calls), 2, name="the number of calls")'
 )
+FIX_QUOTED = "say what kind of value it is: f'your keys are {sorted(map(str, got))}' shows the length of each text"
 FIX_KEYS = "compare lists: a message then names the place in it, and no input"
 
 
@@ -27,6 +32,7 @@ def refuse_revealing_messages(cells: Sequence[Cell], asked: Collection[str]) -> 
     for cell in cells:
         if cell.kind is not Kind.CHECK and cell.kind.traits.step != "given":
             continue
+        _refuse_quoting_messages(cell)
         hidden = [region for region in find_regions(cell) if region.what == HIDDEN]
         for node in ast.parse(cell.source).body:
             if is_check(node) and not any(node.lineno - 1 in region for region in hidden):
@@ -35,6 +41,32 @@ def refuse_revealing_messages(cells: Sequence[Cell], asked: Collection[str]) -> 
                 for line, what, fix in _find_revealing_parts(inner, asked, asserts=cell.kind is Kind.CHECK):
                     problem = f"a hidden check can show a student an input or an expected value by {what}"
                     raise SourceError(cell.path, cell.get_line(line), problem, fix)
+
+
+def _refuse_quoting_messages(cell: Cell) -> None:
+    """str.join() and an exception's own text get around the masks of autograder/rpc/masked_text.py."""
+    tree = ast.parse(cell.source)
+    caught = {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)}
+    for message in (each for node in ast.walk(tree) for each in _list_messages(node)):
+        for part in ast.walk(message):
+            if isinstance(part, ast.Attribute) and part.attr == "join":
+                problem = "a message joins texts, and so could show a student's"
+            elif isinstance(part, ast.Name) and part.id in caught:
+                problem = "a message quotes an exception, which could be a student's"
+            else:
+                continue
+            raise SourceError(cell.path, cell.get_line(part.lineno), problem, FIX_QUOTED)
+
+
+def _list_messages(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Assert(msg=ast.expr() as message):
+            return [message]
+        case ast.Call(func=ast.Name(id="AssertionError" | "Mismatch")):
+            return [*node.args, *[keyword.value for keyword in node.keywords]]
+        case ast.Call(func=ast.Name(id=name)) if name in COMPARISONS:
+            return [*node.args[2:3], *[keyword.value for keyword in node.keywords if keyword.arg in ("name", None)]]
+    return []
 
 
 def _find_revealing_parts(node: ast.AST, asked: Collection[str], asserts: bool) -> Iterator[tuple[int, str, str]]:

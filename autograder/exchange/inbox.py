@@ -62,9 +62,10 @@ class Inbox:
             now: UTC without a zone.
         """
         memory, now = memory or InboxMemory(), now or get_utc_now()
-        form, opened = _compile_name_pattern(labs), Counter[Owner]()
+        form, opened, present = _compile_name_pattern(labs), Counter[Owner](), set[str]()
         with os.scandir(self.inbound) as entries:
             for entry in entries:
+                present.add(entry.name)
                 if entry.name in memory.skipped:
                     continue
                 arrival = memory.known.get(entry.name)
@@ -74,6 +75,7 @@ class Inbox:
                     memory.skipped.add(entry.name)
                 else:
                     yield arrival
+        memory.forget_vanished(present)
 
     def describe_unplaced(self, labs: Iterable[str]) -> list[str]:
         """What in inbound/ is a submission of none of these labs, in a line."""

@@ -33,10 +33,26 @@ class InboxMemory:
         known: Those that need no further look.
         incomplete: Those that may still become whole.
         skipped: Those that are no submission, or beyond what one owner may hand in: they are never opened.
-        counts: How many folders each owner has among the first two.
+        counts: How many folders each owner has had among the first two.
     """
 
     known: dict[str, Arrival] = field(default_factory=dict)
     incomplete: dict[str, Incomplete] = field(default_factory=dict)
     skipped: set[str] = field(default_factory=set)
     counts: Counter[Owner] = field(default_factory=Counter)
+
+    def forget_vanished(self, present: set[str]) -> None:
+        """Keep what is known of these names only: anyone can make folders and remove them, without end.
+
+        Args:
+            present: Names of all folders that the last look found.
+        """
+        for table in (self.known, self.incomplete):
+            for name in table.keys() - present:
+                table.pop(name)
+        self.skipped &= present
+        # Users of this machine are few, and stay counted; other names anyone can make up.
+        named = {(arrival.lab, arrival.student) for arrival in self.known.values()}
+        named |= {(each.arrival.lab, each.arrival.student) for each in self.incomplete.values()}
+        for owner in [each for each in self.counts if isinstance(each[1], str) and each not in named]:
+            del self.counts[owner]

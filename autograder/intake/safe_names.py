@@ -25,7 +25,9 @@ CONFIGURATION = re.compile(
     r"|.+\.(j2|jinja2?|tpl)|conf\.json"  # nbconvert's templates, which are programs
     r"|.+\.(dist|egg)-(info|link)"  # installed packages, whose plugins tools load
     r"|(package|composer|[jt]sconfig|pyrightconfig)\.json|jupytext[\w.-]*"
-    r"|(conftest|noxfile|(site|user)customize)\.py|[\w-]{3,}rc"
+    r"|(conftest|noxfile|setup|(site|user)customize|test_.*|.*_test)\.py|[\w-]{3,}rc"
+    r"|CMakeLists\.txt|(pom|build)\.xml|.+\.(gradle|kts|sbt|nix|sln|\w+proj|cmake|build|mk)"  # of builds
+    r"|SCons(truct|cript)|wscript|build\.rs|Package\.swift"
     r"|(pip|proc|jenkins|vagrant|docker|container|gnumake|make|just|rake|gem)file"
     # Any folder with a file HEAD can be a git repository, and one with pyvenv.cfg a Python that editors start.
     r"|HEAD|commondir|gitdir|_darcs"

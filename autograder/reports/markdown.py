@@ -30,8 +30,19 @@ from autograder.reports.prose import ANSWER, LENGTH, Attachments
 MAX_FORMULA = 2_000  # characters
 MAX_ADDRESS = 1_000  # characters of a link's, which is in the page twice
 # A domain of letters: browsers take a last part with a digit for an address in numbers.
-WEB = re.compile(r"https?://(?:[a-z0-9_-]+\.)+(?P<domain>[a-z]{2,}|xn--[a-z0-9-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE)
-PRIVATE = ("localhost", "local", "internal", "lan", "home", "localdomain", "arpa", "intranet", "test", "onion")
+WEB = re.compile(
+    r"https?://(?P<names>(?:[a-z0-9_-]+\.)+)(?P<domain>[a-z]{2,}|xn--[a-z0-9-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE
+)
+# Endings of names that the public web hasn't, or that routers answer to, and routers' names under public ones.
+PRIVATE = frozenset(
+    """localhost local localdomain internal lan home corp intranet private mail domain host workgroup wlan network arpa
+    test example invalid alt onion box ip cpe cube nas router gateway modem station hub dsl""".split()
+)
+ROUTERS = frozenset(
+    """hi.link routerlogin.net routerlogin.com orbilogin.net orbilogin.com mywifiext.net mywifiext.com tplinkwifi.net
+    tplinklogin.net tplinkmodem.net tplinkrepeater.net tplogin.cn asusrouter.com router.asus.com repeater.asus.com
+    miwifi.com tendawifi.com amplifi.com""".split()
+)
 MEMORY = 2**30  # bytes of address space
 MACROS = re.compile(r"\\(def|edef|gdef|xdef|let|futurelet|newcommand|renewcommand|newenvironment|DeclareMathOperator)")
 MATHML = "{http://www.w3.org/1998/Math/MathML}"
@@ -124,7 +135,10 @@ def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, 
 def _is_web(href: str) -> bool:
     """Whether this address is one of the public web: no number, and no name that only a machine or a house knows."""
     address = WEB.match(href) if len(href) <= MAX_ADDRESS else None
-    return address is not None and address["domain"].lower() not in PRIVATE
+    if address is None or address["domain"].lower() in PRIVATE:
+        return False
+    host = f"{address['names']}{address['domain']}".lower()
+    return not any(host == name or host.endswith(f".{name}") for name in ROUTERS)
 
 
 def serve(requests: IO[bytes], answers: IO[bytes], seconds: float) -> None:

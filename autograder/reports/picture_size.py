@@ -13,9 +13,11 @@ import base64
 from typing import Literal
 
 MAX_PIXELS = 20_000_000  # of one picture
+MAX_SCANS = 20  # of a JPEG: a browser goes over all of it for each, and progressive ones have about ten
 PNG, GIF, JPEG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", (b"GIF87a", b"GIF89a"), b"\xff\xd8"
 # Markers of JPEG: frames, which hold the size, and tables and comments, which can be in front of one.
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+SCAN = b"\xff\xda"  # a byte of 255 in a scan's data is followed by 0, so this is a marker wherever it is
 TABLES = frozenset((0xC4, 0xCC, 0xDB, 0xDD, *range(0xE0, 0xF0), 0xFE))
 IMAGE, EXTENSION, END = 0x2C, 0x21, 0x3B  # of GIF
 
@@ -75,4 +77,6 @@ def _measure_jpeg(data: bytes) -> int:
         place += 2 + length
     if data[place] != 0xFF or data[place + 1] not in FRAMES:
         raise ValueError("no JPEG")
+    if data.count(SCAN) > MAX_SCANS:
+        raise ValueError("too many scans")
     return _read_area(data, place + 5, 2, "big")

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 MAX_CHARACTERS = 200_000
 MAX_ELEMENTS = 10_000
 MAX_DEPTH = 20
-MAX_PAINTED = 4_000_000_000  # pixels, if each element covered the whole picture
+# Pixels, if each element, letter and segment of a line covered the whole picture: a transform can enlarge any.
+MAX_PAINTED = 4_000_000_000
 THEME = "@media(prefers-color-scheme:dark)"  # in labkit's pictures
 # A browser takes seconds for a few others, and a list of what is harmless is shorter than that of what isn't.
 PROPERTIES = frozenset(
@@ -28,10 +29,12 @@ SVG = "{http://www.w3.org/2000/svg}"
 ELEMENTS = frozenset(
     SVG + name for name in "svg g title desc style rect circle ellipse line polyline polygon path text tspan".split()
 )
+LETTERED = SVG + "text", SVG + "tspan"
 # A browser draws each dash: only lines from point to point have some, as labkit's.
 DASHED = re.compile(r"M-?\d{1,4}(\.\d+)? -?\d{1,4}(\.\d+)?L-?\d{1,4}(\.\d+)? -?\d{1,4}(\.\d+)?")
 DASHES = re.compile(r"([2-9]|[1-9]\d)( ([2-9]|[1-9]\d))*")
 DASH, MAX_DASHED = "stroke-dasharray", 200
+NUMBER = re.compile(r"\d*\.\d+|\d+")
 REFERS = re.compile(r"url\s*\(|@import|@font-face|\\|expression", re.IGNORECASE)
 
 
@@ -50,11 +53,18 @@ def count_safe_pixels(svg: str, most_pixels: int) -> int | None:
     elements = list(root.iter())
     if root.tag != SVG + "svg" or len(elements) > MAX_ELEMENTS or not 0 < size <= most_pixels:
         return None
-    if len(elements) * size > MAX_PAINTED or _measure_depth(root) > MAX_DEPTH:
+    if sum(map(_count_painted, elements)) * size > MAX_PAINTED or _measure_depth(root) > MAX_DEPTH:
         return None
     if sum(DASH in element.attrib for element in elements) > MAX_DASHED:
         return None
     return int(size) if all(element.tag in ELEMENTS and _is_plain(element) for element in elements) else None
+
+
+def _count_painted(element: ElementTree.Element) -> int:
+    """What a browser paints of it: itself, its letters and the segments of its line."""
+    text = (element.text or "") * (element.tag in LETTERED) + (element.tail or "")
+    lines = element.get("d", "") + " " + element.get("points", "")
+    return 1 + sum(map(len, text.split())) + len(NUMBER.findall(lines)) // 2
 
 
 def _is_plain(element: ElementTree.Element) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 RUNS = (1, 2, 3)
 MAX_CHARACTERS = 20_000  # of one answer that is parsed
-MAX_PARTS = 8  # of a name that is imported
+MAX_PARTS, MAX_NAME = 8, 200  # parts and characters of a name that is imported
 MAX_DEPTH = 100  # of brackets: the parser's own recursion is not bounded everywhere
 KEPT = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 CUSTOMARY = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy"}  # as labs import them
@@ -78,7 +78,7 @@ def _collect_names(tree: ast.Module) -> dict[str, str]:
 
 def _shorten_name(name: str) -> str:
     """Of a name in modules, which stands for each use of what it is imported as."""
-    return ".".join(name.split(".")[-MAX_PARTS:])
+    return ".".join(name.split(".")[-MAX_PARTS:])[-MAX_NAME:]
 
 
 def _iter_statements(tree: ast.Module) -> Iterator[ast.AST]:

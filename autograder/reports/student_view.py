@@ -26,7 +26,7 @@ NOT_PASSED = "it did not pass"
 SEE_YOURSELF = ". Run this cell in your notebook to read why"
 BESIDE = ". Run this check in your notebook to see it beside what was expected"
 WHY_SHORT = f": after one check of an exercise ran out of time, each of its others gets {SHORT_SECONDS:g} s"
-DIGIT = re.compile(r"[\d\[\](){}]|\b(?:True|False|None|nan|inf|u?int|float|bfloat|complex|bool)")
+DIGIT = re.compile(r"[\d\[\](){}<]|\b(?:True|False|None|Ellipsis|nan|inf|u?int|float|bfloat|complex|bool|torch)")
 
 
 @dataclass(frozen=True)

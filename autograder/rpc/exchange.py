@@ -21,7 +21,7 @@ class Exchange:
 
     opaque: packs an object that is no value (a handle), or raises. handle: unpacks it.
     enter: how this side makes a tensor that arrives into part of its own autograd graph.
-    told: whether texts that arrive are marked as such.
+    told: whether texts and bytes that arrive are masked.
     """
 
     __slots__ = ("blocks", "changed_blocks", "objects", "pack", "unpack", "write_blocks")

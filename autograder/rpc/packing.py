@@ -14,7 +14,7 @@ from autograder.rpc import blocks, values
 from autograder.rpc.arrays import describe_array
 from autograder.rpc.blocks import Block
 from autograder.rpc.frames import MAX_DEPTH, ProtocolError, WireValue
-from autograder.rpc.masked_text import MaskedText, unmask_text
+from autograder.rpc.masked_text import MaskedBytes, MaskedText, unmask_bytes, unmask_text
 from autograder.rpc.registry import ExchangeRegistry
 from autograder.rpc.tensors import describe_tensor, get_base, get_gradient
 
@@ -79,6 +79,8 @@ class Packer:
             if not text.isascii():
                 text.encode("utf-8")  # raises where it holds half a character, which no message can
             return text
+        if kind is MaskedBytes:
+            return unmask_bytes(value)
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
         number = self._known.get_number(value)

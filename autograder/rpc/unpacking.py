@@ -13,7 +13,7 @@ from torch import Tensor
 from autograder.rpc import blocks, values
 from autograder.rpc.arrays import rebuild_array
 from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, ProtocolError, WireValue
-from autograder.rpc.masked_text import MaskedText
+from autograder.rpc.masked_text import mask
 from autograder.rpc.random_states import apply_torch_state
 from autograder.rpc.registry import ExchangeRegistry
 from autograder.rpc.tensors import Enter, check_acyclic, from_packed, rebuild
@@ -27,7 +27,7 @@ TOO_MANY_KEYS = "too many keys of a set or dict that are neither numbers nor tex
 class Unpacker:
     """named: the object of a name. handle: unpacks what is no value. enter: makes a tensor part of a graph here.
 
-    told: whether texts are marked as such.
+    told: whether texts and bytes are masked.
     """
 
     __slots__ = ("_alike", "_composite", "_enter", "_first", "_handle", "_items", "_known", "_named", "_sizes", "_told")
@@ -69,7 +69,7 @@ class Unpacker:
     def _unpack(self, packed: WireValue, depth: int) -> Any:
         """What is counted already."""
         if type(packed) is not list:
-            return MaskedText(packed) if self._told and type(packed) is str else packed
+            return mask(packed) if self._told else packed
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
         unpack = UNPACKERS.get(packed[0])

@@ -61,7 +61,7 @@ def pack_tuple(value: tuple[Any, ...], item: Recurse) -> WireValue:
     fields = getattr(kind, "_fields", None)
     if kind is torch.Size:
         return ["size", *items]
-    if kind.__module__ == "torch.return_types":
+    if is_torch_record(kind):
         return ["torch record", kind.__name__, *items]
     if isinstance(fields, tuple) and len(fields) == len(items) and all(isinstance(f, str) for f in fields):
         SENT.update((kind.__name__, *fields))
@@ -75,8 +75,8 @@ def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
         case "size":
             return torch.Size(rest)
         case "torch record":
-            kind = getattr(torch.return_types, rest[0])
-            if not issubclass(kind, tuple):
+            kind = vars(torch.return_types)[rest[0]]
+            if not is_torch_record(kind):
                 _refuse("no record of torch's")
             return kind(item(v) for v in rest[1:])
         case "record":
@@ -130,13 +130,18 @@ def _create_record_type(name: str, fields: tuple[str, ...]) -> Any:
     return collections.namedtuple(last, fields, module=module[:100] or None)
 
 
+def is_torch_record(kind: Any) -> bool:
+    """Whether this is one of torch's types of named tuples: the object itself, since any type can claim its name."""
+    return isinstance(kind, type) and issubclass(kind, tuple) and vars(torch.return_types).get(kind.__name__) is kind
+
+
 def strip_names(value: Any) -> Any:
     """A value of a student process; a named tuple without the names that it chose, which a message could quote.
 
     Names of named tuples that went there before, and of their fields, are no secret of its own.
     """
     kind = type(value)
-    if not (isinstance(value, tuple) and hasattr(kind, "_fields")) or kind.__module__ == "torch.return_types":
+    if not (isinstance(value, tuple) and hasattr(kind, "_fields")) or is_torch_record(kind):
         return value
     name = kind.__name__ if kind.__name__ in SENT else NAMELESS
     fields = tuple(f if f in SENT else f"field{n}" for n, f in enumerate(kind._fields))

@@ -27,6 +27,7 @@ class MemoryWatch:
     run: Run
     bound: int
     started: int = 0  # address space of the run's first process when it began
+    image: int = 0  # where its stack began: forks have it there too, and a program that a process becomes elsewhere
     ignored: set[int] = field(default_factory=set)
     polls: int = 0
     peak: int = 0
@@ -37,7 +38,7 @@ class MemoryWatch:
 
 def watch(run: Run, bound: int) -> MemoryWatch:
     """To be called before the run's own code starts: what it maps later is held against it."""
-    return MemoryWatch(run, bound, started=_read_statm(run.pid)[0])
+    return MemoryWatch(run, bound, started=_read_statm(run.pid)[0], image=_read_stack_start(run.pid))
 
 
 def measure_memory(state: MemoryWatch) -> int:
@@ -50,7 +51,7 @@ def measure_memory(state: MemoryWatch) -> int:
     for pid in pids:
         size, own = _read_statm(pid)
         total += own
-        grown += max(0, size - state.started)
+        grown += max(0, size - _measure_start(state, pid))
     queued = measure_socket_memory(pids)
     if total + queued > state.bound or grown + queued > state.bound:
         total = _measure_exactly(state, pids, total + grown)
@@ -63,9 +64,27 @@ def _measure_exactly(state: MemoryWatch, pids: list[int], bound: int) -> int:
     """The exact figure. It takes milliseconds a process: while the bound stays, the last one holds for a while."""
     now = time.monotonic()
     if abs(bound - state.bound_then) > EXACT_STEP or now - state.looked > EXACT_SECONDS:
-        state.exact = sum(measure_private_memory(pid, state.started) for pid in pids) + measure_shared_memory(pids)
+        state.exact = sum(measure_private_memory(pid, _measure_start(state, pid)) for pid in pids)
+        state.exact += measure_shared_memory(pids)
         state.bound_then, state.looked = bound, now
     return state.exact
+
+
+def _measure_start(state: MemoryWatch, pid: int) -> int:
+    """Address space that this process has from the fork server: none, once it has become another program.
+
+    Where that can't be seen, nothing is taken off, and the exact figure is looked at sooner.
+    """
+    return state.started if state.image and _read_stack_start(pid) == state.image else 0
+
+
+def _read_stack_start(pid: int) -> int:
+    """The 28th field of /proc/PID/stat, which a run can't change; 0 where it isn't shown."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
+            return int(file.read(1024).rpartition(b")")[2].split()[25])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _read_statm(pid: int) -> tuple[int, int]:

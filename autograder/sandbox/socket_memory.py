@@ -14,12 +14,17 @@ from pathlib import Path
 from autograder.sandbox.processes import read_real_uid
 from autograder.sandbox.uid import read_as_user
 
-PER_BYTE = 2  # of TCP's memory: the table says what was sent, without what the kernel adds to it
 DEFAULT_BUFFER = 212_992  # bytes: the kernel's own default, with what it adds to each message
+DATAGRAM = b"0002"  # the type of a unix socket
+DATAGRAMS = 11  # that wait in one, each as large as its sender's buffer: the default of a new network, and one more
+TCP_SEND, TCP_RECEIVE = 4 << 20, 6 << 20  # bytes: the kernel's defaults for the largest buffers
 
 
 def measure_socket_memory(pids: Iterable[int]) -> int:
-    """Bytes: of a unix socket what its buffer takes, of TCP and netlink sockets what is queued there.
+    """Bytes: of a unix socket what its buffer takes, of datagrams all that may wait, of netlink what is queued there.
+
+    Of TCP the largest buffer for each direction in which something is queued: the table says how many bytes that are,
+    and the kernel may keep a thousand for one.
 
     seccomp lets no run change the size of a buffer, nor make a socket of another family, see seccomp.py.
     """
@@ -27,9 +32,12 @@ def measure_socket_memory(pids: Iterable[int]) -> int:
     if pid is None:
         return 0
     queued = [_parse_queued(line) for name in ("tcp", "tcp6") for line in _read_table(pid, name)]
+    tcp = sum((sent > 0) * _read_largest("tcp_wmem", TCP_SEND) for sent, _ in queued)
+    tcp += sum((received > 0) * _read_largest("tcp_rmem", TCP_RECEIVE) for _, received in queued)
     netlink = sum(_parse_netlink_queued(line) for line in _read_table(pid, "netlink"))
-    buffers = len(_read_table(pid, "unix")) + sum(size > 0 for size in queued)
-    return buffers * _read_default_buffer() + PER_BYTE * sum(queued) + netlink
+    kinds = [line.split(None, 5)[4] for line in _read_table(pid, "unix")]
+    buffers = sum(DATAGRAMS if kind == DATAGRAM else 1 for kind in kinds)
+    return buffers * _read_default_buffer() + tcp + netlink
 
 
 def _has_own_network(pid: int) -> bool:
@@ -60,10 +68,10 @@ def _read_table(pid: int, name: str) -> list[bytes]:
         return []
 
 
-def _parse_queued(line: bytes) -> int:
+def _parse_queued(line: bytes) -> tuple[int, int]:
     """tx_queue:rx_queue, the fifth field, in hexadecimal."""
     sent, _, received = line.split()[4].partition(b":")
-    return int(sent, 16) + int(received, 16)
+    return int(sent, 16), int(received, 16)
 
 
 def _parse_netlink_queued(line: bytes) -> int:
@@ -78,3 +86,12 @@ def _read_default_buffer() -> int:
         return int(Path("/proc/sys/net/core/wmem_default").read_text())
     except (OSError, ValueError):
         return DEFAULT_BUFFER
+
+
+@functools.cache
+def _read_largest(name: str, default: int) -> int:
+    """The last of the three numbers of a TCP setting."""
+    try:
+        return int(Path(f"/proc/sys/net/ipv4/{name}").read_text().split()[2])
+    except (OSError, ValueError, IndexError):
+        return default

@@ -26,7 +26,7 @@ from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.submission_code import Student
 from autograder.examiner.watchdog import TOO_LONG, bound_work
 from autograder.rpc.frames import ProtocolError
-from autograder.rpc.masked_text import MaskedText, unmask_text
+from autograder.rpc.masked_text import MaskedBytes, MaskedText, unmask_bytes, unmask_text
 from autograder.sandbox.kernel_limits import call_in_child, limit_process
 from autograder.stock.eligibility import StockSource
 from autograder.stock.score import score_cell
@@ -179,6 +179,8 @@ def convert_value(value: Any) -> Any:
     kind = type(value)
     if kind is MaskedText:
         return unmask_text(value)
+    if kind is MaskedBytes:
+        return unmask_bytes(value)
     if kind is int and not -(2**63) <= value < 2**63:
         raise NoValueError("a very large integer came back")  # a set of some with one hash takes hours to make
     if isinstance(value, ATOMS):

@@ -42,6 +42,11 @@ with check("three", "three becomes six", weight=3):
 '''
 
 
+QUOTED = """    try:
+        assert_close(double(1), 2)
+    except TypeError as error:
+        raise AssertionError(f"it raised {error}") from None
+"""
 FOLDER = Path("labs/x")
 
 
@@ -128,6 +133,8 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
         ("assert_close(double(3), 6)", 'want = "6"; assert double(3) == 6, want', "a message that is not", "want"),
         ("assert_close(double(3), 6)", 'raise AssertionError(f"not {6}")', "a message that is not", 'f"not {6}"'),
         ("assert_close(double(3), 6)", "assert_close({n: double(n) for n in [3]}, {3: 6})", "a key of a dict", "{n:"),
+        ("assert_close(double(1), 2)", 'assert double(1) == 2, f"not {chr(32).join(double(1))}"', "a message joins", "join"),
+        ("    assert_close(double(1), 2)", QUOTED, "a message quotes an exception", "{error}"),
         ('with check("three"', 'def same(a, b):\n    assert a == b, f"not {b}"\n\n\nwith check("three"', "a message", "not {b}"),
         ('with check("one"', 'def same(a, b):\n    assert a == b, f"not {b}"\n\n\nwith check("one"', "a message", "not {b}"),
         ("import torch\n", "import torch\nx0 = torch.rand(3)\n", "no seed", "torch.rand"),

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autograder.rpc.masked_text import MaskedText, unmask_text
+from autograder.rpc.masked_text import MaskedBytes, MaskedText, unmask_bytes, unmask_text
 
 KINDS = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function, type, types.FunctionType)
 
@@ -41,6 +41,8 @@ class _Observer:
     def see(self, value: Any) -> Any:
         if isinstance(value, MaskedText):  # a text like any other, but for those who show it
             value = unmask_text(value)
+        if isinstance(value, MaskedBytes):
+            value = unmask_bytes(value)
         if value is None or isinstance(value, bool | int | str | bytes | slice | range | types.EllipsisType):
             return type(value).__name__, value
         if isinstance(value, float | complex):

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import shutil
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -209,6 +210,21 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
     names, found = look(late)
     assert names == [incomplete]
     assert next(each for each in found if each.folder.name == incomplete).secret == "s"
+
+
+def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
+    memory = InboxMemory()
+    kept = submit(inbox, "ada").name
+    for look in range(3):
+        names = [f"junk{look}", f"mallory{look}+{LAB}+{ONE}+x", f"eve{look}+{LAB}+never+x"]
+        for name in names:
+            (inbox.inbound / name).mkdir()
+        submit(inbox, f"made_up{look}")
+        list(inbox.iter_arrivals([LAB], memory))
+        for name in [*names, f"made_up{look}+{LAB}+{ONE}+x"]:
+            shutil.rmtree(inbox.inbound / name)
+    assert [each.folder.name for each in inbox.iter_arrivals([LAB], memory)] == [kept]
+    assert set(memory.known) == {kept} and not memory.skipped and not memory.incomplete and len(memory.counts) == 1
 
 
 def test_a_time_ahead_neither_hides_what_came_nor_freezes_a_team(inbox: Inbox) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from labext.workspace import can_configure
+from labext.workspace import can_configure, read_workspace
 from tests.lab_server import DIRECT, LabServer, lab_server
 
 LAB = "01_squares"
@@ -46,7 +46,11 @@ def test_no_file_of_a_submission_is_a_page_that_may_run_a_script(server: LabServ
     paths = [
         f"{start}/{name}"
         for name in FILES
-        for start in (f"formgrader/submissions/{submission}", f"files/autograded/mallory/{LAB}")
+        for start in (
+            f"formgrader/submissions/{submission}",
+            f"files/autograded/mallory/{LAB}",
+            f"files/%61utograded/mallory/{LAB}",
+        )
     ]
     for name in paths:
         with DIRECT.open(server.address(name)) as response:
@@ -115,22 +119,36 @@ def course(tmp_path: Path) -> Path:
     return tmp_path / "course"
 
 
-def test_a_course_in_the_served_folder_may_configure_the_formgrader(course: Path) -> None:
-    assert can_configure(str(course), course) and can_configure(f"{course}/source/..", course.parent)
-    assert not can_configure(str(course), course / "source")
+def test_the_course_of_the_server_may_configure_the_formgrader(course: Path) -> None:
+    for path in (str(course), f"{course}/source/.."):
+        assert can_configure(path, read_workspace(course))
+        assert can_configure(path, read_workspace(course.parent, [str(course)])), "and one that is listed"
+
+
+def test_no_folder_may_that_looks_like_a_course_beside_it(course: Path) -> None:
+    """It could be a submission that an instructor unpacked, before the server started or after."""
+    sent = course.parent / "Downloads" / "mallory"
+    shutil.copytree(course, sent)
+    for workspace in (
+        read_workspace(course.parent),
+        read_workspace(course),
+        read_workspace(course.parent, [str(course)]),
+    ):
+        assert not can_configure(str(sent), workspace)
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
 def test_no_folder_that_others_write_may(course: Path, mode: int) -> None:
+    workspace = read_workspace(course)
     course.chmod(mode)
-    assert not can_configure(str(course), course.parent)
+    assert not can_configure(str(course), workspace)
 
 
 def test_no_course_in_another_one_or_among_submissions_may(course: Path) -> None:
     inner = course / "autograded" / "mallory" / LAB
     for folder in (inner, course / "source" / "x"):
         shutil.copytree(course, folder, ignore=shutil.ignore_patterns("x", "autograded"))
-        assert not can_configure(str(folder), course.parent)
+        assert not can_configure(str(folder), read_workspace(course))
 
 
 def test_no_link_in_a_path_is_followed(course: Path) -> None:
@@ -140,10 +158,11 @@ def test_no_link_in_a_path_is_followed(course: Path) -> None:
     (theirs / "link").symlink_to(course / "source")
     (course.parent / "to_it").symlink_to(course)
     for path in (theirs / "link" / "..", course.parent / "to_it"):
-        assert not can_configure(str(path), course.parent)
+        assert not can_configure(str(path), read_workspace(course, [str(course.parent / "to_it")]))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a file of another user's needs root")
 def test_no_configuration_of_someone_elses_may(course: Path) -> None:
+    workspace = read_workspace(course)
     os.chown(course / "nbgrader_config.py", 12345, 12345)
-    assert not can_configure(str(course), course.parent)
+    assert not can_configure(str(course), workspace)

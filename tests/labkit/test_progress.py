@@ -154,6 +154,21 @@ def test_whatever_is_wrong_with_a_notebook_costs_no_more_than_its_place(tmp_path
             assert isinstance(read_title(tmp_path), str)
 
 
+@pytest.mark.parametrize("points", [1e308, 10**308, -1e308])
+def test_numbers_whose_sum_is_none_cost_no_more_than_the_lab(tmp_path: Path, points: float) -> None:
+    for name in ("01_one", "02_two"):
+        (tmp_path / name).mkdir()
+    damaged = lab(MINE)
+    for each in damaged["cells"]:
+        if "points" in each["metadata"]["gradlab"]:
+            each["metadata"]["gradlab"]["points"] = points
+    (tmp_path / "01_one" / "01_one.ipynb").write_text(json.dumps(damaged))
+    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(lab(MINE)))
+    shown = [each.as_dict() for each in read_progress(tmp_path)]
+    json.dumps(shown, allow_nan=False)
+    assert [each["name"] for each in shown] == ["01_one"] and shown[0]["path"] == "02_two/02_two.ipynb"
+
+
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "01_one").mkdir()
     for path in (tmp_path / "01_one" / "01_one.ipynb", tmp_path / START):

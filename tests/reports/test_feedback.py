@@ -94,6 +94,15 @@ def test_nor_does_it_say_more_by_brackets_and_words(value: list[object]) -> None
     assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", seen.removeprefix("your result is "))) <= 44
 
 
+@pytest.mark.parametrize(
+    "value",
+    [[..., torch.strided] * 30, [torch.preserve_format, torch.sparse_coo] * 30, [str, bytes] * 30, [iter("")] * 9],
+)
+def test_nor_by_names_of_constants_and_types_in_a_message_that_a_check_writes(value: list[object]) -> None:
+    seen = show_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
+    assert seen.endswith(" ...") and seen.count(",") <= 40
+
+
 def failed(hidden: bool) -> Outcome:
     with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(torch.zeros(3, 4), torch.arange(12.0).reshape(3, 4))
@@ -325,6 +334,7 @@ def test_a_submission_without_an_autograded_notebook_has_no_page(tmp_path: Path)
     assert write_feedback([SubmissionResult(student="a", lab="x", points=0, worth=1)], tmp_path, "x") == []
 
 
+LARGE = "<svg xmlns='http://www.w3.org/2000/svg' width='1000' height='1000'>{}</svg>"
 PLAIN = "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9'>{}</svg>"
 
 
@@ -371,6 +381,11 @@ def test_a_drawing_that_refers_to_anything_or_is_too_much_is_left_out(inside: st
         PLAIN.format("<path d='M0 0L9 9' style='stroke-dasharray:4 4'/>"),
         PLAIN.format("<rect width='9' height='9' stroke-dasharray='4 4'/>"),
         PLAIN.format("<path d='M0 0L9 9' stroke-dasharray='4 4'/>" * 201),
+        LARGE.format(f'<text font-size="2048" letter-spacing="-1767">{"M" * 5_000}</text>'),
+        LARGE.format(f'<text transform="scale(999)"><tspan>{"M" * 3_000}</tspan>{"M" * 3_000}</text>'),
+        LARGE.format(f"<text><title>M</title>{'M' * 5_000}</text>"),
+        LARGE.format(f"<path d='M0 0{'L999 9L9 999' * 2_500}'/>"),
+        LARGE.format(f"<polyline points='{'9,.9 ' * 5_000}'/>"),
     ):
         assert count_safe_pixels(slow, MAX_PIXELS) is None, slow
     assert count_safe_pixels("<!DOCTYPE svg [<!ENTITY a 'a'>]>" + PLAIN.format("<g/>"), MAX_PIXELS) is None

@@ -5,6 +5,7 @@ import io
 
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image
 
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 
@@ -14,6 +15,17 @@ def test_the_size_stands_in_the_head(kind: str) -> None:
     file = io.BytesIO()
     Figure(figsize=(3, 2)).savefig(file, format=kind, dpi=100)
     assert count_pixels(base64.b64encode(file.getvalue()).decode()) == 60_000
+
+
+def test_a_jpeg_of_many_scans_is_not_shown() -> None:
+    """A browser goes over all of its pixels for each scan, however short that is."""
+    file = io.BytesIO()
+    Image.new("RGB", (40, 30), (9, 99, 199)).save(file, "JPEG", progressive=True)
+    whole = file.getvalue()
+    assert count_pixels(base64.b64encode(whole).decode()) == 1200
+    scan = whole[whole.rindex(b"\xff\xda") : -2]
+    many = whole[:-2] + scan * 20 + whole[-2:]
+    assert Image.open(io.BytesIO(many)).size == (40, 30) and count_pixels(base64.b64encode(many).decode()) is None
 
 
 @pytest.mark.parametrize(

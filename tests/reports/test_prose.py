@@ -129,6 +129,7 @@ def test_links_lead_to_the_web_and_say_where() -> None:
 @pytest.mark.parametrize(
     "host",
     "localhost localhost:8888 127.0.0.1 127.1 0x7f.1 a.0x7f 2130706433 [::1] jupyter a.localhost. hub.local 10.0.0.1 "
+    "fritz.box WWW.Fritz.BOX speedport.ip homerouter.cpe www.routerlogin.net tplinkwifi.net nas.corp a.example "
     "a.org@localhost localhost\\@a.org a.org:x 127。0。0。1".split(),
 )
 def test_no_link_leads_to_a_machine_of_the_readers_own(host: str) -> None:
@@ -136,7 +137,8 @@ def test_no_link_leads_to_a_machine_of_the_readers_own(host: str) -> None:
     assert "<a" not in page and "href" not in page
 
 
-def test_names_in_other_scripts_are_of_the_web() -> None:
+def test_names_of_the_web_are_links_in_other_scripts_too() -> None:
+    assert "<a " in render_prose("[x](https://github.com/a)") and "<a " in render_prose("[x](https://gradlab.dev/box)")
     assert "<a " in render_prose("[x](https://bücher.de/a)") and "<a " in render_prose("[x](https://例え.テスト)")
 
 

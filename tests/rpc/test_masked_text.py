@@ -1,4 +1,4 @@
-"""Text of a student process is compared as any other, passed on as any other, and shown by nobody."""
+"""Text and bytes of a student process are compared and passed on as any others, and never shown."""
 
 import collections
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder.rpc import values
-from autograder.rpc.masked_text import MaskedText
+from autograder.rpc.masked_text import MaskedBytes, MaskedText
 from labkit.check import check, record_outcomes
 from labkit.compare import Mismatch, assert_close, describe
 from tests.examiner.test_trust import world_of
@@ -26,6 +26,31 @@ def test_whoever_shows_it_gets_its_length(show) -> None:  # type: ignore[no-unty
     assert SECRET not in show(MaskedText(SECRET)) and f"a text of {len(SECRET)} characters" in show(MaskedText(SECRET))
 
 
+@pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
+def test_so_does_who_shows_bytes(show) -> None:  # type: ignore[no-untyped-def]
+    masked = MaskedBytes(SECRET.encode())
+    assert SECRET not in show(masked) and f"bytes of length {len(SECRET)}" in show(masked)
+
+
+def write_in_many_ways(got: object) -> str:
+    """What checks write of a result, with every way to take a part of a text or to make another of it."""
+    parts = [sorted(map(str, got)), [*got], f"{got}"]  # type: ignore[call-overload]
+    if isinstance(got, str | bytes):
+        parts += [got[:4], got[0], got.upper(), got.split(), got.partition(got[4:5] or got), got * 2, got + got]
+    if isinstance(got, str):
+        parts += ["you gave " + got, got.encode(), sorted(got)]
+    if isinstance(got, bytes):
+        parts += [got.decode(), got.hex()]
+    return f"{parts} {parts[-1]!s}"
+
+
+@pytest.mark.parametrize("result", [SECRET, SECRET.encode(), [SECRET], {SECRET.encode(): 1}, (1, SECRET.encode())])
+def test_no_message_that_a_check_writes_holds_a_letter_of_it(result: object) -> None:
+    with world_of(f=lambda: result) as world:
+        shown = write_in_many_ways(world.get_proxy("f")()).lower()
+    assert not any(part in shown for part in ("what", "'w'", "hidden", "passed", SECRET.encode().hex()[:6]))
+
+
 @pytest.mark.parametrize("result", [SECRET, [SECRET], {SECRET: 1}, {"a": SECRET}, (1, SECRET), {SECRET}])
 def test_no_message_of_a_comparison_holds_it(result: object) -> None:
     for want in (3, "x", [1, 2], {"a": 1}, torch.ones(2), 2.5, None):
@@ -43,8 +68,17 @@ def test_an_assert_of_a_check_can_say_something_about_it() -> None:
 
 
 def test_a_message_that_names_its_type_names_the_one_the_student_knows() -> None:
-    with world_of(f=lambda: SECRET) as world:
-        assert type(world.get_proxy("f")()).__name__ == "str"
+    for result in (SECRET, SECRET.encode()):
+        with world_of(f=lambda result=result: result) as world:
+            assert type(world.get_proxy("f")()).__name__ == type(result).__name__
+
+
+def test_bytes_are_equal_and_come_back_as_they_were_sent() -> None:
+    sent = SECRET.encode()
+    with world_of(f=lambda: {sent: [sent]}, g=lambda x: type(x).__name__ + x.decode()) as world:
+        got = world.get_proxy("f")()
+        assert got == {sent: [sent]} and got[sent][0].decode() == SECRET
+        assert world.get_proxy("g")(got[sent][0]) == "bytes" + SECRET
 
 
 def _answers(reply: object) -> object:
@@ -73,6 +107,10 @@ def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_i
     said = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
     sent = collections.namedtuple("Batch", "x")(1)
     values.pack_tuple(sent, lambda part: part)
+    claiming = values.unpack("record", ["torch.return_types.max" + "B" * 90, ["values"], 1], lambda part: part)
+    assert repr(values.strip_names(claiming)) == "Record(field0=1)", "whatever module it names"
+    largest = torch.max(torch.ones(1, 1), 0)
+    assert type(values.strip_names(largest)).__name__ == "max", "torch's own keep theirs"
     assert type(values.strip_names(said)).__name__ == "Record" and values.strip_names(said) == said
     assert type(values.strip_names(said))._fields == ("field0",), "and no name of a field"
     assert repr(values.strip_names(sent)) == "Batch(x=1)"

@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -275,6 +276,20 @@ def without_its_first_thread(held: int) -> None:
     acts.raw(SYS_EXIT)
 
 
+def other_programs(_: int) -> None:
+    """Each maps less than this process had from its start, and shares it."""
+    hog = f"import mmap, time; m = mmap.mmap(-1, {40 * MIB}); m[::4096] = bytes(len(m) // 4096); time.sleep({LONG})"
+    for _ in range(6):
+        if os.fork() == 0:
+            for program in (
+                "/usr/bin/python3",
+                sys.executable,
+            ):  # the second is closed to other users where it is root's
+                with contextlib.suppress(OSError):
+                    os.execv(program, [program, "-I", "-S", "-c", hog])
+    wait_at_most(LONG)
+
+
 GREEDY = [one_big, many_small, shared, shared_in_parts, memory_file, unreadable, escaped, without_its_first_thread]
 SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_group ends all
 
@@ -298,6 +313,13 @@ def act_when_watched(act: Callable[[int], object]) -> Callable[[int], None]:
 
 def assert_ended_by_memory(ending: Ending) -> None:
     assert ending.limit == "memory" and ending.gone
+
+
+@pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace"])
+def test_what_other_programs_share_counts_though_each_is_smaller_than_the_first_process(way: str, needs: Needs) -> None:
+    check_needs(way, needs)
+    with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # address space, as torch takes
+        assert_ends_by_memory(way, other_programs, memory_watch._read_statm(os.getpid())[1] + 120 * MIB)
 
 
 def unread_pairs(_: int) -> None:
@@ -348,8 +370,42 @@ def unread_connections(_: int) -> None:
     wait_at_most(LONG)
 
 
+def unread_datagrams_of_closed_senders(_: int) -> None:
+    """Each waits in its receiver and is as large as a buffer, whose socket is gone."""
+    kept = []
+    for number in range(40):
+        kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        kept[-1].bind(f"\0gradlab test {number}")
+        for _ in range(11):
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.setblocking(False)
+                sender.sendto(b"x" * 200_000, f"\0gradlab test {number}")
+    wait_at_most(LONG)
+
+
+def unread_records(_: int) -> None:
+    """Of a byte each, in a buffer of its own."""
+    listener, kept = socket.socket(socket.AF_INET), []
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    for _ in range(12):
+        sender = socket.socket(socket.AF_INET)
+        sender.connect(listener.getsockname())
+        sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        kept += [sender, listener.accept()[0]]
+        sender.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(20_000):
+                sender.send(b"x", socket.MSG_EOR)
+    wait_at_most(LONG)
+
+
+UNREAD = [unread_pairs, unread_in_flight, unread_replies_of_the_kernel, unread_connections]
+UNREAD += [unread_datagrams_of_closed_senders, unread_records]
+
+
 @pytest.mark.parametrize("way", ["uid and network namespace", "pid and network namespace"])
-@pytest.mark.parametrize("act", [unread_pairs, unread_in_flight, unread_replies_of_the_kernel, unread_connections])
+@pytest.mark.parametrize("act", UNREAD)
 def test_what_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
     assert_ended_by_memory(supervised(way, act_when_watched(act), more=40 * MIB))

@@ -63,6 +63,8 @@ CALLS: dict[str, tuple[int, ...]] = {
     "landlock_restrict_self": (446, -1, 0),
     "fanotify_init": (300, 0xFFFFFFFF, 0),
     "prctl(PR_SET_DUMPABLE)": (157, 4 | 1 << 32, 9),
+    "prctl(PR_SET_SECCOMP)": (157, 22 | 1 << 32, 9),
+    "seccomp": (317, 1, 0xFFFF, 0),
     "personality is left": (135, 0xFFFFFFFF),
 }
 REFUSED_TO_USERS = {"mount", "umount2", "pivot_root", "chroot", "open_by_handle_at", "fsopen", "fanotify_init"} | {
