@@ -319,7 +319,7 @@ def assert_ended_by_memory(ending: Ending) -> None:
 def test_what_other_programs_share_counts_though_each_is_smaller_than_the_first_process(way: str, needs: Needs) -> None:
     check_needs(way, needs)
     with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # address space, as torch takes
-        assert_ends_by_memory(way, other_programs, memory_watch._read_statm(os.getpid())[1] + 120 * MIB)
+        assert_ended_by_memory(supervised(way, act_when_watched(other_programs), measure_own_memory() + 120 * MIB))
 
 
 def unread_pairs(_: int) -> None:
