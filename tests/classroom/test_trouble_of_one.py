@@ -14,6 +14,7 @@ from autograder.classroom.whole_lab import grade_lab
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
+from autograder.model.assignments import AssignmentKind
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Task
 from autograder.workers import worker
@@ -91,7 +92,7 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
             raise RecursionError("too deep")
         return real(task, fork_server)
 
-    monkeypatch.setattr(worker, "grade_lab_task", raise_for_what_is_written)
+    monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, raise_for_what_is_written)
     hand_in(small_course, {"ben": SOLUTION.replace("x * x", "x ** 2"), "cy": SOLUTION})
     before = gradebook_rows(small_course)
     done = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}

@@ -14,6 +14,7 @@ from autograder.examiner.clock import Timeouts
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import start_server
+from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import Marks
 from autograder.model.notes import Note
 from autograder.model.result import Result
@@ -59,7 +60,7 @@ def grade_lab_task(asked: Task, fork_server: ForkServer) -> GradedSubmission:
 
 def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
     """By two workers, which are forks of this process and so run what stands in place of the real grading here."""
-    monkeypatch.setattr(worker, "grade_lab_task", grade_lab_task)
+    monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     monkeypatch.setattr(
         pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
     )
@@ -102,7 +103,7 @@ def test_what_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_err
 
 
 def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "grade_lab_task", grade_lab_task)
+    monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     taken = done = 0
 
     def tasks() -> Iterator[Task]:
@@ -126,7 +127,7 @@ def test_nothing_to_grade_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_pool_that_is_told_to_stop_lets_go_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "grade_lab_task", grade_lab_task)
+    monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     before = start_fork_servers()
     stop = Event()
     running = grade_all(map(task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
