@@ -1,4 +1,4 @@
-"""Refuses messages of hidden checks that could tell a student an input or an expected value: they are written out."""
+"""Refuses messages of hidden checks that could reveal an input or an expected value: they must be literal text."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ FIX_KEYS = "compare lists: a message then names the place in it, and no input"
 
 
 def refuse_revealing_messages(cells: Sequence[Cell], asked: Collection[str]) -> None:
-    """Raises SourceError at the first message that is not written out.
+    """Raise SourceError for the first message that isn't literal text.
 
-    Looked at is what a hidden check can raise: its own, those of the functions of check cells, and the comparisons of
-    given cells; what else a given function raises is shown by its type alone. asked: names of exercises and probes.
+    This covers what a hidden check can raise: its own messages, those of functions in check cells, and the comparisons
+    of given cells. Anything else that a given function raises is shown only by its type.
+
+    Args:
+        asked: Names of exercises and probes.
     """
     for cell in cells:
         if cell.kind is not Kind.CHECK and cell.kind.traits.step != "given":
@@ -38,7 +41,11 @@ def refuse_revealing_messages(cells: Sequence[Cell], asked: Collection[str]) -> 
 
 
 def _find_revealing_parts(node: ast.AST, asked: Collection[str], asserts: bool) -> Iterator[tuple[int, str, str]]:
-    """(line, what, fix) of each part of this node that is shown and not written out. asserts: asserts are shown."""
+    """Line, name and fix of each part of this node that is shown and isn't literal text.
+
+    Args:
+        asserts: Whether assertions are shown.
+    """
     match node:
         case ast.Call(func=ast.Name(id=name)) if name in COMPARISONS:
             for keyword in node.keywords:
