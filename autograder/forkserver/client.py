@@ -33,7 +33,7 @@ class Purpose:
     """A level of `gradlab doctor`."""
     limits: Limits = field(default_factory=Limits)
     device: str = "cpu"
-    """"cpu", or "cuda" for submissions that may use it."""
+    """The device: "cpu", or "cuda" for submissions that may use it."""
     compiled: Path | None = None
     """What torch.compile finds compiled, see prepare_compile_cache()."""
 
