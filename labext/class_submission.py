@@ -1,6 +1,6 @@
-"""`Mark my work` in a class: hands the notebook in through nbgrader's exchange, and waits for the page that comes back.
+"""`Mark my work` in a class: hands the notebook in through nbgrader's exchange, and waits for its feedback page.
 
-A course that is watched (`gradlab watch`) answers in seconds; any other gives its pages when its instructor does.
+A course with `gradlab watch` answers in seconds; in any other, pages arrive when the instructor releases them.
 """
 
 from __future__ import annotations
@@ -36,21 +36,23 @@ class SubmissionError(Exception):
 
 @dataclass(frozen=True)
 class ClassExchange:
-    """A class whose exchange takes this lab. root: the folder that JupyterLab shows. runs_config: see Workspace."""
+    """A class whose exchange accepts this lab."""
 
     lab: str
     course: str
     exchange: Path
     cache: Path
     root: Path
+    """The folder that JupyterLab shows."""
     runs_config: bool
+    """See Workspace.runs_config."""
 
 
 def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
-    """None when no exchange offers the lab, or the notebook isn't where nbgrader fetches labs to."""
+    """The class; None if no exchange offers the lab, or the notebook isn't where nbgrader fetches labs to."""
     try:
         from nbgrader.exchange.default import Exchange
-    except ImportError:  # at home there may be labkit alone
+    except ImportError:  # at home there may be only labkit
         return None
     course = str(workspace.config.CourseDirectory.get("course_id", ""))
     exchange = Exchange(config=workspace.config)
@@ -63,9 +65,10 @@ def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
 
 
 async def submit_notebook(to: ClassExchange, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
-    """{words, marked}: the page that came back stands where a mark's page does. Raises NotHandedIn.
+    """Hand the notebook in and wait for its page, which is written where a mark's page is. Raises SubmissionError.
 
-    marked: False where none came in time, or one that says why there is no mark.
+    Returns:
+        {words, marked}. `marked` is False if no page arrived in time, or one that says why there is no mark.
     """
     before = set(_list_cached(to))
     places = {"root": to.exchange, "cache": to.cache, "assignment_dir": to.root}
@@ -73,7 +76,7 @@ async def submit_notebook(to: ClassExchange, notebook: Path, wait: float = WAIT_
     with tempfile.TemporaryDirectory() as empty:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "nbgrader", "submit", to.lab, *options),
-            cwd=to.root if to.runs_config else empty,  # nbgrader runs the configurations of where it starts
+            cwd=to.root if to.runs_config else empty,  # nbgrader runs the configuration of the folder it starts in
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
@@ -98,12 +101,12 @@ async def submit_notebook(to: ClassExchange, notebook: Path, wait: float = WAIT_
 
 
 def _list_cached(to: ClassExchange) -> list[Path]:
-    """The student's own copies of what was handed in of this lab."""
+    """The student's own copies of this lab's submissions."""
     return sorted((to.cache / to.course).glob(f"*+{to.lab}+*"), key=os.path.getmtime)
 
 
 def _get_page_path(to: ClassExchange, handed_in: Path) -> Path:
-    """Where the page of this submission will be; only who has its secret knows."""
+    """Where the page of this submission will be, which only someone with its secret knows."""
     from nbgrader.utils import notebook_hash
 
     secret = (handed_in / "submission_secret.txt").read_text()

@@ -25,17 +25,14 @@ COPIES = "work"  # the folder of a course in which `make lab` puts the student's
 
 @dataclass(frozen=True)
 class Workspace:
-    """What the server knows of its place.
-
-    Attributes:
-        root: The folder that JupyterLab shows, without links.
-        course: The course whose grader marks what is here; None when this folder belongs to no course of one's own.
-        listed: Further courses whose configuration the formgrader may run.
-    """
+    """What the server knows about its folder."""
 
     root: Path
+    """The folder that JupyterLab shows, without links."""
     course: Path | None = None
+    """The course whose grader marks what is here; None if the folder doesn't belong to a course of the user's own."""
     listed: tuple[Path, ...] = ()
+    """Further courses whose configuration the formgrader may run."""
 
     @cached_property
     def config(self) -> Config:
@@ -72,7 +69,7 @@ class Workspace:
         return self.course is not None and (self.course / "source" / lab / f"{lab}.ipynb").is_file()
 
     def find_own_copy(self, path: str) -> Path | None:
-        """Find the notebook at this path of the browser's, if it is a student's own copy of a lab.
+        """Find the notebook at this path from the browser, if it is a student's own copy of a lab.
 
         Args:
             path: Relative to root, as the browser sends it.
@@ -87,7 +84,7 @@ class Workspace:
         return found if place in self.places or place == self.fetched_folder else None
 
     def inside(self, path: str) -> Path | None:
-        """Resolve a path of the browser's; None when it leads out of the root."""
+        """Resolve a path from the browser; None if it leads out of the root."""
         try:
             found = (self.root / path).resolve()
         except (OSError, ValueError, RuntimeError):  # a name that is too long, a NUL, a loop of links

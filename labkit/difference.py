@@ -1,6 +1,6 @@
 """Two tensors side by side, as a card shows them: their form, and small matrices as shades.
 
-It decides nothing: what cannot be told is left out. It is below 4,000 bytes as JSON, whatever the tensors hold.
+It decides nothing, and leaves out what can't be shown. It is below 4,000 bytes as JSON, whatever the tensors hold.
 """
 
 from __future__ import annotations
@@ -19,35 +19,39 @@ MAX_DIMENSIONS = 8  # of a tensor whose form is told
 
 
 class Pair(NamedTuple):
-    """What came and what was wanted. differs: where, as a mask; None where their shapes or dtypes already differ."""
+    """A result and what was wanted."""
 
     got: Tensor
     want: Tensor
     differs: Tensor | None = None
+    """A mask of where they differ; None if their shapes or dtypes already do."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """yours, expected: shape, dtype, device, and strides where only the order of the values differs.
+    """What differs between two tensors.
 
-    note: what is alike.
-
-    The shades are of two matrices, a text for each row and a character for each value: one of LEVELS, from `least` to
-    `most`, or NOT_FINITE. differing: of the same form, DIFFERS or SAME; empty where no values were compared.
+    Shades show two matrices, with a text for each row and a character for each value: one of LEVELS or NOT_FINITE.
     """
 
     yours: str
+    """Shape, dtype and device of the result, with strides if only the order of the values differs."""
     expected: str
+    """The same of what was wanted."""
     note: str = ""
+    """What they have in common."""
     your_shades: tuple[str, ...] = ()
     expected_shades: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
+    """DIFFERS or SAME for each value, in rows like shades; empty if no values were compared."""
     least: float = 0.0
+    """The value of the first of LEVELS."""
     most: float = 0.0
+    """The value of the last of LEVELS."""
 
 
 def compute_difference(pair: Pair | None) -> Difference | None:
-    """None where there is nothing to tell. It raises nothing: a student's class of tensor may answer anything."""
+    """The difference; None if there is nothing to show. It never raises, though a student's tensor class might."""
     try:
         return _compute_difference(pair) if pair else None
     except Exception:

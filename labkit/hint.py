@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class Hints:
-    """Folded hints: in a notebook each opens by a click, without one only the first is shown."""
+    """Folded hints. In a notebook each opens with a click; elsewhere only the first is shown."""
 
     hints: tuple[str, ...]
 

@@ -12,34 +12,38 @@ from labkit.difference import Difference
 
 @dataclass
 class Outcome:
-    """The verdict of one check.
-
-    `id` and `label` are the check's. `seen` and `error` speak of the student's own result. `expected` is shown only
-    beside a check that the student can read. `blame` says whose exception it was: "student", "check" (an error of the
-    test itself), "process" (the student process was gone) or "". `hidden`: the student never sees the check's code.
-    `further_hints` come after `hint`, one by one. `difference`: of two tensors, never kept of a hidden check.
-    `cause`: why there was nothing to compare; `limit`: the seconds of a time limit that was reached.
-    """
+    """The verdict of one check."""
 
     id: str
+    """The check's id."""
     label: str = ""
+    """The check's label."""
     weight: float = 1.0
     guard: bool = False
     required: bool = False
     hint: str = ""
     passed: bool = False
     seen: str = ""
+    """What the check saw of the student's result."""
     expected: str = ""
+    """What it expected; shown only beside a check that the student can read."""
     misconception: str = ""
     error: str = ""
+    """The exception, about the student's result."""
     blame: str = ""
+    """Whose exception it was: "student", "check" (an error in the test), "process" (its process was gone) or ""."""
     notes: list[str] = field(default_factory=list)
     observed: bool = False
     hidden: bool = False
+    """Whether the student never sees the check's code."""
     further_hints: tuple[str, ...] = ()
+    """Hints that follow the first, one by one."""
     difference: Difference | None = None
+    """How two tensors differ; never kept for a hidden check."""
     cause: Cause | None = None
+    """Why there was nothing to compare."""
     limit: float = 0.0
+    """The time limit that was reached, in seconds."""
 
     def __post_init__(self) -> None:
         self.label = self.label or self.id
@@ -50,7 +54,7 @@ class Outcome:
 
 
 def build_outcome(data: Mapping[str, Any]) -> Outcome:
-    """What as_dict made a dictionary of."""
+    """The outcome that as_dict() made a dictionary of."""
     difference = data.get("difference")
     cause = data.get("cause")
     parts = {"difference": Difference(**difference) if difference else None, "cause": Cause(cause) if cause else None}
@@ -58,7 +62,7 @@ def build_outcome(data: Mapping[str, Any]) -> Outcome:
 
 
 def select_hints(outcome: Outcome) -> tuple[str, ...]:
-    """The check's hints, where they fit what failed: not beside an exception, and not where nothing came back."""
+    """The check's hints, if they fit what failed: none beside an exception, or if nothing was returned."""
     if outcome.passed or outcome.error or outcome.cause is Cause.NOTHING or not outcome.hint:
         return ()
     return (outcome.hint, *outcome.further_hints)

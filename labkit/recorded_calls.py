@@ -12,15 +12,16 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 
 class SeenCall(NamedTuple):
-    """One call. grad: whether a graph was being built. autocast: whether autocast was on for the tensors' device.
-
-    shapes, dtypes: of the tensors among its arguments.
-    """
+    """One call."""
 
     grad: bool
+    """Whether a graph was being built."""
     autocast: bool
+    """Whether autocast was on for the tensors' device."""
     shapes: tuple[tuple[int, ...], ...]
+    """The shapes of the tensors among its arguments."""
     dtypes: tuple[torch.dtype, ...]
+    """The dtypes of the tensors among its arguments."""
 
 
 class Seen:

@@ -20,21 +20,22 @@ NO_RETURN = "Your function gave nothing back. Does each way through it end in a 
 
 @dataclass
 class Verdict:
-    """outcomes: of the checks that ran. points: what the exercise is worth. later: labels of those that did not run.
-
-    hidden_present: whether the hidden checks ran too, as they do when an instructor grades. source: digest of the cell
-    with the exercise as it was then, empty where that is not known. folds: whether what shows it knows <details>, as
-    nbgrader's pages do not.
-    """
+    """The verdict of an exercise's checks."""
 
     exercise: str
     outcomes: list[Outcome]
+    """The outcomes of the checks that ran."""
     points: float
+    """What the exercise is worth."""
     earned: float
     later: tuple[str, ...] = ()
+    """The labels of the checks that did not run."""
     hidden_present: bool = True
+    """Whether hidden checks ran, too, as they do when an instructor grades."""
     source: str = ""
+    """A digest of the exercise's cell as it was then; empty if that isn't known."""
     folds: bool = True
+    """Whether what shows it supports <details>, unlike nbgrader's pages."""
 
     def __repr__(self) -> str:
         return render_text(self)

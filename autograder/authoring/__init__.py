@@ -1,1 +1,1 @@
-"""From the annotated source of a lab to its notebooks."""
+"""Turns the annotated source of a lab into its notebooks."""

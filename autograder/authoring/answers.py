@@ -1,4 +1,4 @@
-"""Reads the answers of an exercise: right, wrong and lying ones, and mutants that are equivalent to the solution."""
+"""Reads the answers of an exercise: right, wrong and lying ones, and mutants equivalent to the solution."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EQUIVALENT = "'# %% equivalent \"the mutant as prove --mutate prints it\"', with
 def read_answers(
     raw_cells: Sequence[RawCell], exercise: str, checks: Sequence[Check]
 ) -> tuple[tuple[Answer, ...], dict[str, str]]:
-    """(answers, mutants that are equivalent to the solution -> why)."""
+    """The answers, and the mutants that are equivalent to the solution, each with its reason."""
     answers = tuple(_parse_answer(raw, exercise, checks) for raw in raw_cells if raw.words != ["equivalent"])
     return answers, {raw.label: _parse_reason(raw) for raw in raw_cells if raw.words == ["equivalent"]}
 

@@ -25,10 +25,12 @@ SEEDS = frozenset({"manual_seed", "default_rng", "fork_rng"})
 
 @dataclass(frozen=True)
 class Names:
-    """binds: names that running the cell sets. reads: names that it, or a function in it, takes from outside."""
+    """The names of a cell."""
 
     binds: frozenset[str]
+    """Names that running the cell sets."""
     reads: frozenset[str]
+    """Names that it, or a function in it, takes from outside."""
 
 
 def find_names(source: str) -> Names:
@@ -48,7 +50,11 @@ def find_names(source: str) -> Names:
 
 
 def refuse_undefined(cells: Sequence[Cell]) -> None:
-    """Raise where a name is used before it is defined. cells: the code cells of a lab, in order, each valid Python."""
+    """Raise SourceError if a name is used before it is defined.
+
+    Args:
+        cells: The code cells of a lab, in order, each valid Python.
+    """
     text = "\n".join(cell.source for cell in cells)
     places = [(cell, number) for cell in cells for number in range(1, cell.source.count("\n") + 2)]
     found = checker.Checker(ast.parse(text), builtins=NOTEBOOK_NAMES).messages
@@ -64,7 +70,7 @@ def refuse_undefined(cells: Sequence[Cell]) -> None:
 
 
 def refuse_unseeded(cell: Cell) -> None:
-    """Raise where a call draws from the global random state and nothing in the cell seeded it."""
+    """Raise SourceError if a call draws from the global random state and nothing in the cell seeded it."""
     calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
     seeded_from = min((c.lineno for c in calls if _get_called_name(c) in SEEDS), default=None)
     for call in sorted(calls, key=lambda c: c.lineno):

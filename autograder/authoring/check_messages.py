@@ -1,7 +1,7 @@
 """Refuses messages that could show a student an input or an expected value of a hidden check.
 
-Those of hidden checks are written out. Those of visible checks may describe a result, which knows not to show its
-texts, but not join them or quote an exception: a submission could say there what a hidden check passed in.
+Those of hidden checks must be literal text. Those of visible checks may describe a result, which never shows its texts,
+but not join texts or quote an exception: a submission could say there what a hidden check passed in.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ FIX_KEYS = "compare lists: a message then names the place in it, and no input"
 
 
 def refuse_revealing_messages(cells: Sequence[Cell], asked: Collection[str]) -> None:
-    """Raises SourceError at the first message that is not written out.
+    """Raise SourceError for the first message that isn't literal text.
 
-    Looked at is what a hidden check can raise: its own, those of the functions of check cells, and the comparisons of
-    given cells; what else a given function raises is shown by its type alone. asked: names of exercises and probes.
+    This covers what a hidden check can raise: its own messages, those of functions in check cells, and the comparisons
+    of given cells. Anything else that a given function raises is shown only by its type.
+
+    Args:
+        asked: Names of exercises and probes.
     """
     for cell in cells:
         if cell.kind is not Kind.CHECK and cell.kind.traits.step != "given":
@@ -70,7 +73,11 @@ def _list_messages(node: ast.AST) -> list[ast.expr]:
 
 
 def _find_revealing_parts(node: ast.AST, asked: Collection[str], asserts: bool) -> Iterator[tuple[int, str, str]]:
-    """(line, what, fix) of each part of this node that is shown and not written out. asserts: asserts are shown."""
+    """Line, name and fix of each part of this node that is shown and isn't literal text.
+
+    Args:
+        asserts: Whether assertions are shown.
+    """
     match node:
         case ast.Call(func=ast.Name(id=name)) if name in COMPARISONS:
             for keyword in node.keywords:

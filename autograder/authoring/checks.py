@@ -1,4 +1,4 @@
-"""The checks of a check cell, read from its syntax tree: labels, weights and hints are known without a run."""
+"""Reads the checks of a check cell from its syntax tree: labels, weights and hints are known without a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS: dict[str, tuple[type, ...]] = {
     "required": (bool,),
     "observed": (bool,),
 }
-OBSERVED_SHARE = 0.2  # of a lab's points may rest on observed checks
+OBSERVED_SHARE = 0.2  # of a lab's points may depend on observed checks
 EXAMPLE = 'with check("finite", "the result is finite", hint="What is exp(1000)?"):'
 
 
@@ -29,7 +29,7 @@ def is_check(node: ast.AST) -> bool:
 
 
 def read_checks(cell: Cell) -> tuple[Check, ...]:
-    """Every `with check(...)` of the cell in its order. Only the top level may hold them, each id and label once."""
+    """Every `with check(...)` of the cell, in order. They must be at the top level, with distinct ids and labels."""
     tree = ast.parse(cell.source)
     hidden = [region for region in find_regions(cell) if region.what == HIDDEN]
     top_level = [node for node in tree.body if isinstance(node, ast.With) and is_check(node)]
@@ -57,7 +57,7 @@ def read_checks(cell: Cell) -> tuple[Check, ...]:
 
 
 def refuse_excess_observed(exercises: Sequence[Exercise], points: float, cells: Sequence[Cell]) -> None:
-    """Observed checks hold at most a fifth of a lab's points. Raises SourceError."""
+    """Raise SourceError if observed checks have more than a fifth of a lab's points."""
     observed = sum(e.observed_points for e in exercises)
     if observed > OBSERVED_SHARE * points + 1e-9:
         most = max(exercises, key=lambda e: e.observed_points)

@@ -63,9 +63,10 @@ def render_files(lab: Lab, root: Path) -> dict[Path, str]:
 
 
 def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
-    """Write what differs, remove notebooks of labs that are gone. The files that changed.
+    """Write what differs, and remove notebooks of labs that are gone. Returns the files that changed.
 
-    names: of labs whose own notebooks alone are looked at; everything where none is named.
+    Args:
+        names: Build only the notebooks of these labs; empty for everything.
     """
     wanted = _render_course(course, names)
     changed = _find_differing(wanted)
@@ -81,13 +82,13 @@ def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
 
 
 def find_stale_files(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
-    """Generated files that differ from what the sources give, are missing, or belong to no lab; names as in build()."""
+    """Generated files that differ from the sources, are missing, or belong to no lab; for `names`, see build()."""
     wanted = _render_course(course, names)
     return sorted(_find_differing(wanted) + ([] if names else _find_strays(course, wanted)))
 
 
 def is_stale(root: Path, lab: str) -> bool:
-    """Whether the source notebook of this lab is another than its sources make; never of a lab without sources."""
+    """Whether this lab's source notebook differs from what its sources give; never for a lab without sources."""
     if not (root / "labs" / "course.toml").exists():
         return False
     course = read_course(root)
@@ -120,7 +121,7 @@ def _find_strays(course: Course, wanted: dict[Path, str]) -> list[Path]:
 
 
 def is_built(path: Path) -> bool:
-    """Whether this notebook was made from a lab: one that an instructor brought along is nobody's to remove."""
+    """Whether this notebook was made from a lab: one that an instructor brought must not be removed."""
     try:
         return "gradlab" in json.loads(path.read_text(encoding="utf-8"))["metadata"]
     except (ValueError, KeyError, TypeError, OSError):

@@ -1,4 +1,4 @@
-"""Reads the file of an exercise: what it is given, stub and solution, checks, and the answers that prove these."""
+"""Reads the file of an exercise: given cells, stub and solution, checks, and the answers that prove them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ FORM = (
 
 @dataclass(frozen=True)
 class ExerciseFile:
-    """The cells of the file, by what they are for. hidden: None where there are no hidden checks."""
+    """The cells of the file, by purpose."""
 
     given: list[RawCell]
     exercise: RawCell
     checks: RawCell
     hidden: RawCell | None
+    """None if there are no hidden checks."""
     answers: list[RawCell]
 
 
 def read_exercise_file(text: str, path: Path) -> ExerciseFile:
-    """Raises SourceError where a cell is missing, of no known kind, or in the wrong place."""
+    """Read the file. Raises SourceError if a cell is missing, of an unknown kind, or in the wrong place."""
     parts: dict[str, list[RawCell]] = {part: [] for part in ORDER}
     last = ORDER[0]
     for raw in read_cells(text, path):

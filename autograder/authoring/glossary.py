@@ -1,6 +1,6 @@
 """The glossary, release/00_glossary.ipynb: each term with the sentence of a lab that explains it, and a link.
 
-A term is what a lab's prose sets in italics where it says what it is: "A *leaf* is ...", "this is called *pinning*".
+A term is what a lab's prose sets in italics where it explains it: "A *leaf* is ...", "this is called *pinning*".
 """
 
 from __future__ import annotations
@@ -31,16 +31,19 @@ HEADING = re.compile(r"^#{2,4} (?P<title>.+)$", re.MULTILINE)
 
 
 class GlossaryEntry(NamedTuple):
-    """term: in lower case. sentence: Markdown. section: the heading above it, empty for the lab's introduction."""
+    """A term of the glossary."""
 
     term: str
+    """The term in lower case."""
     sentence: str
+    """The sentence that explains it, in Markdown."""
     lab: str
     section: str
+    """The heading above it; empty in the lab's introduction."""
 
 
 def collect_entries(labs: Iterable[Lab]) -> list[GlossaryEntry]:
-    """In alphabetical order, each term where it is explained first."""
+    """The entries in alphabetical order, each term from where it is first explained."""
     found: dict[str, GlossaryEntry] = {}
     for lab in labs:
         for entry in _find_entries(lab):

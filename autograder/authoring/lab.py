@@ -48,7 +48,7 @@ def read_lab(folder: Path, entry: LabEntry) -> Lab:
 
 
 def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
-    """As read_lab(), of files that are not read here. folder: where they would stand."""
+    """Read a lab as read_lab() does, from texts instead of the files in this folder."""
     lab = _LabReader(sources, folder)
     for raw in read_cells(sources[LESSON], folder / LESSON):
         lab.read(raw)
@@ -75,26 +75,28 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
 
 @dataclass(frozen=True)
 class _ExerciseCells:
-    """An exercise whose cells are read. answers: its raw cells; made: those that the builder made."""
+    """An exercise whose cells are read."""
 
     cell: Cell
     check: Cell
     answers: list[RawCell] = field(default_factory=list)
     made: tuple[Answer, ...] = ()
+    """The answers that the builder made."""
 
 
 @dataclass
 class _LabReader:
-    """The cells of a lab as they are read. used: files of exercises that lab.py names."""
+    """The cells of a lab as they are read."""
 
     sources: Sources
     folder: Path
     cells: list[Cell] = field(default_factory=list)
     written: list[_ExerciseCells] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
+    """The files of exercises that lab.py names."""
 
     def read(self, raw: RawCell) -> None:
-        """One cell of lab.py: itself, or the cells of the exercise or quiz that it names."""
+        """Read one cell of lab.py: itself, or the cells of the exercise or quiz that it names."""
         kind, name = _parse_kind(raw)
         points = _parse_points(raw, kind)
         if kind == Kind.EXERCISE:
@@ -146,7 +148,7 @@ class _LabReader:
 
     def add_given(self, raw: RawCell, kind: Kind, name: str = "", points: float = 0.0, folded: bool = False) -> None:
         if kind is Kind.GIVEN and (hints := read_hints(raw.source)):
-            # As code, the hints could be read before they are wanted, and would need a run.
+            # As code, the hints would be visible before they are wanted, and would need a run.
             self.add(raw, Kind.PROSE, text := fold_hints(hints), _repeat_line(raw.line, text))
             return
         if line := find_lost_hint(raw.source) if kind is not Kind.PROSE else 0:
@@ -199,7 +201,7 @@ class _LabReader:
 
 
 def _has_only_imports(source: str) -> bool:
-    """Whether nothing but imports stands here; text that is no whole Python is refused elsewhere."""
+    """Whether there are only imports; text that isn't valid Python is refused elsewhere."""
     try:
         return all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(source).body)
     except SyntaxError:
@@ -207,12 +209,12 @@ def _has_only_imports(source: str) -> bool:
 
 
 def _repeat_line(line: int, source: str) -> tuple[int, ...]:
-    """Lines of a source that the builder made from one header."""
+    """The line numbers of a source that the builder made from one header."""
     return (line,) * (source.count("\n") + 1)
 
 
 def _parse_kind(raw: RawCell) -> tuple[str, str]:
-    """(kind or QUIZ, name) of a header in lab.py."""
+    """The kind, or QUIZ, and the name in a header of lab.py."""
     if not raw.words and raw.markdown and not raw.label:
         return Kind.PROSE, ""
     word = raw.words[0] if raw.words else ""
@@ -251,7 +253,7 @@ def _parse_points(raw: RawCell, kind: str) -> float:
 
 
 def _make_id(source: str, kind: Kind, before: list[Cell]) -> str:
-    """The section's title and a number: it stays the same while the cells of other sections change."""
+    """An id of the section's title and a number, which stays the same while the cells of other sections change."""
     heading = _slugify(source) if kind is Kind.PROSE else ""
     section = heading or next((c.id.rsplit("-", 1)[0] for c in reversed(before) if c.kind not in NAMED), "start")
     number = 1

@@ -1,4 +1,4 @@
-"""From the model of a lab to its three notebooks: source (nbgrader's), release (the student's) and solution."""
+"""Makes a lab's three notebooks from its model: source (nbgrader's), release (the student's) and solution."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
 
 
 def _make_fold_metadata(cell: Cell) -> dict[str, Any]:
-    """JupyterLab's way of hiding a cell's code until somebody opens it; other front ends show it."""
+    """JupyterLab's way of hiding a cell's code until the reader opens it; other front ends show it."""
     return {"jupyter": {"source_hidden": True}} if cell.folded else {}
 
 
 def _clear_solution(source: str, markdown: bool) -> str:
-    """What nbgrader leaves of a solution."""
+    """The text that nbgrader leaves of a solution."""
     from nbgrader.preprocessors import ClearSolutions
 
     flags = {"grade": False, "grade_id": "", "locked": False, "schema_version": 3, "solution": True, "task": False}
@@ -90,7 +90,7 @@ def _clear_solution(source: str, markdown: bool) -> str:
 
 
 def make_nbgrader_flags(cell: Cell) -> dict[str, Any]:
-    """nbgrader's metadata of a cell; none for what a student may change and nobody grades."""
+    """nbgrader's metadata of a cell; empty if students may change it and it isn't graded."""
     traits = cell.kind.traits
     if not (traits.locked or traits.written):
         return {}
@@ -108,12 +108,16 @@ def make_nbgrader_flags(cell: Cell) -> dict[str, Any]:
 
 
 def _truncate_id(cell_id: str) -> str:
-    """nbformat allows ids of 64 characters."""
+    """Shorten an id to the 64 characters that nbformat allows."""
     return cell_id if len(cell_id) <= 64 else cell_id[:64]
 
 
 def build_notebook(cells: list[NotebookNode], facts: dict[str, Any] | None = None) -> NotebookNode:
-    """facts: what the notebook says of itself; a worked solution says nothing."""
+    """Make a notebook of these cells.
+
+    Args:
+        facts: The notebook's metadata of the lab; none in a worked solution.
+    """
     metadata = NotebookNode(METADATA | ({KEY: facts} if facts else {}))
     notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
     notebook.nbformat_minor = 5
@@ -122,9 +126,9 @@ def build_notebook(cells: list[NotebookNode], facts: dict[str, Any] | None = Non
 
 @functools.cache
 def _create_preprocessors() -> tuple[Any, ...]:
-    """nbgrader's preprocessors of `generate_assignment` in its order, without those that change no cell.
+    """The preprocessors of nbgrader's `generate_assignment` in its order, without those that change no cell.
 
-    Left out are the one that writes its database and the one that validates metadata, which the builder wrote itself.
+    It leaves out the one that writes the database and the one that validates metadata, which the builder wrote itself.
     """
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import CheckCellMetadata, SaveCells

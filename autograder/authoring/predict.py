@@ -12,7 +12,7 @@ FORM = "'- [x] right' and '- [ ] wrong' below the question, or answer=NUMBER in 
 
 
 def read_prediction(raw: RawCell) -> tuple[str, tuple[str, ...]]:
-    """(the question as Markdown, with no choice marked; the right choices, or the number)."""
+    """The question as Markdown, with no choice marked, and the right choices, or the number."""
     lines: list[str] = []
     choices: list[tuple[str, bool]] = []
     for number, line in zip(raw.lines, raw.source.split("\n"), strict=True):

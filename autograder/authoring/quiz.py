@@ -2,7 +2,7 @@
 
 The builder makes everything else from it: what a student reads, the cell for the letters, checks, and the answers that
 prove these. A question is a line that begins with **its title**, then statements `- [x] true` and `- [ ] false`, under
-each its reason in lines that begin with `> `, and at the end `Hint: ...`. Above the first stands the introduction.
+each its reason in lines that begin with `> `, and at the end `Hint: ...`. The introduction is above the first question.
 """
 
 from __future__ import annotations
@@ -28,19 +28,22 @@ FORM_WEIGHT, QUESTION_WEIGHT = 3, 4  # of the checks
 
 @dataclass
 class Statement:
-    """text: in the lines of the source."""
+    """A true or false statement."""
 
     text: list[str]
+    """In the lines of the source."""
     true: bool
     reason: list[str] = field(default_factory=list)
 
 
 @dataclass
 class QuizQuestion:
-    """title: of a line of its own. rest: what stands behind it and below, above the statements."""
+    """A question with its statements."""
 
     title: str
+    """What the question's first line begins with."""
     rest: list[str]
+    """What follows the title, above the statements."""
     line: int
     statements: list[Statement] = field(default_factory=list)
     hint: str = ""
@@ -50,16 +53,17 @@ class QuizQuestion:
 
     @property
     def letters(self) -> str:
-        """Of the true statements."""
+        """The letters of the true statements."""
         return "".join(letter for letter, statement in self.pair_letters() if statement.true)
 
 
 @dataclass
 class Quiz:
-    """introduction: Markdown."""
+    """A quiz."""
 
     name: str
     introduction: str
+    """In Markdown."""
     questions: list[QuizQuestion]
 
     @property
@@ -68,7 +72,7 @@ class Quiz:
 
 
 def read_quiz(raw: RawCell, name: str) -> Quiz:
-    """Raises SourceError where a question has no statement, no true one, no hint, or a statement no reason."""
+    """Read a quiz. Raises SourceError if a question lacks statements, a true one or a hint, or a statement a reason."""
     quiz = Quiz(name, "", [])
     introduction: list[str] = []
     for number, line in zip(raw.lines, raw.source.split("\n"), strict=True):
@@ -114,7 +118,7 @@ def _refuse_unfinished(quiz: Quiz, raw: RawCell) -> None:
 
 
 def render_prose(quiz: Quiz) -> str:
-    """What a student reads: the introduction, and the questions with a letter for each statement."""
+    """The text for students: the introduction, and the questions with a letter for each statement."""
     parts = [quiz.introduction]
     for number, question in enumerate(quiz.questions, start=1):
         title, *below = f"**q{number}. {question.title}**{question.rest[0]}", *question.rest[1:]
@@ -139,7 +143,7 @@ def list_statements(quiz: Quiz) -> tuple[QuizStatement, ...]:
 
 
 def render_answer_cell(quiz: Quiz) -> str:
-    """The cell for the letters. Its solution says of each statement why it is true or false."""
+    """The cell for the letters. Its solution says why each statement is true or false."""
     reasons = []
     for number, question in enumerate(quiz.questions, start=1):
         for letter, statement in question.pair_letters():
@@ -198,7 +202,7 @@ def _lower_title(title: str) -> str:
 
 
 def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
-    """The standard ones: the key in two other forms; no letters; a guess; and each question wrong in one letter."""
+    """The standard answers: the key in two other forms, no letters, a guess, and each question wrong in one letter."""
     key = quiz.key
     capitals = {question: ", ".join(reversed(letters.upper())) for question, letters in key.items()}
     keywords = ", ".join(f"{question}={letters!r}" for question, letters in key.items())
@@ -212,7 +216,7 @@ def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
         ("the same guess for each question", json.dumps(guess), _find_failing_checks(quiz, guess)),
     ]
     for name, question in zip(key, quiz.questions, strict=True):
-        # Another letter than the only true one: no letters at all would fail by their form.
+        # Replace the only true letter: no letters at all would fail by their form.
         letter, statement = next(pair for pair in reversed(question.pair_letters()) if pair[0] != question.letters)
         wrong = key | {name: question.letters.replace(letter, "") if statement.true else question.letters + letter}
         label = f"{name} {letter}: {'not ' if statement.true else ''}true"
@@ -232,6 +236,6 @@ def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
 
 
 def _find_failing_checks(quiz: Quiz, letters: Mapping[str, str]) -> tuple[str, ...]:
-    """The checks that fail for these letters, each of which has the right form."""
+    """The checks that fail for these letters, all in the right form."""
     wrong = tuple(question for question, right in quiz.key.items() if letters[question] != right)
     return wrong if len(quiz.key) - len(wrong) >= 2 else ("two_right", *wrong)

@@ -16,14 +16,14 @@ WORD = re.compile(r'\s*(?:(?P<key>\w+)=(?P<value>"[^"]*"|[^\s"]+)|"(?P<quoted>[^
 
 @dataclass
 class RawCell:
-    """A cell as it stands in the file. `words`, `label` and `options` come from its header.
-
-    path: of the file. line: of the header, from 1. first_line: of the first line of `source`.
-    """
+    """A cell as it is in the file. `words`, `label` and `options` are from its header."""
 
     path: Path
+    """The file."""
     line: int
+    """The line of the header, from 1."""
     first_line: int
+    """The line of the first line of `source`."""
     markdown: bool
     source: str
     words: list[str] = field(default_factory=list)
@@ -32,12 +32,12 @@ class RawCell:
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """For each line of the source its number in the file."""
+        """The line number in the file of each line of the source."""
         return tuple(range(self.first_line, self.first_line + self.source.count("\n") + 1))
 
 
 def read_cells(text: str, path: Path) -> list[RawCell]:
-    """The cells of a percent-format file. What stands before the first header must be comments only."""
+    """The cells of a percent-format file. There may be only comments before the first header."""
     lines = text.splitlines()
     headers = [i for i, line in enumerate(lines) if HEADER.match(line)]
     before = lines[: headers[0]] if headers else lines
@@ -64,13 +64,17 @@ def read_cells(text: str, path: Path) -> list[RawCell]:
 
 
 def _find_bounds(lines: list[str], first: int, end: int) -> tuple[int, int]:
-    """Where the source of a cell begins and ends: without the blank lines around it."""
+    """Where the source of a cell begins and ends, without the blank lines around it."""
     written = [number for number in range(first, end) if lines[number].strip()]
     return (written[0], written[-1] + 1) if written else (first, first)
 
 
 def _uncomment_lines(lines: list[str], path: Path, first: int) -> list[str]:
-    """Prose without the comment signs in front of it. first: the number of the first line, from 0."""
+    """Prose without its leading comment signs.
+
+    Args:
+        first: The number of the first line, from 0.
+    """
     for number, line in enumerate(lines, start=first + 1):
         if line.strip() and not line.startswith("#"):
             raise SourceError(path, number, "code in a cell of prose", "begin the line with '# ', or start a new cell")
@@ -78,7 +82,7 @@ def _uncomment_lines(lines: list[str], path: Path, first: int) -> list[str]:
 
 
 def _refuse_open_string(lines: list[str], path: Path, header: int) -> None:
-    """A header within a string would cut the string off. Text that is no Python for another reason is not refused."""
+    """Refuse a header inside a string, which would cut the string off. Other invalid Python isn't refused here."""
     try:
         for _ in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
             pass
@@ -88,11 +92,11 @@ def _refuse_open_string(lines: list[str], path: Path, header: int) -> None:
             fix = "end it in this cell, and do not start a line of a string with '# %%'"
             raise SourceError(path, header + 1, problem, fix) from None
     except (SyntaxError, ValueError):
-        pass  # said where the code is read
+        pass  # reported where the code is read
 
 
 def read_header(text: str, path: Path, line: int) -> tuple[list[str], str, dict[str, str], list[str]]:
-    """(words, quoted label, key=value options, [tags]) of a header line."""
+    """The words, quoted label, key=value options and [tags] of a header line."""
     match = HEADER.match(text)
     rest = match["rest"] if match else text
     words: list[str] = []

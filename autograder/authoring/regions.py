@@ -11,7 +11,7 @@ from autograder.model.course import Cell
 SOLUTION = "SOLUTION"
 HIDDEN = "HIDDEN TESTS"
 MARKER = re.compile(r"^\s*### (?P<edge>BEGIN|END) (?P<what>SOLUTION|HIDDEN TESTS)$")
-# nbgrader acts on any line that contains one of these, wherever it stands.
+# nbgrader acts on any line that contains one of these, anywhere.
 LOOKS_LIKE_MARKER = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST|HASHED")
 
 
@@ -73,7 +73,7 @@ def strip_hidden(cell: Cell) -> str:
 
 
 def add_hidden(visible: str, hidden: str) -> str:
-    """A check cell's source from its two parts."""
+    """Join the two parts of a check cell's source."""
     return f"{visible}\n### BEGIN {HIDDEN}\n{hidden}\n### END {HIDDEN}"
 
 

@@ -15,7 +15,7 @@ from autograder.model.course import Cell, Exercise, Kind
 
 
 def refuse_bad_cell(cell: Cell) -> None:
-    """What a cell must hold or must not, whatever stands around it."""
+    """Raise SourceError if a cell breaks a rule that doesn't depend on other cells."""
     regions = find_regions(cell)
     for region in regions:
         line = cell.get_line(region.begin + 1)
@@ -39,7 +39,7 @@ def refuse_bad_cell(cell: Cell) -> None:
 
 
 def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
-    """What holds between the cells of a lab."""
+    """Raise SourceError if the cells of a lab break a rule together."""
     code = [cell for cell in cells if not cell.kind.traits.markdown]
     for cell in code:
         refuse_unparsable(cell)
@@ -59,7 +59,11 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
 
 
 def refuse_unparsable(cell: Cell, source: str = "", what: str = "this cell") -> None:
-    """source: what to look at in place of the cell's own."""
+    """Raise SourceError if this isn't valid Python.
+
+    Args:
+        source: What to look at instead of the cell's own source.
+    """
     try:
         ast.parse(source or cell.source)
     except (SyntaxError, ValueError) as error:
@@ -79,7 +83,7 @@ def _measure_indent(line: str) -> int:
 
 
 def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, Names]) -> None:
-    """A student's notebook has stubs for solutions: what only a solution defines must not be needed elsewhere."""
+    """Refuse use elsewhere of what only a solution defines: a student's notebook has stubs instead."""
     for cell in code:
         if cell.kind is not Kind.EXERCISE:
             continue
@@ -98,10 +102,10 @@ def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, Names]
 
 
 def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, Names]) -> None:
-    """An example only shows: no exercise, check or given cell reads what it binds, unless another bound it since."""
+    """Refuse an exercise, check or given cell that reads what an example binds, unless another cell bound it since."""
     others = {name for cell in code if cell.kind is not Kind.EXAMPLE for name in names[cell.id].binds}
     examples = [cell for cell in code if cell.kind is Kind.EXAMPLE]
-    # Name -> the example that bound it last. A function may read one that is bound below it.
+    # The example that bound each name last. A function may read one that is bound below it.
     bound = {name: cell for cell in examples for name in names[cell.id].binds - others}
     for cell in code:
         read = names[cell.id].reads

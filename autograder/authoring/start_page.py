@@ -1,4 +1,4 @@
-"""The page where a student begins, release/00_start_here.ipynb: what the labs are, and how one works in them."""
+"""The page where students begin, release/00_start_here.ipynb: what the labs are, and how to work in them."""
 
 from __future__ import annotations
 

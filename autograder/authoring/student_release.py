@@ -1,7 +1,7 @@
 """What a student gets: the released notebooks, labkit and the course's extension, as a folder and as a zip.
 
-No solution, no hidden check, and nothing of the grader. Each lab begins with a cell that finds labkit where nobody has
-installed it: Colab, VS Code with another interpreter, Notebook 7 of another environment.
+It holds no solution, no hidden check, and nothing of the grader. Each lab begins with a cell that finds labkit where it
+isn't installed: Colab, VS Code with another interpreter, Notebook 7 of another environment.
 """
 
 from __future__ import annotations
@@ -36,13 +36,17 @@ NEEDED = (
     "scikit-learn",
     "setuptools",
 )
-EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of every file in the zip, so that the same course gives the same bytes
+EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of every file in the zip, so the same course gives the same bytes
 
 
 def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = ()) -> Path:
-    """Write the folder, and FOLDER.zip beside it, which is returned. labs: only these, where any are named.
+    """Write the folder, and FOLDER.zip beside it. Returns the zip's path.
 
-    Raises GradlabError where the folder holds something already, or where a lab has not been built.
+    Args:
+        labs: Only these labs; empty for all.
+
+    Raises:
+        GradlabError: If the folder isn't empty, or a lab has not been built.
     """
     if folder.exists() and any(folder.iterdir()):
         raise GradlabError(f"{folder} is not empty: name a folder that is new")
@@ -69,7 +73,7 @@ def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = 
 
 
 def _render_pages(course: Course, labs: tuple[str, ...]) -> dict[str, str]:
-    """The start page and the glossary, which lead to these labs alone."""
+    """The start page and the glossary, which link only to these labs."""
     if not labs:
         return {name: _read_released(course, name) for name in (NAME, glossary.NAME)}
     read = list(read_labs(course, labs))
@@ -99,7 +103,7 @@ def _insert_labkit_cell(notebook: NotebookNode, archive: str) -> None:
 
 
 def _list_dependencies() -> list[str]:
-    """The project's own requirements of what labs and labkit import, with their bounds."""
+    """The project's requirements that labs and labkit import, with their bounds."""
     listed = [line for line in requires("gradlab") or [] if "extra ==" not in line]
     return sorted(line.replace('"', "'") for line in listed if _parse_package_name(line) in NEEDED)
 

@@ -1,8 +1,8 @@
-"""Static taint analysis of a check: what it does with a value from a student's process before it compared the whole.
+"""Static taint analysis of a check: what it does with a value from a student's process before comparing the whole.
 
 Such a value may be anything: an empty list, over which a loop compares nothing; a list that is too long, of which an
-index sees one item; NaN, which `max` passes over; an object that says yes. Comparing all of it with all that is wanted,
-its length included, comes first.
+index sees one item; NaN, which `max` skips; an object that says yes. So a check must first compare all of it, its
+length included, with what is wanted.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from enum import Enum
 
 COMPARISONS = {"assert_close", "explain"}
 PREDICATES = {"isinstance", "issubclass", "callable", "hasattr", "equal", "allclose", "isfinite", "is_tensor", "type"}
-SWALLOWING = {"all", "any", "zip", "min", "max", "sorted"}  # what says something of no items, or passes over some
+SWALLOWING = {"all", "any", "zip", "min", "max", "sorted"}  # what accepts no items, or skips some
 FUNCTIONS = (ast.FunctionDef, ast.Lambda, ast.ClassDef)
 
 
 class Trust(Enum):
-    """OWN: the course's. ITEMS: a list of the course's, of values that came. NONE: a value that came."""
+    """How far a value is trusted.
+
+    OWN is the course's value, ITEMS the course's list of a student's values, and NONE a student's value.
+    """
 
     OWN = 0
     ITEMS = 1
@@ -27,9 +30,10 @@ class Trust(Enum):
 
 
 def find_early_uses(check: ast.With, asked: Collection[str]) -> Iterator[tuple[int, str]]:
-    """(line, what) of each place where the check looks into a value before the whole of it was compared.
+    """Line and name of each place where the check looks into a value before comparing the whole of it.
 
-    asked: names of what runs in the student's process, exercises and given probes.
+    Args:
+        asked: Names of what runs in the student's process: exercises and given probes.
     """
     reader = _Reader(frozenset(asked))
     reader.block(check.body)
@@ -78,7 +82,7 @@ class _Reader:
                 self.compared(value)
 
     def compared(self, node: ast.expr) -> None:
-        """After a comparison of the whole of a name with what is wanted, the name can be believed."""
+        """Trust a name after the whole of it was compared with what is wanted."""
         match node:
             case ast.Call(func=ast.Name(id=name), args=[got, _, *_]) if name in COMPARISONS:
                 self.trust_now(got)
@@ -99,12 +103,12 @@ class _Reader:
     def bind(self, target: ast.expr, trust: Trust) -> None:
         if isinstance(target, ast.Name):
             self.trust[target.id] = trust
-        elif isinstance(target, ast.Tuple | ast.List):  # of another length, this raises
+        elif isinstance(target, ast.Tuple | ast.List):  # raises for another length
             for item in target.elts:
                 self.bind(item.value if isinstance(item, ast.Starred) else item, trust)
 
     def bind_items(self, target: ast.expr, items: ast.expr) -> None:
-        """The target of a loop: of one over zip(...), each part gets the trust in its own argument's items."""
+        """Bind the target of a loop. In one over zip(...), each part gets the trust in its own argument's items."""
         trust = self.loop(items)
         self.bind(target, trust)
         match target, items:
@@ -117,7 +121,7 @@ class _Reader:
         match items:
             case ast.Call(func=ast.Name(id="zip"), args=args) if _is_strict(items):
                 trusts = [self.of(arg) for arg in args]
-                if Trust.OWN in trusts:  # it raises where the lengths differ
+                if Trust.OWN in trusts:  # it raises if the lengths differ
                     return Trust.NONE if set(trusts) != {Trust.OWN} else Trust.OWN
             case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=args):
                 return max((self.loop(arg) for arg in args), key=lambda t: t.value, default=Trust.OWN)
@@ -127,7 +131,7 @@ class _Reader:
         return Trust.NONE if trust is Trust.ITEMS else trust
 
     def read_condition(self, node: ast.expr) -> None:
-        """A condition. A comparison or a predicate says something of a value; the value itself would be believed."""
+        """Read a condition. It may compare a value or test it with a predicate, but a bare value would be believed."""
         match node:
             case ast.BoolOp(values=values):
                 for value in values:
@@ -151,7 +155,7 @@ class _Reader:
                     self.report_use(node, "a truth test of it")
 
     def of(self, node: ast.expr) -> Trust:
-        """The trust in the value of an expression, whose parts are looked at."""
+        """The trust in the value of an expression, whose parts are read, too."""
         match node:
             case ast.Name(id=name):
                 return self.trust.get(name, Trust.OWN)

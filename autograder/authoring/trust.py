@@ -1,4 +1,4 @@
-"""Refuses checks that believe a student's process: that look into a value too early, or rest on its own word."""
+"""Refuses checks that believe a student's process: that look into a value too early, or rely on its word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograder.authoring.taint import find_early_uses
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, Exercise, Kind
 
-# Probes of labkit's that tell counts and bytes of the process that they run in. Nothing can be computed from these.
+# Probes of labkit that report counts and bytes of the process that they run in. Nothing can be computed from these.
 MEASURES = {
     "live_bytes",
     "on_second_device",
@@ -39,7 +39,7 @@ def is_probe(node: ast.stmt) -> bool:
 
 
 def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
-    """Raises SourceError at the first place."""
+    """Raise SourceError for the first check that believes a student's process."""
     asked = {*find_given_probes(cells), *(e.name for e in exercises)}
     by_id = {cell.id: cell for cell in cells}
     _refuse_readers(cells)
@@ -64,7 +64,7 @@ def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
 
 
 def _refuse_readers(cells: Sequence[Cell]) -> None:
-    """Refuse checks that read a file, themselves or in a given function: a student's bytes could fill the memory."""
+    """Refuse checks that read a file, directly or in a given function: a student's bytes could fill the memory."""
     given = {
         node.name: (cell, node)
         for cell in cells

@@ -37,7 +37,7 @@ LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.
 
 
 class Terminal(Console):
-    """A console on which no text moves the cursor, sets a title or hides the rest: students name files and cells."""
+    """A console on which no text can move the cursor, set a title or hide the rest: students name files and cells."""
 
     def render_str(self, text: str, *args: Any, **kwargs: Any) -> Text:
         return super().render_str(replace_controls(text), *args, **kwargs)
@@ -48,7 +48,7 @@ err = Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 
 def print_doubtful(lines: Sequence[str], most: int = 3) -> None:
-    """What counts for nobody, or decides nothing: the first few lines, on the error's side."""
+    """Print the first few lines about what counts for no one, or has no effect, to stderr."""
     for line in lines[:most]:
         err.print(line, markup=False)
     if len(lines) > most:
@@ -57,7 +57,7 @@ def print_doubtful(lines: Sequence[str], most: int = 3) -> None:
 
 @contextlib.contextmanager
 def pause_gc() -> Iterator[None]:
-    """Without the garbage collector: libraries make no garbage, and looking for it takes 0.6 s where torch is one."""
+    """Pause the garbage collector: imports make no garbage, and looking for it takes 0.6 s if torch is among them."""
     gc.disable()
     yield
     gc.freeze()
@@ -65,7 +65,7 @@ def pause_gc() -> Iterator[None]:
 
 
 def main() -> None:
-    """Run a command. What a person can act on is told in a line, without a traceback."""
+    """Run a command. Errors that a person can act on are printed without a traceback."""
     try:
         app()
     except GradlabError as error:
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def run() -> None:
-    """main(), and the end of the process without the interpreter's, which takes up to a second with torch."""
+    """Run main(), and end the process without the interpreter's cleanup, which takes up to a second with torch."""
     try:
         main()
     except SystemExit as ended:
@@ -93,6 +93,6 @@ def run() -> None:
             raise
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError):  # whoever read it is gone
+            with contextlib.suppress(OSError):  # its reader is gone
                 stream.flush()
         os._exit(ended.code)

@@ -1,4 +1,4 @@
-"""Commands that grade: a class, and one's own copy."""
+"""Commands that grade: a class, or your own copy."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def grade(
             why = "by c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
             err.print(f"left out {why}: {join_names(writer.left_out)}", markup=False)
         before = read_points(writer.gradebook, lab)
-        running = writer.running.copy if not cluster else dict[str, float]  # what a cluster has waits there, too
+        running = writer.running.copy if not cluster else dict[str, float]  # on a cluster, submissions may also wait
         steps = ending.enter_context(show_progress(err, f"grading {lab}", len(students), running))
         for done in writer.grade(students, where, again, stop):
             steps.step(bool(done.failure))
@@ -206,7 +206,7 @@ def mark(
 
 @contextlib.contextmanager
 def catch_ctrl_c() -> Iterator[Event]:
-    """An event that the first Ctrl-C sets, so that what is being written is finished; the second one interrupts."""
+    """An event that the first Ctrl-C sets, so what is being written is finished; the second one interrupts."""
     stop = Event()
 
     def request_stop(number: int, frame: object) -> None:

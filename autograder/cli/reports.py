@@ -87,7 +87,7 @@ def report(
     course: CoursePath = Path("."),
 ) -> None:
     """Write a page about a class: marks, who needs a look, where points were lost. Without a lab: about the term."""
-    gc.disable()  # a large class is many objects, all of them alive: looking for others takes a fifth of the time
+    gc.disable()  # a large class is many objects, all of them alive: looking for garbage takes a fifth of the time
     from autograder.gradebook.class_reader import read_class
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
@@ -182,7 +182,11 @@ def status(course: CoursePath = Path(".")) -> None:
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool = False) -> None:
-    """Cells go on in a next line between words, and within one before they are cut. right: all but the first column."""
+    """Print a table. Cells wrap between words, and within a word before they are cut.
+
+    Args:
+        right: Whether to align all columns but the first to the right.
+    """
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
@@ -195,7 +199,7 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool
 
 
 def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
-    """(every lab that the gradebook knows, without checks and texts; what is left out or doubtful, in lines)."""
+    """Every lab that the gradebook knows, without checks and texts, and a line for what is left out or doubtful."""
     from autograder.gradebook.class_reader import list_labs, read_class
     from autograder.gradebook.nbgrader_course import open_course
 
@@ -210,9 +214,12 @@ def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
 def _read_arrivals(
     api: NbgraderCourse, course: Path, labs: Sequence[str], lab: str = ""
 ) -> tuple[list[Arrival], list[str]]:
-    """(what lies in the exchange of these labs; what is left out or doubtful there, in submitted/ and in term.toml).
+    """What the exchange has for these labs, and a line for what is left out or doubtful there.
 
-    lab: of term.toml only what is of this one.
+    The lines are also about submitted/ and term.toml.
+
+    Args:
+        lab: Look only at what term.toml says for this lab; empty for all.
     """
     from autograder.classroom.term_names import list_doubtful
     from autograder.exchange.inbox import read_exchange

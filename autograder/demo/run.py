@@ -31,7 +31,7 @@ MARKER = ".gradlab-demo"
 
 
 def run_demo(course: Path, folder: Path, out: Console) -> None:
-    """Build a course in `folder`, prove its first labs, and grade a class on the first. Raises where a mark is off."""
+    """Build a course in `folder`, prove its first labs, and grade a class on the first. Raises if a mark is off."""
     folder = folder.resolve()
     labs = _create_course(course, folder)
     out.print(f"built {format_count(len(labs), 'lab')} in {folder}")
@@ -97,7 +97,7 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
 def _print_marks(
     members: list[DemoSubmission], results: dict[str, SubmissionResult], lab: Lab, out: Console
 ) -> list[str]:
-    """Print the table of marks, and give the students whose mark is not the one it should be."""
+    """Print the table of marks, and return the students whose mark isn't the one it should be."""
     by_hand = sum(c.points for c in lab.questions)
     table = Table("student", "points", "should be", title=f"{lab.name}, {lab.points:g} points, {by_hand:g} by hand")
     off = []

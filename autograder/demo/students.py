@@ -32,15 +32,17 @@ print("notebooks that this submission can see:", found)
 
 @dataclass(frozen=True)
 class DemoSubmission:
-    """student: a name that says what is in it. file: the bytes handed in. points: what it must get."""
+    """What a student of the demo hands in."""
 
     student: str
+    """A name that says what is in it."""
     file: bytes
     points: float
+    """What it must get."""
 
 
 def make_class(lab: Lab) -> Iterator[DemoSubmission]:
-    """Right, partly right, wrong, blank, damaged and hostile submissions. Points are without those given by hand."""
+    """Right, partly right, wrong, blank, damaged and hostile submissions. Points exclude those given by hand."""
     right = collect_reference(lab)
     auto = sum(e.points for e in lab.exercises)
     yield _make_submission("all_right", fill_notebook(lab, right), auto)
@@ -68,7 +70,11 @@ def make_class(lab: Lab) -> Iterator[DemoSubmission]:
 
 
 def fill_notebook(lab: Lab, solutions: Mapping[str, str]) -> NotebookNode:
-    """The released notebook with these exercises written: name -> source of the cell."""
+    """The released notebook with these exercises written.
+
+    Args:
+        solutions: The source of each exercise's cell, by name.
+    """
     notebook = copy.deepcopy(build_release_notebook(lab))
     for cell in notebook.cells:
         cell.source = solutions.get(read_exercise_name(cell), cell.source)
@@ -80,7 +86,7 @@ def collect_reference(lab: Lab) -> dict[str, str]:
 
 
 def _iter_rounds(lab: Lab, right: bool) -> Iterator[list[Answer]]:
-    """Lists of answers, at most one an exercise, that together hold every right, or every wrong, answer."""
+    """Lists of answers, at most one for each exercise, that together hold every right, or every wrong, answer."""
     columns = [[a for a in e.answers if a.right == right and not a.liar] for e in lab.exercises]
     for number in range(max(len(column) for column in columns)):
         yield [column[number] for column in columns if number < len(column)]
@@ -95,7 +101,7 @@ def _submit_answers(student: str, lab: Lab, right: Mapping[str, str], chosen: Se
 
 
 def _add_warnings(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
-    """The reference, each cell of which writes to stderr, and whose functions warn where they are called."""
+    """The reference, but each cell writes to stderr, and its functions warn when called."""
     name = lab.exercises[0].name
     noisy = (
         f"{right[name]}\n\nimport functools, sys, warnings\n_quiet = {name}\n\n@functools.wraps(_quiet)\n"
@@ -132,7 +138,7 @@ def _replace_checks(lab: Lab) -> NotebookNode:
 
 
 def _insert_cell(notebook: NotebookNode, source: str) -> NotebookNode:
-    """The notebook with one more cell, behind its first."""
+    """The notebook with one more cell, after its first."""
     changed = copy.deepcopy(notebook)
     changed.cells.insert(1, nbformat.v4.new_code_cell(source, id="mine"))
     return changed

@@ -25,7 +25,7 @@ class UnknownNameError(LookupError):
 
 @dataclass(frozen=True)
 class Desk:
-    """A course: its folder, its gradebook, and its nbgrader_config.py."""
+    """A course, with its gradebook and nbgrader_config.py."""
 
     course: Path
     db_url: str

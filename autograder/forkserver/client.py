@@ -1,4 +1,4 @@
-"""A fork server, as the grader holds it: started before anything secret is read, and given nothing of it."""
+"""The grader's end of a fork server, which is started before anything secret is read, and never given any of it."""
 
 from __future__ import annotations
 
@@ -22,28 +22,33 @@ from autograder.rpc.frames import ProtocolError, receive, send
 from autograder.sandbox import Limits, find_runtime_paths
 
 START_SECONDS = 600.0  # a cold import of torch on a busy machine takes two minutes
-ENDED_SECONDS = 60.0  # until what is known of a process whose socket is closed, which ends
+ENDED_SECONDS = 60.0  # until the end of a process is known whose socket is closed
 
 
 @dataclass(frozen=True)
 class Purpose:
-    """What student processes are for. isolation: a level of `gradlab doctor`. device: "cpu", or "cuda" for submissions
-    that may use it. compiled: what torch.compile finds compiled, see prepare_compile_cache().
-    """
+    """What student processes are for."""
 
     isolation: str = "full"
+    """A level of `gradlab doctor`."""
     limits: Limits = field(default_factory=Limits)
     device: str = "cpu"
+    """The device: "cpu", or "cuda" for submissions that may use it."""
     compiled: Path | None = None
+    """What torch.compile finds compiled, see prepare_compile_cache()."""
 
 
 class ForkServer:
-    """Starts student processes, and answers for them.
+    """Starts student processes, and answers questions about them.
 
-    `lost`: it does not answer any more; what follows needs another one.
+    Once it is `lost`, it no longer answers, and later submissions need another one.
 
-    secret: folders that must not exist for a student process. started: a process that waits for this.
-    Raises GradlabError where this machine isolates less than that, or a secret folder lies in what Python needs.
+    Args:
+        secret: Folders that must not exist for a student process.
+        started: A process that is already started.
+
+    Raises:
+        GradlabError: If this machine isolates less than that, or a secret folder is in one that Python needs.
     """
 
     def __init__(
@@ -80,7 +85,7 @@ class ForkServer:
         try:
             receive(ours, START_SECONDS)
         except ProtocolError:
-            until = time.monotonic() + ENDED_SECONDS  # its socket closes a moment before it has ended
+            until = time.monotonic() + ENDED_SECONDS  # its socket closes a moment before it ends
             while not (why := self.why(pid)) and time.monotonic() < until:
                 time.sleep(0.01)
             why = why or "it ended without a word"
@@ -90,15 +95,15 @@ class ForkServer:
         return StudentProcess(ours, pid, self, forks=self.device == "cpu")
 
     def adopt(self, pid: int, group: str) -> None:
-        """Let those of its processes that belong to no group yet be this one."""
+        """Make its processes that belong to no group yet this group."""
         self._ask(["adopt", pid, group])
 
     def kill_group(self, pid: int, group: str) -> None:
-        """Kill the group, and every process that belongs to none."""
+        """Kill the group, and every process that belongs to no group."""
         self._ask(["kill_group", pid, group])
 
     def why(self, pid: int) -> str:
-        """The limit that it or a fork of it hit since the last call, or how it ended; else empty."""
+        """The limit that it or a fork of it hit since the last call, or how it ended; otherwise empty."""
         limit, status = self._ask(["status", pid])
         if limit:
             most = self.limits.memory if limit == "memory" else self.limits.gpu_memory
@@ -114,11 +119,11 @@ class ForkServer:
         return f"the Python process was ended by {name}"
 
     def used(self, pid: int) -> list[CpuTime]:
-        """Processor time of each of its processes."""
+        """The processor time of each of its processes."""
         return [CpuTime(*row) for row in self._ask(["used", pid])]
 
     def stop(self, pid: int) -> int:
-        """End it with everything that it started and wrote. The most memory in bytes that it was seen to hold."""
+        """End it with everything that it started and wrote. Returns the most memory in bytes that it used when seen."""
         return int(self._ask(["stop", pid]))
 
     def hang_up(self) -> None:
@@ -139,9 +144,9 @@ class ForkServer:
 
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[None]:
-        """An order and its reply. Nothing comes between the two: a reply that is left would be the next order's.
+        """Keep an order and its reply together: a reply that is left over would be taken for the next order's.
 
-        Raises GradlabError when an earlier exchange was broken off.
+        Raises GradlabError if an earlier exchange was broken off.
         """
         if self.lost:
             raise GradlabError("the fork server is lost")
@@ -177,7 +182,7 @@ def start_fork_servers(
     secret: Iterable[Path] = (),
     started: ServerProcess | None = None,
 ) -> list[ForkServer]:
-    """One for each of the jobs, for the price of one start: the others are forks of the first, which ends them.
+    """Start one for each of the jobs, at the cost of one start: the others are forks of the first, which ends them.
 
     Raises GradlabError as ForkServer does.
     """
@@ -187,12 +192,12 @@ def start_fork_servers(
         found.append(copy.copy(first))
         found[-1].orders, found[-1].spare = orders, []
     for orders in first.spare[jobs - 1 :]:
-        orders.close()  # of a process that was started for more
+        orders.close()  # of a process that was started for more jobs
     return found
 
 
 def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:
-    """Raise GradlabError where one of the secret folders lies in one that every student process can read."""
+    """Raise GradlabError if a secret folder is inside one that every student process can read."""
     for path in readable:
         for folder in secret:
             if folder.resolve().is_relative_to(path.resolve()):

@@ -1,7 +1,7 @@
-"""What a fork server imports ahead, so that student processes share it, and which of it the labs of a course name.
+"""What a fork server imports in advance for student processes to share, and which of it a course's labs name.
 
-A start takes 1.9 s of CPU; what torch.compile needs takes 1.8 s more, scikit-learn 1.1 s, and matplotlib 0.4 s. What a
-submission uses beyond what its lab names, it imports in its own process.
+A start takes 1.9 s of CPU; what torch.compile needs takes 1.8 s more, scikit-learn 1.1 s, and matplotlib 0.4 s. A
+submission imports in its own process what its lab doesn't name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WORDS = {
 
 
 def find_course_groups(course: Path, labs: Iterable[str] = ("*",)) -> frozenset[str]:
-    """What the course's notebooks of these labs name, or of all labs; everything where there is no notebook."""
+    """What the course's notebooks of these labs, or of all labs, name; everything if there is no notebook."""
     found = [path for lab in labs for path in (course / "source").glob(f"{lab}/*.ipynb") if path.is_file()]
     return find_groups(path.read_bytes() for path in found) if found else EVERYTHING
 

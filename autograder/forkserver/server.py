@@ -3,7 +3,7 @@ submission, which it watches from outside.
 
 Run as `python -P -m autograder.forkserver.server GROUPS DESCRIPTOR...`, with a socket for each client: the second one
 and those after it are served by forks of the first process. It runs no parallel operation and no CUDA call before a
-fork. GROUPS, joined by commas: what is imported ahead, see imports.py.
+fork. GROUPS, joined by commas, are imported in advance, see imports.py.
 """
 
 from __future__ import annotations
@@ -42,19 +42,20 @@ POLL_SECONDS = 0.05
 
 
 def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
-    """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers]; import, which is done
-    already where these came late; then take orders until the client hangs up.
+    """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers].
+
+    Then import, unless that is done since these arrived late, and take orders until the client hangs up.
     """
     gc.disable()  # imports make no garbage: looking for it takes a tenth of their time
     home = os.getcwd()
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
-    found = find_layers()  # before torch is there: the forks that try the layers are cheap then
+    found = find_layers()  # before torch is loaded, while the forks that try the layers are cheap
     told, _, _ = select.select(clients[:1], [], [], 0)
     serve = None if told else _import_libraries(groups)
     try:
         level, limits, readable, device, compiled = receive(clients[0])
     except ConnectionClosed:
-        return  # nothing was to be graded
+        return  # there was nothing to grade
     try:
         layers = require(level, found)
     except GradlabError as error:
@@ -82,7 +83,7 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
 
 
 def _fork_for_each(clients: Sequence[socket.socket]) -> socket.socket:
-    """The one socket of them that this process is to serve, in this process and in its new forks."""
+    """The socket that this process serves, in this process and in each of its new forks."""
     mine = clients[0]
     for client in clients[1:]:
         if os.fork() == 0:
@@ -106,19 +107,21 @@ def _serve(orders: socket.socket, runs: Supervisor) -> None:
 
 
 def _import_libraries(groups: Collection[str]) -> Callable[[int, str], None]:
-    """Import torch and the rest, and give what a student process does once it is in its sandbox, with its socket and a
-    cache of torch.compile, or nothing.
+    """Import torch and the rest.
+
+    Returns:
+        What a student process does in its sandbox, called with its socket and a cache of torch.compile, or nothing.
     """
     from autograder.student.main import prepare, start
 
     kernel = create_warm_kernel(groups)
     course = prepare(kernel)
-    make_forks_cheap()  # now, while the client is busy with imports of its own
+    make_forks_cheap()  # now, while the client is busy with its own imports
     return lambda control, compiled: start(control, kernel, course, compiled)
 
 
 def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
-    """A kernel to be forked, in a process that has imported and done once what each fork would import and do anew."""
+    """A kernel to fork, in a process that has already imported and done what each fork would otherwise repeat."""
     import torch
 
     from autograder.student.figures import draw_once

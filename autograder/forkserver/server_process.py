@@ -1,6 +1,6 @@
-"""A fork server that has been started, and imports what labs import, before it is told what it is for.
+"""A fork server that is started, and imports what labs import, before its purpose is known.
 
-This file imports no torch: `gradlab grade` starts one first of all, and imports its own libraries meanwhile.
+This file doesn't import torch: `gradlab grade` starts one first of all, and imports its own libraries meanwhile.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ from pathlib import Path
 from autograder.forkserver.imports import EVERYTHING
 from autograder.sandbox.home import build_environment
 
-# A library that started threads of its own could not be forked.
+# A library that started its own threads could not be forked.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-END_SECONDS = 120.0  # one that is killed leaves its student processes: only where it hangs
+END_SECONDS = 120.0  # after that it hangs, and is killed, which leaves its student processes
 
 
 @dataclass(frozen=True)
 class ServerProcess:
-    """orders: a socket for each client. home: its folder, gone when it is closed."""
+    """The process of a fork server."""
 
     process: subprocess.Popen[bytes]
     orders: tuple[socket.socket, ...]
+    """A socket for each client."""
     home: Path
+    """Its folder, which is removed when it is closed."""
 
     def close(self) -> None:
-        """Hang up for all clients of this process, and wait for the end of it. A second call does nothing."""
+        """Hang up for all clients, and wait for the process to end. A second call does nothing."""
         for orders in self.orders:
             orders.close()
         try:
@@ -43,7 +45,11 @@ class ServerProcess:
 
 
 def start_server(clients: int = 1, groups: Collection[str] = EVERYTHING) -> ServerProcess:
-    """Before anything secret is read, and given nothing of it. groups: what to import ahead, see imports.py."""
+    """Start a fork server, before anything secret is read.
+
+    Args:
+        groups: What to import in advance, see imports.py.
+    """
     home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
     pairs = [socket.socketpair() for _ in range(clients)]
     descriptors = [theirs.fileno() for _, theirs in pairs]

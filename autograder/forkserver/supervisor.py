@@ -35,23 +35,23 @@ GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which star
 
 @dataclass
 class SupervisedRun:
-    """A run. groups: its processes; those of "" are the run's own, those of another name are forks for one check cell.
-
-    known: the processes of all groups. struck: the limit for which the run, or a check's fork of it, was ended. A
-    fork's is forgotten once it was asked for, and as soon as a group begins or ends.
-    """
+    """A run."""
 
     run: Run
     watch: MemoryWatch
     cleanup: contextlib.ExitStack
     known: set[int] = field(default_factory=set)
+    """The processes of all groups."""
     groups: dict[str, set[int]] = field(default_factory=dict)
+    """The run's own processes under "", and the forks for each check cell under another name."""
     struck: str = ""
-    status: int | None = None  # as os.waitpid gives it, where the run has ended
+    """The limit that ended the run or a check's fork; a fork's is forgotten once read or when another group begins."""
+    status: int | None = None
+    """What os.waitpid gives, once the run has ended."""
 
 
 class Supervisor:
-    """Starts runs of one kind, and answers for them by the pid that start() gave."""
+    """Starts runs of one kind, and answers questions about them by the pid that start() returned."""
 
     def __init__(
         self,
@@ -67,14 +67,14 @@ class Supervisor:
         self.environment = {
             "GRADLAB_DEVICE": device,
             "GRADLAB_GPU_MEMORY": str(limits.gpu_memory),
-            "NBGRADER_EXECUTION": "autograde",  # by which nbgrader tells cells where they run
+            "NBGRADER_EXECUTION": "autograde",  # as nbgrader shows cells where they run
         }
         self.on_gpu = measure_gpu_memory if self.devices else dict
         self.looked_on_gpu = 0.0
         self.running: dict[int, SupervisedRun] = {}
 
     def start(self, control: int) -> list[int | str]:
-        """[pid, ""] of a new run that does act(control), or [0, why there is none]. `control` is closed here."""
+        """Start a run that does act(control), and close `control` here. Returns [pid, ""], or [0, why not]."""
         cleanup = contextlib.ExitStack()
         try:
             uid = cleanup.enter_context(claim_uid()) if UID in self.layers else None
@@ -107,7 +107,7 @@ class Supervisor:
             self._check_gpu_memory()
 
     def adopt(self, pid: int, group: str) -> None:
-        """Let the processes that belong to no group yet be this one."""
+        """Make the processes that belong to no group yet this group."""
         running = self.running[pid]
         _forget_strike(running)
         if not running.known:
@@ -116,7 +116,7 @@ class Supervisor:
         running.known |= running.groups[group]
 
     def kill_group(self, pid: int, group: str) -> None:
-        """Kill the group, and all that belong to none: what its processes started."""
+        """Kill the group, and all processes that belong to no group: what it started."""
         running = self.running[pid]
         _forget_strike(running)
         running.known -= running.groups.pop(group, set())
@@ -124,7 +124,7 @@ class Supervisor:
             self._kill_unknown(running)
 
     def status(self, pid: int) -> list[str | int | None]:
-        """[limit for which it ended, or a fork of it since the last call, or ""; wait status, None while it runs]."""
+        """The limit that ended it, or a fork of it since the last call, or ""; and its wait status, None if it runs."""
         running = self.running[pid]
         self._look_at(running)
         told: list[str | int | None] = [running.struck, running.status]
@@ -132,16 +132,16 @@ class Supervisor:
         return told
 
     def used(self, pid: int) -> list[list[float]]:
-        """[pid, seconds that it ran, seconds that it waited for a processor] of each process of the run."""
+        """The pid, seconds on a processor and seconds waiting for one of each process of the run."""
         return [[found, *measure_seconds(found)] for found in find_run_processes(self.running[pid].run)]
 
     def stop(self, pid: int) -> int:
-        """End the run with all its processes and files, and give the most memory in bytes that a look at it found."""
+        """End the run with all its processes and files. Returns the most memory in bytes that it was seen to use."""
         running = self.running[pid]
         try:
             if running.status is None:
                 if running.run.uid is not None:
-                    kill(pid)  # most runs leave nobody else: killing as their user needs a fork
+                    kill(pid)  # most runs leave no other process, and killing as their user needs a fork
                 else:
                     kill_run(running.run)
                 self._wait_for(running)
@@ -165,7 +165,7 @@ class Supervisor:
             self._reduce_memory(running)
 
     def _check_gpu_memory(self) -> None:
-        """End every run whose processes hold too much there. None of them is a fork for a check, to go alone."""
+        """End every run whose processes use too much GPU memory. Forks for checks use none, so no fork can go alone."""
         held = self.on_gpu()
         for running in self.running.values():
             if running.status is None and held:
@@ -175,9 +175,9 @@ class Supervisor:
         self.looked_on_gpu = time.monotonic()
 
     def _reduce_memory(self, running: SupervisedRun) -> None:
-        """Kill what is not known of a run that holds too much, then the check's fork that holds most, or the run.
+        """Kill the unknown processes of a run that uses too much, then the check's largest fork, or the run.
 
-        What is not known, a program that a cell started, ends nothing else: what comes later has another reason.
+        The end of an unknown process, which a cell started, ends nothing else: what ends later has another reason.
         """
         self._kill_unknown(running)
         while measure_memory(running.watch) > self.limits.memory:
@@ -226,7 +226,7 @@ class Supervisor:
 
 
 def _forget_strike(running: SupervisedRun) -> None:
-    """What ends from now on has another reason, unless the run itself has ended."""
+    """Forget the limit, unless the run itself has ended: what ends from now on has another reason."""
     if running.status is None:
         running.struck = ""
 
@@ -237,13 +237,13 @@ def list_device_nodes(device: str) -> tuple[Path, ...]:
 
 
 def _list_own_processes(running: SupervisedRun) -> list[int]:
-    """The run's living processes, without a keeper, which is ours. Its first process where there is no other."""
+    """The run's living processes, without a keeper, which is ours; its first process if there is no other."""
     found = find_run_processes(running.run)
     return [pid for pid in found if running.run.uid is not None or pid != running.run.pid] or [running.run.pid]
 
 
 def _kill_rest(run: Run) -> None:
-    """Of a run whose first process has ended. Without a uid its keeper, or its namespace, took the rest along."""
+    """Kill what is left after a run's first process. Without a uid, its keeper or its namespace ended the rest."""
     if run.uid is not None:
         kill_run(run)
 

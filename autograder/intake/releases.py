@@ -16,13 +16,15 @@ from autograder.model.metadata import get_cell_name
 
 @dataclass(frozen=True)
 class Releases:
-    """named: each text that a cell was released with -> its name. always: the texts that every release had."""
+    """What a lab's releases contained."""
 
     named: Mapping[str, str] = field(default_factory=dict)
+    """The name of the cell that was released with each text, by text."""
     always: frozenset[str] | None = None
+    """The texts that every release had; None if that isn't known."""
 
     def is_newer(self, text: str) -> bool:
-        """Whether who fetched the lab early may never have had a cell with this text."""
+        """Whether students who fetched the lab early may never have had a cell with this text."""
         return self.always is not None and text not in self.always
 
 

@@ -18,7 +18,7 @@ MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times
 
 @dataclass(eq=False)
 class SubmittedCell:
-    """identity: of the course's cell that this is, or empty where the student added it."""
+    """A cell of a submission."""
 
     text: str
     kind: str
@@ -28,7 +28,9 @@ class SubmittedCell:
     tags: bool = False
     pictures: dict[str, Any] = field(default_factory=dict)
     identity: str = ""
-    own: bool = True  # the student's work: an answer, or a cell that the student added
+    """The name of the course's cell that this is; empty if the student added it."""
+    own: bool = True
+    """Whether it is the student's work: an answer, or a cell that the student added."""
 
     _defines: tuple[str, set[str]] | None = None
 

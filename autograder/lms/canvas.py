@@ -1,4 +1,4 @@
-"""Canvas: its gradebook's export is roster and form of grades; pages go back under the names of files handed in."""
+"""Canvas: its gradebook's export is both roster and form of grades; pages return under the names of submitted files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _is_own(entry: ZipEntry) -> bool:
 
 
 def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
-    """A pile for each name and number. What Canvas wrote itself, or a student put into a folder, is none of them."""
+    """A pile for each name and number, without what Canvas wrote itself, or a student put into a folder."""
     piles: dict[tuple[str, str], Pile] = {}
     rest: dict[str, list[str]] = {}
     for entry in entries:
@@ -40,7 +40,7 @@ def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
 
 
 def _name_pages(origin: str, pages: Sequence[Path]) -> list[str]:
-    """Canvas knows whose a page is by the name that the file handed in had; of several, each has its own at the end."""
+    """Names by which Canvas recognises pages: that of the submitted file; several pages add their own at the end."""
     stem = PurePosixPath(origin).stem
     return [f"{stem}{f'-{page.stem}' if len(pages) > 1 else ''}.html" for page in pages]
 

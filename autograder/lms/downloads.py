@@ -32,7 +32,7 @@ CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 NOT_THEIRS = (TIMESTAMP, SECRET)  # nbgrader's: the time that counts is not in a student's file
 AS_MADE = "\n    fix: give the zip as the LMS made it, or put each notebook at submitted/STUDENT/LAB/LAB.ipynb"
 BY_HAND = "\n    or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself"
-ORIGINS = ".lms.json"  # in results/LAB/, no student's: student -> the name that the LMS wants back
+ORIGINS = ".lms.json"  # in results/LAB/: the name that the LMS wants back, by student
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Download:
 
 @dataclass(frozen=True)
 class Collection:
-    """What came of a zip."""
+    """The outcome of collecting a zip."""
 
     system: LearningSystem
     """The LMS that made it."""
@@ -65,7 +65,11 @@ class Collection:
 def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person], replace: bool = False) -> Collection:
     """Put the submissions in the zip into submitted/.
 
-    replace: also what the exchange brought. Raises GradlabError where the file is no such zip.
+    Args:
+        replace: Whether to replace submissions from the exchange, too.
+
+    Raises:
+        GradlabError: If the file is no such zip.
     """
     try:
         archive = zipfile.ZipFile(path)
@@ -96,9 +100,9 @@ def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person], re
 
 
 def detect_system(entries: Sequence[ZipEntry], systems: Sequence[LearningSystem]) -> LearningSystem:
-    """The one LMS whose form all of these have. Raises GradlabError where there is none, or more than one.
+    """The only LMS whose form all of these have. Raises GradlabError if there isn't one, or more than one.
 
-    A name can have the forms of two: a student may choose the end of it. The others decide.
+    A name can have the forms of two, since a student may choose the end of it. The others decide.
     """
     makers = {entry: [system for system in systems if system.is_own and system.is_own(entry)] for entry in entries}
     certain = [found[0] for found in makers.values() if len(found) == 1]
@@ -123,7 +127,7 @@ def detect_system(entries: Sequence[ZipEntry], systems: Sequence[LearningSystem]
 
 
 def require_origins(course: Path, lab: str, system: LearningSystem) -> dict[str, str]:
-    """student -> what this system called the submission. Raises GradlabError where no download of it was collected."""
+    """What this system called each student's submission. Raises GradlabError if no download of it was collected."""
     is_origin = system.is_origin or bool
     found = {student: name for student, name in _read_origins(course, lab).items() if is_origin(name)}
     if not found:
@@ -135,7 +139,7 @@ def require_origins(course: Path, lab: str, system: LearningSystem) -> dict[str,
 
 
 def _drop_ambiguous(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
-    """Those whose student nobody else was taken for: a display name can be set to a classmate's."""
+    """Drop downloads that match the same student: a display name can be set to a classmate's."""
     found: dict[str, list[Download]] = {}
     for download in downloads:
         found.setdefault(download.person.id, []).append(download)
@@ -162,7 +166,7 @@ def _iter_downloads(piles: Iterable[Pile], people: Sequence[Person], trouble: li
 
 
 def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> None:
-    """Raise GradlabError where these files are no submission of this lab, or would take another one's place."""
+    """Raise GradlabError if these files aren't a submission of this lab, or would replace another one."""
     notebooks = download.notebooks
     if not notebooks:
         raise GradlabError(f"no notebook, only {join_names(sorted(download.files))}: what lies in submitted/ stays")
@@ -175,9 +179,9 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
 
 
 def _write(download: Download, course: Path, lab: str) -> list[str]:
-    """In place of what was there; return the names that were left out.
+    """Write the files, replacing what was there. Returns the names that were left out.
 
-    The only notebook is the lab's, whatever a browser or the LMS made of its name.
+    A single notebook is the lab's, whatever a browser or the LMS made of its name.
     """
     size, only, written, left_out = 0, download.notebooks, dict[str, str](), list[str]()
     with replace_folder(course / "submitted" / download.person.id / lab) as new:

@@ -14,7 +14,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
 
 
 def refuse_unnamed(system: LearningSystem, course: Path, lab: str) -> None:
-    """Raises GradlabError where nothing says how this system wants the pages named, or it takes none."""
+    """Raise GradlabError if it isn't known how this system wants the pages named, or it takes no pages."""
     _find_origins(system, course, lab, ())
 
 
@@ -49,7 +49,7 @@ def write_feedback_zip(
 
 
 def _find_origins(system: LearningSystem, course: Path, lab: str, students: Iterable[str]) -> Mapping[str, str]:
-    """Student -> what the system calls the submission."""
+    """What the system calls the submission, by student."""
     if system.name_pages is None:
         raise GradlabError(f"{system.title} takes no feedback files: hand the pages out another way (--zip csv)")
     return require_origins(course, lab, system) if system.is_origin else {student: student for student in students}

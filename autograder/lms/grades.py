@@ -1,4 +1,4 @@
-"""Grades as a table that other systems read: a row for everybody in the course, columns for each lab."""
+"""Grades as a table that other systems read: a row for everyone in the course, columns for each lab."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from autograder.reports.tables import write_table
 
 @dataclass(frozen=True)
 class Exporter:
-    """Writes everybody's marks in one form: what `gradlab export` writes."""
+    """Writes everyone's marks in one form: what `gradlab export` writes."""
 
     file: str
     """Its name in results/."""
     write: Callable[[Path, Sequence[Person], Sequence[LabClass]], object]
-    """Called with the path, everybody in the course, and the labs that count."""
+    """Called with the path, everyone in the course, and the labs that count."""
 
 
 @dataclass(frozen=True)
 class GradeTable:
-    """A form in which it is such a table."""
+    """A form of grades that is such a table."""
 
     person: Mapping[str, str]
-    """Heading -> field of Person, of the columns on the left; empty for a column that is left empty."""
+    """The field of Person in each column on the left, by heading; empty for a column that is left empty."""
     lab: Mapping[str, Callable[[LabClass, Member | None], str]]
-    """Ending of a heading that begins with the lab's name -> what is in this column; empty cells mean no mark."""
+    """What is in each column of a lab, by the end of its heading, after the lab's name; empty cells mean no mark."""
     worth_row: str = ""
-    """How a first row begins that says what each lab is worth; there is none without it."""
+    """How a first row begins that says what each lab is worth; empty for no such row."""
 
     def write(self, path: Path, people: Sequence[Person], labs: Sequence[LabClass]) -> None:
         """Write the table, as an Exporter does."""

@@ -19,7 +19,7 @@ MAX_LIST = 10_000_000  # bytes
 
 
 class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """YAML in which each value is written out: by aliases a short text means one that fills the memory."""
+    """Reads YAML without aliases, with which a short text can expand to one that fills the memory."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -29,7 +29,7 @@ class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
 
 
 def read_list(content: bytes) -> dict[str, Pile]:
-    """Folder -> what the list says of it, without files. Raises GradlabError where it cannot be read."""
+    """What the list says about each folder, without files. Raises GradlabError if it can't be read."""
     if len(content) > MAX_LIST:
         raise GradlabError(f"{LIST} cannot be read: it is over {MAX_LIST // 1_000_000} MB")
     try:
@@ -67,7 +67,7 @@ def _to_text(value: object) -> str:
 
 
 def _is_list(entry: ZipEntry) -> bool:
-    """At the top of the zip, or of a folder: deeper, a student may have put it there."""
+    """Whether it is the list, at the top of the zip or of a folder: deeper, a student may have put it there."""
     return entry.parts[-1:] == (LIST,) and len(entry.parts) <= 2
 
 
@@ -82,7 +82,7 @@ def _find_strangers(entries: Sequence[ZipEntry]) -> list[ZipEntry]:
 
 
 def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
-    """By the list alone, and by the folders beside it: what is in these, a student named."""
+    """Group files only by the list and the folders beside it, since students name what is inside them."""
     listing = _find_list(entries)
     piles = read_list(listing.read(MAX_LIST))
     rest: dict[str, list[str]] = {}

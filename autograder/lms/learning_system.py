@@ -1,4 +1,4 @@
-"""What a learning management system is to Gradlab: one object in a file of its own, found by its entry point."""
+"""What a learning management system is to Gradlab: one object in its own file, found by its entry point."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def put_in_folder(origin: str, pages: Sequence[Path]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class LearningSystem:
-    """All that the commands know of an LMS. Only the title and the grades are required."""
+    """Everything that the commands know of an LMS. Only the title and the grades are required."""
 
     title: str
     """Its name as people write it."""
     grades: Exporter
     """Writes grades as it imports them."""
     roster: Mapping[str, str] = field(default_factory=dict)
-    """Field of Person -> heading in its export, in small letters; used if a file has all of these headings."""
+    """The heading of each field of Person in its export, in lower case; used if a file has all of these headings."""
     nobody: tuple[str, ...] = ()
-    """How rows of its export begin that are no student's."""
+    """How rows of its export begin that aren't about a student."""
     is_own: Callable[[ZipEntry], bool] | None = None
     """Whether it may have named this file of a zip; None if it makes no zip of submissions."""
     find_strangers: Callable[[Sequence[ZipEntry]], Sequence[ZipEntry]] = lambda entries: ()
@@ -44,7 +44,7 @@ class LearningSystem:
 
 
 def load_system(name: str) -> LearningSystem:
-    """Raises GradlabError if no installed package brings an LMS of this name."""
+    """The LMS of this name. Raises GradlabError if no installed package brings it."""
     return load(GROUP, name, LearningSystem)
 
 

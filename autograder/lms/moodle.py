@@ -15,7 +15,7 @@ FILE = re.compile(rf"(?P<name>.+?)_(?P<participant>\d+){MARK}(?P<plugin>[a-z]+)(
 
 
 def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
-    """A pile for each name and number, of the files that were handed in as files: no online text, no comments."""
+    """A pile for each name and number, with uploaded files only: no online text, no comments."""
     piles: dict[tuple[str, str], Pile] = {}
     rest: dict[str, list[str]] = {}
     alike: dict[str, list[str]] = {}
@@ -31,7 +31,7 @@ def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
             rest.setdefault(origin, []).append(entry.name)
         elif entry.name.count(MARK) > 1:
             alike.setdefault(origin, []).append(entry.name)
-        else:  # the number is another for each assignment
+        else:  # the number differs for each assignment
             piles.setdefault(key, Pile(origin, (Submitter(name=key[0], number=key[1]),))).add(name, entry)
     report_rest(rest, trouble)
     report_rest(alike, trouble, "named like the submission of another")

@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.lms.learning_system import LearningSystem, load_systems
 from autograder.lms.people import Person
 
-# What a column is, by its heading in small letters. Of several that are there the first is taken.
+# What a column is, by its heading in lower case. If there are several, the first one counts.
 COLUMNS = {
     "id": ("id number", "sis login id", "username", "student id", "sid", "student_id", "login", "id"),
     "first_name": ("first_name", "first name", "given name"),
@@ -25,7 +25,7 @@ COLUMNS = {
 
 
 def read_roster(path: Path) -> list[Person]:
-    """Raises GradlabError with file, line and fix of every row that cannot be taken."""
+    """Read a roster. Raises GradlabError with file, line and fix for every row that can't be used."""
     text = _read_text(path)
     systems = load_systems()
     reader = csv.reader(io.StringIO(text), delimiter=_detect_delimiter(text))
@@ -66,7 +66,7 @@ def _refuse_second(path: Path, line: int, person: Person, people: Mapping[str, P
 
 
 def write_roster(gradebook: Gradebook, people: list[Person]) -> tuple[int, int]:
-    """(how many are new, how many were known): those that the file does not name stay."""
+    """Add people to the gradebook, and keep others there. Returns how many are new, and how many were known."""
     known = {student.id for student in gradebook.students}
     for person in people:
         said = person.model_dump(exclude={"id", "lms_id"}) | {"lms_user_id": person.lms_id}

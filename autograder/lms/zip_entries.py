@@ -1,4 +1,4 @@
-"""What a learning management system's zip of submissions holds: files, and whose they are.
+"""The contents of a learning management system's zip of submissions: files, and whose they are.
 
 The LMS writes the first part of each path. Everything below has a name that a student chose, so it decides nothing.
 """
@@ -39,7 +39,7 @@ class ZipEntry:
         return self.parts[0] if self.parts else ""
 
     def read(self, most: int) -> bytes:
-        """Its content, at most one byte more than `most`: enough for the caller to see that it's too large."""
+        """Its content, at most one byte more than `most`, which shows the caller that it's too large."""
         try:
             with self.archive.open(self.info) as file:
                 return file.read(most + 1)
@@ -63,7 +63,7 @@ class Pile:
     left_out: list[str] = field(default_factory=list)
 
     def add(self, name: str, entry: ZipEntry) -> None:
-        """Keep this file, unless another of its name is nearer to the top. Of two that are as near, the later one."""
+        """Keep this file, unless one of its name is nearer to the top. Of two that are equally near, keep the later."""
         before = self.files.get(name)
         if before is not None and len(before.parts) < len(entry.parts):
             self.left_out.append(entry.name)
@@ -73,7 +73,7 @@ class Pile:
         self.files[name] = entry
 
     def finish(self, trouble: list[str]) -> dict[str, ZipEntry]:
-        """At most MAX_FILES, notebooks first. What is left out is named in trouble."""
+        """The files, at most MAX_FILES, notebooks first. What is left out is named in `trouble`."""
         if self.left_out:
             trouble.append(
                 f"{make_readable(self.origin)}: two files have one name; left out: {format_short_names(self.left_out)}"
@@ -89,7 +89,7 @@ class Pile:
 
 
 def list_entries(archive: zipfile.ZipFile) -> list[ZipEntry]:
-    """Every file, but no folder."""
+    """Every file in the zip, without folders."""
     return [
         ZipEntry(archive, info, tuple(part for part in PurePosixPath(info.filename).parts if part.strip("/")))
         for info in archive.infolist()
@@ -98,13 +98,13 @@ def list_entries(archive: zipfile.ZipFile) -> list[ZipEntry]:
 
 
 def report_rest(rest: Mapping[str, list[str]], trouble: list[str], why: str = "no files of a submission") -> None:
-    """Name what was not taken, in a line for each student: there may be as many files as a student likes."""
+    """Name what was left out, in a line for each student, who may have handed in any number of files."""
     for whose, names in rest.items():
         trouble.append(f"{make_readable(whose[:MAX_SHOWN])}: {why}, so not taken: {format_short_names(names)}")
 
 
 def format_short_names(names: Sequence[str]) -> str:
-    """The first few, each shortened."""
+    """The first few names, each shortened."""
     shown = [
         make_readable(name) if len(name) <= MAX_SHOWN else f"{make_readable(name[:MAX_SHOWN])}..."
         for name in names[:MAX_NAMED]

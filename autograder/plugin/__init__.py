@@ -1,6 +1,6 @@
 """What nbgrader_config.py plugs into nbgrader, so that its own commands and its formgrader grade as `gradlab` does.
 
-Every command reads that file, so what grades is imported only where nbgrader asks for it by its name.
+Every command reads that file, so what grades is imported only when nbgrader asks for it by name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from traitlets.config import Config
 
 
 def make_usual_config() -> Config:
-    """What configure() sets."""
+    """The settings that configure() makes."""
     config = Config()
     configure(config)
     return config
@@ -50,7 +50,7 @@ def configure(c: Any) -> None:
     ]
     c.GenerateFeedback.exporter_class = "autograder.plugin.converters.FeedbackExporter"
     c.GenerateFeedback.preprocessors = []
-    # What a student's cell displays must not run in the browser of whoever reads it in the formgrader.
+    # What a student's cell displays must not run in the browser of someone who reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
     c.HTMLExporter.preprocessors = ["autograder.plugin.formgrader_text.BoundPictures"]
     filters = {

@@ -1,4 +1,4 @@
-"""What takes the place of nbgrader's own: exporters, preprocessors and a hook, each named in configure()."""
+"""What replaces nbgrader's own: exporters, preprocessors and a hook, each named in configure()."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
 
 
 class UpgradeMetadata(NbGraderPreprocessor):  # type: ignore[misc]
-    """Makes nbgrader's metadata of older versions that of the newest, as `nbgrader update` does with a file."""
+    """Upgrades nbgrader's metadata to the newest version, as `nbgrader update` does with a file."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         return upgrade_metadata(nb), resources
 
 
 class ClearAnswers(ClearSolutions):  # type: ignore[misc]
-    """nbgrader's, with the text that stands in a lab in place of an answer in words; a stock assignment has its own."""
+    """nbgrader's, with the placeholder for answers in words that labs have; a stock assignment has its own."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         if is_built(nb):
@@ -92,7 +92,7 @@ class ClearAnswers(ClearSolutions):  # type: ignore[misc]
 
 
 class RememberRelease(NbGraderPreprocessor):  # type: ignore[misc]
-    """Keeps the students' notebook, so that grading knows what they may have fetched."""
+    """Keeps the students' notebook, so grading knows what they may have fetched."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         if is_built(nb):
@@ -101,7 +101,7 @@ class RememberRelease(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
-    """Takes what the metadata says of hidden checks out of the students' notebook."""
+    """Removes what the metadata says about hidden checks from the students' notebook."""
 
     def preprocess_cell(self, cell: NotebookNode, resources: Any, _: int) -> Any:
         clear_hidden(cell.metadata)
@@ -109,7 +109,7 @@ class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
-    """nbgrader's hook before it copies a submission, which follows links: make the folder one that can be copied."""
+    """Make the folder one that can be copied: nbgrader's hook before it copies a submission, which follows links."""
     folder = Path(notebooks[0]).parent
     if is_stock(Path.cwd(), assignment):  # nbgrader goes to the course's folder first
         normalize_stock_folder(Path.cwd(), folder, notebooks)
@@ -119,7 +119,7 @@ def settle_submission(assignment: str, student: str, notebooks: list[str]) -> No
 
 
 class Examine(NbGraderPreprocessor):  # type: ignore[misc]
-    """Runs the submission in a sandboxed process of its own, and the course's checks in this one."""
+    """Runs the submission in its own sandboxed process, and the course's checks in this one."""
 
     isolation = Unicode("full", help="The least isolation to accept: a level that gradlab doctor lists.").tag(
         config=True
@@ -157,7 +157,7 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class SaveScores(SaveAutoGrades):  # type: ignore[misc]
-    """Writes the result document, and its scores into the gradebook; none is read back from a cell's output."""
+    """Writes the result document, and its scores into the gradebook; no score is read from a cell's output."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course, result = Path(self.parent.parent.coursedir.root), resources["gradlab"]
@@ -197,7 +197,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
 class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
     """Gives nbgrader's generate_feedback, and the formgrader's button, the pages of `gradlab feedback`.
 
-    But what term.toml keeps untold for a lab, they keep, too: `gradlab feedback` is what tells it.
+    They leave out what term.toml doesn't show for a lab: only `gradlab feedback` shows it.
     """
 
     def from_filename(self, filename: str, resources: Any = None, **_: Any) -> Any:
@@ -210,7 +210,7 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
 
 
 def _get_fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServer:
-    """One fork server for all submissions of a lab that this process grades, and another where it was lost."""
+    """One fork server for all submissions of a lab that this process grades, and another if it is lost."""
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:
         close_fork_servers()

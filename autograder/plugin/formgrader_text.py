@@ -32,7 +32,7 @@ MAX_LINES = 500
 MAX_SHOWN = 100_000  # characters of a value
 MAX_ELEMENTS = 40_000  # of a page's texts, begin and end counted
 MAX_COLOURS = 2_000  # changes of colour in what a page's cells printed
-SHARE = "gradlab_share"  # in the page's resources: what is left for it
+SHARE = "gradlab_share"  # what is left for the page, in its resources
 NO_FORMULAS = Markup('<div class="tex2jax_ignore mathjax_ignore">{}</div>')  # MathJax would make links in them
 
 

@@ -12,7 +12,7 @@ from autograder.gradebook.changed_cells import update_cells, write_lost_marks
 
 
 class SaveChangedCells(SaveCells):  # type: ignore[misc]
-    """Has the rows of submissions follow, where nbgrader's own refuses to add or take away a cell."""
+    """Updates the rows of submissions, where nbgrader's own refuses to add or remove a cell."""
 
     def _create_notebook(self, nb: NotebookNode) -> None:
         try:

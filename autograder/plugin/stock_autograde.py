@@ -32,7 +32,7 @@ from autograder.submission.task import Task, apply_stock_limits
 
 
 def normalize_stock_folder(course: Path, folder: Path, notebooks: list[str]) -> None:
-    """Make the folder one that can be copied, and keep of its notebooks those that the assignment has."""
+    """Make the folder one that can be copied, and keep only those notebooks that the assignment has."""
     names = [path.stem for path in list_source_notebooks(course, folder.name)]
     normalize_folder(folder, folder.name, names)
     asked = {Path(path).stem for path in notebooks} if len(names) > 1 else set(names)
@@ -40,7 +40,7 @@ def normalize_stock_folder(course: Path, folder: Path, notebooks: list[str]) -> 
 
 
 def find_stock_notebook(course: Path, ids: dict[str, str], config: Any) -> StockNotebook:
-    """The assignment's, for the notebook that nbgrader is at. Raises GradlabError where the gradebook knows none."""
+    """The assignment's notebook for the one that nbgrader grades. Raises GradlabError if the gradebook has none."""
     with open_gradebook(ids["db_url"]) as gradebook:
         for notebook in read_content(course, ids["assignment"], gradebook, config).notebooks:
             if notebook.name == ids["notebook"]:
@@ -49,7 +49,7 @@ def find_stock_notebook(course: Path, ids: dict[str, str], config: Any) -> Stock
 
 
 def sanitize_notebook(path: Path, own: StockNotebook) -> tuple[NotebookNode, list[Note]]:
-    """What is in this file, as a notebook that can be graded; and what was put right."""
+    """The file as a notebook that can be graded, and what was put right."""
     try:
         content, notes = read_file(path, [other for other in path.parent.glob("*.ipynb") if other != path])
         return repair(read_notebook(content, notes), own)
@@ -60,7 +60,11 @@ def sanitize_notebook(path: Path, own: StockNotebook) -> tuple[NotebookNode, lis
 def examine_notebook(
     notebook: NotebookNode, own: StockNotebook, ids: dict[str, str], course: Path, fork_server: ForkServer, grading: Any
 ) -> Result:
-    """The result of one notebook, whose cells get their outputs here. grading: (settings, configuration, ignored)."""
+    """The result of one notebook, whose cells get their outputs here.
+
+    Args:
+        grading: Settings, configuration and ignored patterns.
+    """
     settings, config, ignore = grading
     settings = apply_stock_limits(replace(settings, preprocessors=read_preprocessor_settings(config)), config)
     paths = list_companion_files(
@@ -68,7 +72,7 @@ def examine_notebook(
     )
     files, given, told = read_companion_files(course, ids["assignment"], ids["student"], paths)
     whose = ids["assignment"], ids["student"]
-    # This process grades the whole class, and no other takes its place: tests run in a child of it.
+    # This process grades the whole class, and no other can replace it: tests run in a child of it.
     task = Task(*whose, (), b"", settings, support_files=files, course_files=given, isolates_tests=True)
     notes = [*read_notes(notebook), *(Note(words=words, notebook=own.name) for words in told)]
     empty = is_refused(notes)
@@ -92,7 +96,7 @@ def examine_notebook(
 
 
 def merge_results(before: Result | None, now: Result, course: Path) -> Result:
-    """One result document of a submission of which one notebook has been graded just now."""
+    """The result document of a submission of which one notebook was just graded."""
     names = [path.stem for path in list_source_notebooks(course, now.lab)]
     if len(names) == 1:
         return now
@@ -118,7 +122,7 @@ def merge_results(before: Result | None, now: Result, course: Path) -> Result:
 
 
 def drop_absent_notebooks(result: Result, present: Sequence[str]) -> Result:
-    """The document without notebooks that this submission does not hold: nbgrader has given them nothing."""
+    """The document without notebooks that this submission doesn't hold, for which nbgrader gave no points."""
     gone = [name for name in result.notebooks if name not in present]
     cells = tuple(cell for cell in result.cells if not any(_is_cell_of(name, cell.id) for name in gone))
     kept = tuple(name for name in result.notebooks if name not in gone)

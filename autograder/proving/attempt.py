@@ -1,6 +1,6 @@
 """One attempt at an exercise: defined and checked, from the state of the lab at that exercise, in forks.
 
-Answers are tried as submissions are graded: the answer in a student process, the checks beside proxies.
+Answers are tried as submissions are graded: the answer in a student process, the checks with proxies for its objects.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from autograder.proving.note_file import NOTE
 from autograder.proving.unsandboxed_student import FORK_SECONDS, branch, run_cell_in
 
 CHECK_SECONDS = 30.0
-WHOLE_SECONDS = 3600.0  # of an attempt through the examiner, whose cells and checks have limits of their own
-# What who knows the grader does first: the course's names would be bound again before a check asks.
+WHOLE_SECONDS = 3600.0  # of an attempt through the examiner, whose cells and checks have their own limits
+# What someone who knows the grader does first: the course's names would be bound again before a check runs.
 RESTORES_NOTHING = (
     "__import__('autograder.student.course_names', fromlist=['']).CourseNames.restore = lambda self: None"
 )
@@ -32,19 +32,21 @@ RESTORES_NOTHING = (
 
 @dataclass(frozen=True)
 class Attempt:
-    """source: of the exercise's cell. checks: source of the check cell.
-
-    replace: how the object that the source defines is replaced, see make_replacement(). note: what to read of its note.
-    last: a cell to run behind all others. lie: how the probes are replaced then, see get_lies().
-    """
+    """An answer to try."""
 
     name: str
     source: str
+    """The source of the exercise's cell."""
     checks: str
+    """The source of the check cell."""
     replace: tuple[Any, ...] = ()
+    """How the object that the source defines is replaced, see make_replacement()."""
     note: str = ""
+    """What to read from that object's note."""
     last: str = ""
+    """A cell to run after all others."""
     lie: tuple[Any, ...] = ()
+    """How the probes are then replaced, see get_lies()."""
 
 
 Result = dict[str, Any]  # "outcomes": of the checks, as dictionaries. "note": what was read.
@@ -53,10 +55,14 @@ Result = dict[str, Any]  # "outcomes": of the checks, as dictionaries. "note": w
 def run_through_examiner(
     attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
 ) -> Result:
-    """What came of an attempt in a branch of the student process, checked in a fork of this one.
+    """The result of an attempt in a branch of the student process, checked in a fork of this one.
 
-    namespace: the examiner's. defined: the names that are proxies. Raises ForkFailed where a cell raises, where the
-    student process dies or is too slow, and where what it says is no answer.
+    Args:
+        namespace: The examiner's.
+        defined: The names that are proxies.
+
+    Raises:
+        ForkError: If a cell raises, the student process dies or is too slow, or its reply is no answer.
     """
     tried = branch(student)
     try:
@@ -95,13 +101,13 @@ def _render_install_cell(install: Callable[..., None], *args: Any) -> str:
 
 
 def open_check_connection(student: StudentProcess, name: str) -> CheckConnection:
-    """For the checks, or the given cell, of this name: a connection to a fork of the process. What it does is lost."""
+    """A connection to a fork of the process, for the checks or given cell of this name. What the fork does is lost."""
     return CheckConnection(_Forks(weakref.ref(student)), name, lambda: CHECK_SECONDS)
 
 
 @dataclass
 class _Forks:
-    """Connections to forks of a process, without a clock for all of them; see examiner.check_connection.Source.
+    """Connections to forks of a process, without a common clock; see examiner.check_connection.Source.
 
     A proxy in the namespace may outlive its check, and must not keep the process alive.
     """

@@ -17,14 +17,19 @@ from autograder.sandbox.processes import measure_seconds
 
 
 class ForkError(Exception):
-    """The fork died, did not answer in time, or says that it failed."""
+    """The fork died, didn't answer in time, or reported a failure."""
 
 
 def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
     """What `work()` returns, run in a fork: nothing that it does to memory, names or global state stays.
 
-    seconds: what it may take on an idle machine, see examiner.effort. The result must be JSON. Output of the fork goes
-    nowhere. Raises ForkFailed where it raises, dies or is too slow.
+    The result must be JSON. Output of the fork is discarded.
+
+    Args:
+        seconds: What it may take on an idle machine, see examiner.effort.
+
+    Raises:
+        ForkError: If it raises, dies or is too slow.
     """
     reading, writing = os.pipe()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Proves one lab: tries every answer, written and generated, and gathers what is wrong with its checks."""
+"""Proves one lab: tries every answer, written and generated, and collects the problems of its checks."""
 
 from __future__ import annotations
 
@@ -24,35 +24,37 @@ from autograder.proving.update import FailingChecks, can_update
 
 @dataclass
 class Proof:
-    """What was tried, and every problem found. `survivors` are mutants with full marks: (exercise, description).
-
-    points: of the lab. kept: it was proved before.
-    lied, claimed: points by exercise of liars that gradlab made, and of those that a person wrote.
-    outdated: problem that update_lists() can put right -> file, line, and the checks that the answer there failed.
-    """
+    """What was tried, and every problem found."""
 
     lab: str
     points: float = 0.0
+    """What the lab is worth."""
     right: int = 0
     wrong: int = 0
     generated: int = 0
     lies: int = 0
-    lied: dict[str, float] = field(default_factory=dict)  # points of the best lie, without observed checks
-    claimed: dict[str, float] = field(default_factory=dict)  # points of the best lying answer
+    lied: dict[str, float] = field(default_factory=dict)
+    """Points of the best generated liar, without observed checks, by exercise."""
+    claimed: dict[str, float] = field(default_factory=dict)
+    """Points of the best liar that a person wrote, by exercise."""
     mutants: int = 0
     survivors: list[tuple[str, str]] = field(default_factory=list)
+    """Mutants with full marks: exercise and description."""
     outdated: dict[str, FailingChecks] = field(default_factory=dict)
+    """Problems that update_lists() can fix, with file, line, and the checks that the answer there failed."""
     problems: list[str] = field(default_factory=list)
     kept: bool = False
+    """Whether an earlier proof still holds."""
 
 
 def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
-    """Try everything in forks: of this process, which runs given cells, and of a student process. Uses one thread.
+    """Try everything in forks of this process, which runs given cells, and of a student process. Uses one thread.
 
-    only: the name of one exercise; the others are left out.
+    Args:
+        only: The only exercise to try.
     """
     torch.set_num_threads(1)
-    make_forks_cheap()  # each answer is tried in one: a third of the time of a proof
+    make_forks_cheap()  # each answer is tried in a fork: this saves a third of the time
     proof = Proof(lab.name, lab.points)
     blank: dict[str, Trial] = {}
     for bench in iter_benches(lab):
@@ -81,7 +83,7 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
         proof.generated += len(generated)
         if mutate:
             _try_mutants(lab, exercise, bench, proof)
-    whole = compute_notebook_points(lab, {})  # behind the benches, which name a cell that raises
+    whole = compute_notebook_points(lab, {})  # after the benches, which name a cell that raises
     for name, trial in blank.items():
         proof.problems += judge_blank(lab, lab.exercise(name), whole[name], trial)
     proof.problems += judge_liars(lab, proof.claimed)

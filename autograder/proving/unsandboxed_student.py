@@ -1,4 +1,4 @@
-"""The student process that answers are tried in: that of grading, which runs a lab up to an exercise and forks there.
+"""The student process in which answers are tried. It runs a lab up to an exercise, as in grading, and forks there.
 
 The answers are the course's own, so it is a fork of the process that proves, without a sandbox.
 """
@@ -39,15 +39,14 @@ class CellError(ForkError):
 
 @dataclass
 class UnsandboxedKeeper:
-    """Sees, and ends, what runs below a keeper; see examiner.process.Keeper.
-
-    owner: the process that may end the keeper. own: what ran there before the last fork, which a group's end spares.
-    branch: whether stop() ends only what is not its own.
-    """
+    """Sees, and ends, what runs below a keeper; see examiner.process.Keeper."""
 
     owner: int = field(default_factory=os.getpid)
+    """The process that may end the keeper."""
     own: set[int] = field(default_factory=set)
+    """What ran there before the last fork, which the end of a group spares."""
     branch: bool = False
+    """Whether stop() ends only what isn't its own."""
     stopped: bool = False
 
     def adopt(self, pid: int, group: str) -> None:
@@ -97,7 +96,7 @@ def start_student() -> StudentProcess:
 
 
 def branch(process: StudentProcess) -> StudentProcess:
-    """A fork of the process as it is now, whose end leaves the process alone. Raises ForkFailed."""
+    """A fork of the process as it is now, whose end leaves the process alone. Raises ForkError."""
     try:
         forked = process.fork("a branch", FORK_SECONDS)
     except Stopped as stopped:
@@ -108,7 +107,7 @@ def branch(process: StudentProcess) -> StudentProcess:
 
 
 def run_cell_in(process: StudentProcess, source: str) -> None:
-    """Run a cell. Raises CellRaised where it raises, ForkFailed where it ends the process or is too slow."""
+    """Run a cell. Raises CellError if it raises, ForkError if it ends the process or is too slow."""
     limit = Limit(CELL_SECONDS, f"no answer within {CELL_SECONDS:g} s", math.inf)
     try:
         outputs = process.run(source, 1, limit)
@@ -120,7 +119,7 @@ def run_cell_in(process: StudentProcess, source: str) -> None:
 
 
 def find_descendants(pid: int) -> list[int]:
-    """The living processes that descend from a keeper. The kernel's lists of children: /proc as a whole takes 5 ms."""
+    """The living processes that descend from a keeper, by the kernel's lists of children: all of /proc takes 5 ms."""
     found: list[int] = []
     todo = [pid]
     while todo:

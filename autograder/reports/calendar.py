@@ -1,4 +1,4 @@
-"""The term's calendar: of each lab when it is due and what else has its time, from the gradebook and term.toml."""
+"""The term's calendar: when each lab is due, and its other dates, from the gradebook and term.toml."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ NEVER = datetime.max
 
 @dataclass(frozen=True)
 class Dates:
-    """Times are UTC without a zone. extensions: student -> until when, the last to end first.
-
-    watched_until, attempts, wait_minutes, practice: see LabTerm. solutions: from when pages show them.
-    """
+    """The dates of a lab, UTC without a zone. See LabTerm for the fields without a description."""
 
     lab: str
     due: datetime | None = None
     watched_until: datetime | None = None
+    """When `gradlab watch` stops marking."""
     solutions: datetime | None = None
+    """From when on pages show worked solutions."""
     extensions: dict[str, datetime] = field(default_factory=dict)
+    """When each student's extension ends, the last to end first."""
     attempts: int | None = None
     wait_minutes: float = 0.0
     practice: bool = False
 
     @property
     def tries(self) -> str:
-        """How often a watch marks a student's submissions, in words; empty where it always does."""
+        """How often a watch marks a student's submissions, in words; empty if there is no limit."""
         often = "" if self.attempts is None else str(self.attempts)
         return f"{often or 'any'}, {self.wait_minutes:g} min apart" if self.wait_minutes else often
 
     def extended(self) -> str:
-        """Who has an extension, at most so many."""
+        """Students who have an extension, the first few by name."""
         named = [f"{student} until {format_minute(until)}" for student, until in list(self.extensions.items())[:MOST]]
         more = len(self.extensions) - len(named)
         return ", ".join(named) + (f" and {more} more: gradlab report {quote(self.lab)}" if more else "")
 
 
 def build_calendar(labs: Sequence[LabClass], term: Term) -> list[Dates]:
-    """Of every lab that has a class or a place in term.toml, in the order of their dates; those without any last."""
+    """The dates of every lab that has a class or is in term.toml, in order; labs without dates are last."""
     classes = {group.lab: group for group in labs}
     known = sorted({*classes, *term.labs}, key=make_sort_key)
     return sorted((_make_dates(lab, classes.get(lab), term) for lab in known), key=_find_first_date)

@@ -1,7 +1,7 @@
 """Charts of a page: SVG in the page itself, in the page's own colours.
 
-Colours are the page's CSS variables, so a theme or a printer changes them without a script. What a bar or a box stands
-for is its tooltip; a screen reader gets the numbers as a sentence, and a table of the page has most of them.
+Colours are the page's CSS variables, so a theme or a printer changes them without a script. Bars and boxes have
+tooltips; a screen reader gets the numbers as a sentence, and a table of the page has most of them.
 """
 
 from __future__ import annotations
@@ -23,22 +23,21 @@ MARK, LINE = "var(--mark)", "var(--line)"
 WIDTH, NAMES = 640, 170  # pixels of a chart, and of the names at its left
 BAR, GAP = 16, 8  # pixels of a row, and between two
 LONGEST = 24  # characters of a name
-MAX_TIMES = 200  # a longer line says no more
+MAX_TIMES = 200  # more points would not be visible
 STEPS = [timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 336, 672, 2016, 4032, 8064)]
 
 
 @dataclass(frozen=True)
 class Chart:
     name: str
-    """Of the section that it belongs to, and in the ids of its parts."""
+    """The section that it belongs to; its parts' ids contain it."""
     title: str
-    """What the page says above it."""
     svg: Markup
-    """With its numbers as words for a screen reader."""
+    """The picture, with its numbers as words for a screen reader."""
 
 
 def draw_points_chart(points: Sequence[float], worth: float) -> Chart:
-    """How many have how many points."""
+    """Draw how many students have how many points."""
     bins = compute_bins(points, worth)
     most = max(n for _, _, n in bins)
     axes = Axes("points", "students", (0, bins[-1][1]), (0, max(6, most)), width=WIDTH - LEFT - 16, height=180)
@@ -55,7 +54,11 @@ def draw_points_chart(points: Sequence[float], worth: float) -> Chart:
 
 
 def draw_exercises_chart(shares: Sequence[tuple[str, float, int]]) -> Chart:
-    """(exercise, mean share of its points, how many wrote it), in the lab's order."""
+    """Draw the mean share of points of each exercise.
+
+    Args:
+        shares: Exercise, mean share of its points and how many wrote it, in the lab's order.
+    """
     parts, height = _draw_rows([name for name, _, _ in shares], "mean share of the points")
     for row, (name, share, wrote) in enumerate(shares):
         bar = draw_rect(NAMES, _place_row(row), _place_share(share) - NAMES, BAR, MARK)
@@ -67,7 +70,13 @@ def draw_exercises_chart(shares: Sequence[tuple[str, float, int]]) -> Chart:
 
 
 def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool) -> Chart:
-    """How many had handed in by when. times: sorted. first: whether they are each student's first, or the last one."""
+    """Draw how many students had handed in at each time.
+
+    Args:
+        times: Sorted times of submissions.
+        due: When the lab is due.
+        first: Whether the times are of each student's first submission instead of the last.
+    """
     counts = list(enumerate(times, start=1))
     kept = counts[:: max(1, len(times) // MAX_TIMES)]
     kept += [] if kept[-1] == counts[-1] else counts[-1:]
@@ -96,7 +105,11 @@ def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: 
 
 
 def draw_labs_chart(spreads: Sequence[tuple[str, Spread, int]]) -> Chart:
-    """(lab, shares of its points as a box plot's numbers, how many)."""
+    """Draw a box plot of each lab.
+
+    Args:
+        spreads: Lab, the spread of students' shares of its points, and how many students.
+    """
     parts, height = _draw_rows([name for name, _, _ in spreads], "share of the points")
     for row, (name, numbers, students) in enumerate(spreads):
         top, middle = _place_row(row), _place_row(row) + BAR / 2
@@ -115,7 +128,7 @@ def draw_labs_chart(spreads: Sequence[tuple[str, Spread, int]]) -> Chart:
 
 
 def _draw_rows(names: Sequence[str], label: str) -> tuple[list[str], float]:
-    """Names at the left, and shares of 0 to 100 % below: parts and height."""
+    """Draw names at the left, and shares from 0 to 100 % below. Returns the parts and the height."""
     base = _place_row(len(names))
     parts = []
     for percent in range(0, 101, 20):
@@ -142,7 +155,7 @@ def _count_seconds(when: datetime) -> float:
 
 
 def _list_round_times(begin: datetime, end: datetime, most: int = 5) -> list[datetime]:
-    """Whole hours, days or weeks between these."""
+    """Whole hours, days or weeks between these times."""
     step = next((step for step in STEPS if (end - begin) / step <= most), end - begin)
     start = datetime(begin.year, begin.month, begin.day)
     found = itertools.takewhile(lambda when: when <= end, (start + step * n for n in itertools.count()))
@@ -150,7 +163,7 @@ def _list_round_times(begin: datetime, end: datetime, most: int = 5) -> list[dat
 
 
 def _label(words: str, *parts: str) -> str:
-    """The parts with a tooltip."""
+    """Give the parts a tooltip."""
     return f"<g><title>{escape_text(words)}</title>{''.join(parts)}</g>"
 
 

@@ -1,4 +1,4 @@
-"""The report on a lab for programs: a row a student as CSV, and all that the page says as JSON."""
+"""The report on a lab for programs: a row for each student as CSV, and everything on the page as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD = "student name points worth penalty submitted extended_until late_seconds 
 
 
 def write_class_csv(group: LabClass, path: Path) -> None:
-    """A row for everybody in the course; an exercise without points has an empty cell."""
+    """Write a row for everyone in the course; an exercise without points has an empty cell."""
     anybody = any(member.handed_in for member in group.members)
     rows = []
     for member in group.members:
@@ -30,7 +30,7 @@ def write_class_csv(group: LabClass, path: Path) -> None:
 
 
 def write_class_json(group: LabClass, path: Path) -> None:
-    """Keys are those of the CSV's head and of the page's tables. It quotes hidden checks: it is for the instructor."""
+    """Write JSON with the keys of the CSV and of the page's tables. It quotes hidden checks: it's for instructors."""
     numbers = compute_spread([member.points for member in group.counted])
     said = {
         "format": "gradlab class 1",

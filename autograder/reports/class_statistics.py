@@ -1,4 +1,4 @@
-"""Numbers about a class, for a person who decides something by them: none is given where too few students carry it."""
+"""Numbers about a class on which people base decisions; None if too few students support a number."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import pairwise
 
 import numpy as np
 
-FEW = 5  # below it a mean says more of single students than of the exercise
-FEW_PAIRS = 10  # below it the interval of a correlation covers nearly everything
-NORMAL = 1.959964  # of a normal distribution, 95 % lie within so many standard deviations
+FEW = 5  # below it, a mean says more about single students than about the exercise
+FEW_PAIRS = 10  # below it, the interval of a correlation covers nearly everything
+NORMAL = 1.959964  # 95 % of a normal distribution are within this many standard deviations
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """r, and the interval in which it lies with 95 % confidence, by Fisher's transformation."""
+    """r and its 95 % confidence interval, by Fisher's transformation."""
 
     r: float
     low: float
@@ -41,10 +41,14 @@ def compute_mean_share(shares: Sequence[float]) -> float | None:
 
 
 def compute_discrimination(item: Sequence[float], total: Sequence[float]) -> Correlation | None:
-    """The discrimination of an exercise: how its points go with those of the rest of the lab.
+    """The discrimination of an exercise: how its points correlate with those of the rest of the lab.
 
-    item, total: points of the same students, total with the item's. None for fewer than ten, or where either is the
-    same for all.
+    Args:
+        item: Each student's points for the exercise.
+        total: The same students' points for the lab, the exercise included.
+
+    Returns:
+        None for fewer than ten students, or if all have the same points in either.
     """
     points = np.asarray(item, dtype=float)
     rest = np.asarray(total, dtype=float) - points
@@ -58,7 +62,7 @@ def compute_discrimination(item: Sequence[float], total: Sequence[float]) -> Cor
 
 
 def compute_spread(points: Sequence[float]) -> Spread | None:
-    """None for fewer than five."""
+    """The spread of these points; None for fewer than five."""
     if len(points) < FEW:
         return None
     least, lower, median, upper, most = (float(q) for q in np.percentile(points, (0, 25, 50, 75, 100)))
@@ -66,7 +70,7 @@ def compute_spread(points: Sequence[float]) -> Spread | None:
 
 
 def compute_bins(points: Sequence[float], worth: float, most: int = 20) -> list[tuple[float, float, int]]:
-    """(from, to, how many) in equal steps from 0 to worth. What is beyond, by extra credit, counts in the last one."""
+    """From, to and how many, in equal steps from 0 to worth. Extra credit beyond that counts in the last one."""
     if not worth > 0:
         return []
     step = _choose_step(worth, most)
@@ -76,7 +80,7 @@ def compute_bins(points: Sequence[float], worth: float, most: int = 20) -> list[
 
 
 def _choose_step(worth: float, most: int) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that needs at most so many steps."""
+    """The smallest of 1, 2 and 5 times a power of ten that needs at most this many steps."""
     power = 10.0 ** math.floor(math.log10(worth / most))
     return next(power * times for times in (1, 2, 5, 10, 20) if worth / (power * times) <= most + 1e-9)
 

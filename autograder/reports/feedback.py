@@ -45,15 +45,15 @@ NOT_SHOWN = "(This can't be shown on this page. Your notebook has it.)"
 
 @dataclass
 class ShownCell:
-    """A cell of the student's with what it printed and drew.
-
-    words: of an answer in words, as HTML. pictures: data URLs of PNG, and of SVG that is safe, each with its words.
-    """
+    """A student's cell, with what it printed and drew."""
 
     source: str
     words: Markup | None = None
+    """An answer in words, as HTML."""
     text: str = ""
+    """What it printed."""
     pictures: list[tuple[str, str]] = field(default_factory=list)
+    """Data URLs of PNG or safe SVG, each with its description."""
 
 
 def write_feedback(
@@ -61,8 +61,11 @@ def write_feedback(
 ) -> list[Path]:
     """Write feedback/STUDENT/LAB/LAB.html for each graded submission, where nbgrader's release_feedback looks.
 
-    tell: what a page shows, see term.LabTerm. standing: a line on attempts. From the time on that term.toml sets it
-    shows the worked solution, too, but to nobody whose extension goes on.
+    After the time that term.toml sets, pages show the worked solution, except to students with a current extension.
+
+    Args:
+        tell: What a page shows, see term.LabTerm.
+        standing: A line about attempts.
     """
     pages = []
     term = read_term(course)
@@ -89,7 +92,7 @@ def write_feedback(
 
 
 def render_page_or_bare(result: SubmissionResult, notebook: Any, *rest: Any) -> str:
-    """The page, without what the student wrote when that can't be shown: a student's mark must reach its page."""
+    """The page; without what the student wrote if that can't be shown, since the mark must reach the page."""
     with bound_page():
         try:
             return render_feedback_page(result, notebook, *rest)
@@ -98,7 +101,7 @@ def render_page_or_bare(result: SubmissionResult, notebook: Any, *rest: Any) -> 
 
 
 def _strip_work(notebook: Any) -> Any:
-    """The notebook without outputs, and with a word in place of each text of the student's."""
+    """The notebook without outputs, and with a placeholder instead of each text that the student wrote."""
     bare = copy.deepcopy(notebook)
     for cell in bare.cells:
         facts = read_facts(cell)
@@ -118,9 +121,14 @@ def render_feedback_page(
     part: str = "",
     standing: str = "",
 ) -> str:
-    """The page as HTML. notebook: the autograded one, with the student's own cells and their outputs. tell: as above.
+    """The page as HTML.
 
-    solutions: exercise -> worked solution. part: the notebook's name, of a stock assignment. standing: as above.
+    Args:
+        notebook: The autograded notebook, with the student's own cells and their outputs.
+        tell: What the page shows, see term.LabTerm.
+        solutions: The worked solutions, by exercise.
+        part: The notebook's name, in a stock assignment.
+        standing: A line about attempts.
     """
     whole, result = select_part(result, part), select_part(hide_untold(result, tell), part)
     untold = {e.name: round(e.worth - told.worth, 4) for e, told in zip(whole.exercises, result.exercises, strict=True)}
@@ -129,7 +137,7 @@ def render_feedback_page(
         cells = {name: [render_cell(c) for c in own] for name, own in found.items()}
     else:
         cells, others = {e.name: render_student_cells(notebook, e) for e in result.exercises}, []
-    all_told = tell == "all"  # the key of a quiz, or another answer, would tell what is not told
+    all_told = tell == "all"  # a quiz's key, or another answer, would reveal the rest
     shown = {
         "checks": build_student_view(whole.exercises, tell),
         "cells": cells,
@@ -154,9 +162,9 @@ def render_feedback_page(
 
 
 def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str]:
-    """exercise -> worked solution, where the time has come that term.toml sets for them.
+    """The worked solutions by exercise, once the time that term.toml sets for them has come.
 
-    They are those of source/: the notebooks in solutions/ do not say which cell answers what.
+    They come from source/, since the notebooks in solutions/ don't say which cell answers what.
     """
     since = term.lab(lab).solutions
     path = course / "source" / lab / f"{lab}.ipynb"
@@ -167,17 +175,17 @@ def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str
 
 
 def _render_matrices(difference: Difference) -> Markup:
-    """Yours and the expected one as shades."""
+    """The student's matrix and the expected one, as shades."""
     return Markup(draw_side_by_side(difference))
 
 
 def _render_hints(hints: tuple[str, ...]) -> Markup:
-    """They open one by one."""
+    """Hints that open one by one."""
     return Markup(fold_hints(hints))
 
 
 def render_question(notebook: Any, result: ExerciseResult) -> Markup:
-    """What a question in words asks: the text that stands before its answer."""
+    """What a question in words asks: the text before its answer."""
     before = None
     for cell in notebook.cells:
         if get_cell_name(cell) == make_cell_name(Kind.QUESTION, result.name):
@@ -193,26 +201,26 @@ def is_blank(notebook: Any, result: ExerciseResult) -> bool:
 
 
 def find_quiz(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
-    """The statements of the quiz that this exercise is, where somebody tried it; else none."""
+    """The statements of the quiz that this exercise is, if the student tried it; else empty."""
     cell, facts = _find_exercise_cell(notebook, exercise)
     return facts.quiz if facts and cell.source.strip() != facts.stub.strip() else ()
 
 
 def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
-    """Question -> the letters that stand in the quiz's cell; None where none can be read there."""
+    """The letters in the quiz's cell, by question; None if they can't be read."""
     cell, _ = _find_exercise_cell(notebook, exercise)
     found = {question: letters.lower() for question, letters in LETTERS.findall(cell.source if cell else "")}
     return found or None
 
 
 def find_another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None:
-    """Another right answer, where all points of the exercise are earned."""
+    """Another right answer, if the student earned all points of the exercise."""
     _, facts = _find_exercise_cell(notebook, result.name)
     return facts.another if facts and result.points is not None and result.points >= result.worth else None
 
 
 def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
-    """The cell in which the exercise is written, and what the course says of it."""
+    """The cell in which the exercise is written, and the course's metadata of it."""
     for cell in notebook.cells:
         facts = read_facts(cell)
         if facts and facts.kind is Kind.EXERCISE and facts.exercise == exercise:
@@ -230,7 +238,7 @@ def render_student_cells(notebook: Any, exercise: ExerciseResult) -> list[ShownC
 
 
 def render_cell(cell: Any) -> ShownCell:
-    """A cell of the student's, bounded, and safe to stand in a page."""
+    """A student's cell, bounded in size, and safe to show in a page."""
     shown = ShownCell(
         cell.source, render_prose(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else None
     )

@@ -1,4 +1,4 @@
-"""What nbgrader's release_feedback needs beside the pages, and what to know before they are handed out."""
+"""What nbgrader's release_feedback needs besides the pages, and what to know before they are handed out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from autograder.model.term import format_minute
 
 
 def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
-    """Whose pages no exchange can hand out: their submissions have no secret, which says who may fetch a page.
+    """Give submissions without a secret, which says who may fetch a page, one that no one knows.
 
-    nbgrader stops where one is missing, and would give the page to whoever knows it; so they get one that nobody knows.
+    nbgrader stops if a secret is missing, and gives the page to anyone who knows it.
+
+    Returns:
+        The students whose pages can't be handed out through the exchange.
     """
     outside = []
     for folder in dict.fromkeys(page.parent for page in pages):
@@ -30,7 +33,11 @@ def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
 def describe_still_working(
     due: datetime | None, extended: Mapping[str, datetime], now: datetime, until: datetime | None = None
 ) -> str:
-    """Who may still hand in, in words; empty where nobody may. Times are UTC without a zone. until: marks are given."""
+    """Who may still hand in, in words; empty if no one may. Times are UTC without a zone.
+
+    Args:
+        until: When `gradlab watch` stops marking.
+    """
     if end := max((each for each in (due, until) if each is not None and each > now), default=None):
         return f"everybody until {format_minute(end)} UTC"
     open_ = {student: until for student, until in extended.items() if until > now}

@@ -1,4 +1,4 @@
-"""What a class's checks say together: exercises, checks, misconceptions, and answers that behave alike."""
+"""What the checks of a whole class show: exercises, checks, misconceptions, and answers that behave alike."""
 
 from __future__ import annotations
 
@@ -19,33 +19,39 @@ MAX_CODE = 1500  # of an example
 
 @dataclass(frozen=True)
 class ExerciseFinding:
-    """share, discrimination: of those who wrote it and have points. waiting: for points that a person is to give."""
+    """How a class did in one exercise."""
 
     column: Column
     wrote: int
     blank: int
     share: float | None
+    """The mean share of the points, among students who wrote it and have points."""
     discrimination: Correlation | None
+    """Its correlation with the rest of the lab, among the same students."""
     waiting: int = 0
+    """How many have yet to get points from a person."""
 
 
 @dataclass(frozen=True)
 class CheckFinding:
-    """failed: by how many of those who wrote the exercise."""
+    """How often a check failed."""
 
     exercise: str
     label: str
     hidden: bool
     failed: int
+    """How many of those who wrote the exercise fail it."""
     wrote: int
+    """How many wrote the exercise."""
 
 
 @dataclass(frozen=True)
 class AlikeAnswers:
-    """Answers to an exercise that fail the same checks in the same way. how: a line for each of these checks."""
+    """Answers to an exercise that fail the same checks in the same way."""
 
     exercise: str
     how: tuple[str, ...]
+    """A line for each of these checks."""
     members: tuple[Member, ...]
 
     @property
@@ -55,7 +61,7 @@ class AlikeAnswers:
 
 
 def has_written(member: Member, exercise: str) -> bool:
-    """Whether the exercise is not as it was handed out, or has points all the same."""
+    """Whether the exercise differs from what was handed out, or has points anyway."""
     mark = member.marks.get(exercise)
     return exercise in member.written or bool(mark and mark.points)
 
@@ -84,7 +90,7 @@ def _get_points(member: Member, name: str) -> float:
 
 
 def list_failed_checks(group: LabClass) -> list[CheckFinding]:
-    """Those that somebody failed, the commonest first."""
+    """The checks that at least one student failed, the commonest first."""
     failed: Counter[tuple[str, str, bool]] = Counter()
     writers = {column.name: sum(has_written(m, column.name) for m in group.graded) for column in group.columns}
     for exercise, _, outcome in _list_failures(group):
@@ -94,7 +100,7 @@ def list_failed_checks(group: LabClass) -> list[CheckFinding]:
 
 
 def list_misconceptions(group: LabClass) -> list[AlikeAnswers]:
-    """Each that a check knows by name, with those who hold it, the commonest first."""
+    """The misconceptions that checks know by name, with the students who hold them, the commonest first."""
     found: dict[tuple[str, str], dict[str, Member]] = {}
     for exercise, member, outcome in _list_failures(group):
         if outcome.misconception:
@@ -117,7 +123,7 @@ def find_alike_answers(group: LabClass) -> list[AlikeAnswers]:
 
 
 def _list_failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
-    """(exercise, member, outcome) of each failed check of an exercise that was written."""
+    """The exercise, member and outcome of each failed check of an exercise that was written."""
     return [
         (exercise, member, outcome)
         for member in group.graded

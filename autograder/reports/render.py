@@ -1,6 +1,6 @@
-"""Renders the HTML pages: nothing from elsewhere, every value escaped.
+"""Renders the HTML pages: nothing is loaded from elsewhere, and every value is escaped.
 
-Pages for students hold no script. Pages for instructors hold Gradlab's own, which the page's policy names by digest.
+Pages for students have no script. Pages for instructors have Gradlab's own, which the page's policy allows by digest.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BREAK = re.compile(r"(?<=[^\W_])(?:_+|@)(?=[^\W_])|(?<=[^\W\d_])\.(?=[^\W\d_])")
 
 
 def render_live(template: str, **values: Any) -> str:
-    """A page for an instructor, with tables that sort. It may load nothing, and runs this script only."""
+    """A page for an instructor, with tables that sort. It may load nothing, and runs only Gradlab's script."""
     script = files("autograder.reports").joinpath("templates/page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
@@ -37,7 +37,7 @@ def render(template: str, **values: Any) -> str:
 
 @functools.cache
 def build_environment(package: str) -> Environment:
-    """Of the package's templates. Kept with what they compile to: that of a student's page takes 60 ms."""
+    """The environment of the package's templates, cached with the compiled ones: a student's page takes 60 ms."""
     environment = Environment(
         loader=PackageLoader(package),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -49,7 +49,7 @@ def build_environment(package: str) -> Environment:
         "points": format_points,
         "code": format_code,
         "url": quote,
-        "part": functools.partial(quote, safe=""),  # of an address
+        "part": functools.partial(quote, safe=""),  # part of an address
         "breaks": add_breaks,
         "minute": format_minute,
     }
@@ -62,10 +62,10 @@ def format_points(number: float) -> str:
 
 
 def format_code(text: str) -> Markup:
-    """The text, escaped, with what stands between backticks as code."""
+    """The text, escaped, with what is between backticks as code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def add_breaks(text: str) -> Markup:
-    """The text, escaped; its names may go on in the next line after an underscore, and after a dot or an @."""
+    """The text, escaped; lines may break within its names after an underscore, a dot or an @."""
     return Markup(BREAK.sub(r"\g<0><wbr>", str(escape(text))))

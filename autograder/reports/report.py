@@ -30,9 +30,10 @@ WORDS = {
 
 
 def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None:
-    """Write one page that needs nothing beside it.
+    """Write one page that needs no other files.
 
-    stray: what in submitted/ and in the exchange nobody grades, in lines.
+    Args:
+        stray: A line for each thing in submitted/ and in the exchange that isn't graded.
     """
     if not any(member.handed_in for member in group.members):
         raise GradlabError(f"nobody handed in {group.lab} yet\n    fix: {COLLECT.format(lab=quote(group.lab))}")
@@ -43,7 +44,13 @@ def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None
 
 
 def render_report(group: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
-    """term, similar: the pages of the term and of similar submissions, where they are there. stray: as above."""
+    """The page as HTML.
+
+    Args:
+        term: The term's page, if there is one.
+        similar: The page of similar submissions, if there is one.
+        stray: As in write_report().
+    """
     graded = group.graded
     exercises = findings.summarize_exercises(group)
     drawn = _draw_charts(group, exercises)
@@ -90,7 +97,7 @@ def _draw_charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> 
     shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
     if shares:
         found.append(charts.draw_exercises_chart(shares))
-    now = get_utc_now()  # a name in the exchange can say any time
+    now = get_utc_now()  # a name in the exchange can give any time
     firsts = [member.attempts[0] for member in group.members if member.attempts and member.attempts[0] <= now]
     latest = [member.submitted for member in group.members if member.submitted]
     if firsts or latest:
@@ -99,7 +106,7 @@ def _draw_charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> 
 
 
 def _list_contents(group: LabClass, drawn: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
-    """(anchor, words) of the sections that the page has."""
+    """The anchors and titles of the page's sections."""
     graded = bool(group.graded)
     listed = [
         ("look", "Who needs a look", True),
@@ -119,7 +126,7 @@ def _list_contents(group: LabClass, drawn: dict[str, Any], sections: dict[str, A
 
 
 def _make_row_renderer(columns: tuple[Column, ...]) -> Callable[[Member], list[tuple[str, str]]]:
-    """A member's row of marks: (text, class) of each cell."""
+    """A function that gives a member's row of marks: the text and the CSS class of each cell."""
 
     def render_row(member: Member) -> list[tuple[str, str]]:
         return [_render_cell(member, column) for column in columns]

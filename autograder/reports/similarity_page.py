@@ -1,4 +1,4 @@
-"""The page of similar submissions: pairs to look at, side by side, and how they were found. It is no verdict."""
+"""The page of similar submissions: pairs to look at, side by side, and how they were found. It isn't a verdict."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def render_similar_page(group: LabClass, found: Search) -> str:
 
 
 def collect_written_texts(group: LabClass) -> dict[str, Mapping[str, str]]:
-    """student -> exercise -> text, of those who wrote something. Answers in words are left out."""
+    """What students wrote, by student and exercise. Answers in words are left out."""
     words = {column.name for column in group.columns if column.by_hand}
     texts = {m.student: {name: text for name, text in m.written.items() if name not in words} for m in group.graded}
     return {student: written for student, written in texts.items() if written}
 
 
 def collect_known_texts(group: LabClass) -> dict[str, Sequence[str]]:
-    """Exercise -> the stub, and the worked solution."""
+    """The stub and the worked solution of each exercise."""
     return {name: (stub, group.solutions.get(name, "")) for name, stub in group.stubs.items()}
 
 

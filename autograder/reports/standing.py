@@ -1,4 +1,4 @@
-"""Who of a class needs a person's look, and why: one place for the report, the term's page and `gradlab status`."""
+"""Which students need a person's attention, and why, for the report, the term's page and `gradlab status`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograder.model.notes import NoteKind
 
 
 class Standing(StrEnum):
-    """The words are those of the pages."""
+    """A reason to look at a student's submission, in the words of the pages."""
 
     MISSING = "missing"
     UNCOLLECTED = "in the exchange"
@@ -24,7 +24,11 @@ class Standing(StrEnum):
 
 
 def list_standings(member: Member, anybody: bool = True) -> list[Standing]:
-    """All that hold. anybody: somebody has handed the lab in; before that nobody is missing."""
+    """All standings of a member.
+
+    Args:
+        anybody: Whether anyone has handed the lab in; before that, no one is missing.
+    """
     holds = {
         Standing.MISSING: anybody and not member.handed_in and not member.uncollected,
         Standing.UNCOLLECTED: member.uncollected,
@@ -40,7 +44,7 @@ def list_standings(member: Member, anybody: bool = True) -> list[Standing]:
 
 
 def group_by_standing(group: LabClass) -> dict[Standing, list[Member]]:
-    """Everybody of whom something holds."""
+    """The members who have a standing, by standing."""
     anybody = any(member.handed_in for member in group.members)
     found: dict[Standing, list[Member]] = {standing: [] for standing in Standing}
     for member in group.members:
@@ -61,7 +65,7 @@ def list_reasons(member: Member, standing: Standing) -> list[str]:
 
 
 def _describe_stopped_check(cell: str, member: Member) -> str:
-    """Which check of this cell was stopped, where the outcomes say it."""
+    """Which check of this cell was stopped, if the outcomes say so."""
     name = member.stopped[cell]
     stopped = [outcome for outcome in member.checks.get(name, ()) if outcome.blame == "process"]
     if not stopped:
@@ -71,12 +75,12 @@ def _describe_stopped_check(cell: str, member: Member) -> str:
 
 
 def format_delay(seconds: float) -> str:
-    """1.2 s; from two minutes on as a duration."""
+    """Seconds as in 1.2 s; two minutes or more as a duration."""
     return f"{seconds:.1f} s" if seconds < 120 else format_duration(seconds)
 
 
 def format_duration(seconds: float) -> str:
-    """2 d 3 h, 3 h 5 min, 5 min."""
+    """A duration as in 2 d 3 h, 3 h 5 min, or 5 min."""
     minutes = max(int(seconds // 60), 1)
     days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
     parts = [(days, "d"), (hours, "h"), (rest, "min")]

@@ -1,4 +1,4 @@
-"""Where each lab stands, in a row of numbers, and what to do next."""
+"""The status of each lab, in a row of numbers, and what to do next."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ SELDOM = (Standing.UNCOLLECTED, Standing.OLDER, Standing.DAMAGED, Standing.LIMIT
 
 @dataclass(frozen=True)
 class LabStatus:
-    """mean: of the points, of 1; None for fewer than five. due: it is past, or there is none. limited: term.toml bounds
-    what a watch marks; ended: it marks no more.
-    """
+    """The numbers of one lab."""
 
     lab: str
     handed_in: int
     graded: int
     counts: dict[Standing, int]
     mean: float | None
+    """The mean share of the points; None for fewer than five students."""
     without_page: int
     due: bool = True
+    """Whether the due date is past, or there isn't one."""
     limited: bool = False
+    """Whether term.toml limits what a watch marks."""
     ended: bool = False
+    """Whether a watch has stopped marking."""
 
     def list_next_steps(self) -> list[str]:
-        """Commands, each with why, in the order in which they are of use."""
+        """Commands with their reasons, in the order in which to run them."""
         steps = []
         lab = quote(self.lab)
         if uncollected := self.counts[Standing.UNCOLLECTED]:
-            all_of_them = self.due or self.ended  # whatever term.toml bounds while they work
+            all_of_them = self.due or self.ended  # whatever term.toml limits while students work
             newest = " --newest" if all_of_them else ""
             held = self.limited and not all_of_them
             left = " (with --newest also what attempts and waits hold back)" if held else ""
@@ -61,11 +63,15 @@ class LabStatus:
 
 
 def compute_status(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
-    """limits: what term.toml sets for the lab."""
+    """The status of a lab.
+
+    Args:
+        limits: What term.toml sets for the lab.
+    """
     limits = limits or LabTerm()
     due = group.due is None or group.due <= get_utc_now()
     ended = limits.until is not None and to_naive_utc(limits.until) <= get_utc_now()
-    untold = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would tell it
+    untold = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would show it
     shares = [member.points / group.worth for member in group.counted] if group.worth else []
     return LabStatus(
         lab=group.lab,
@@ -85,7 +91,12 @@ def collect_next_steps(found: Sequence[LabStatus]) -> list[str]:
 
 
 def list_first_steps(found: Sequence[LabStatus], released: bool = True) -> list[str]:
-    """Commands before anybody has handed in. found: of the labs that the gradebook knows. released: one of them is."""
+    """Commands for when no one has handed in yet.
+
+    Args:
+        found: The labs that the gradebook knows.
+        released: Whether at least one of them is released.
+    """
     if not found:
         due = "nbgrader db assignment add LAB --duedate '2027-02-01 18:00 UTC' (nobody is late without)"
         return [f"{due}, nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
@@ -96,7 +107,7 @@ def list_first_steps(found: Sequence[LabStatus], released: bool = True) -> list[
 
 
 def build_numbers_table(found: Sequence[LabStatus]) -> tuple[list[str], list[list[str]]]:
-    """(head, rows) of how many submissions are where, without what seldom is and now is nowhere."""
+    """Head and rows of a table of the numbers. Unusual columns are left out if all their numbers are 0."""
     columns: dict[str, list[str]] = {
         "handed in": [str(each.handed_in) for each in found],
         "graded": [str(each.graded) for each in found],
@@ -108,7 +119,7 @@ def build_numbers_table(found: Sequence[LabStatus]) -> tuple[list[str], list[lis
 
 
 def build_dates_table(found: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:
-    """(head, rows) of the calendar, without what no lab has; no rows where no lab has anything."""
+    """Head and rows of the calendar, without columns that are empty for all labs; no rows if all columns are."""
     columns = {
         "due, UTC": [format_minute(each.due) if each.due else "" for each in found],
         "marked until": [format_minute(each.watched_until) if each.watched_until else "" for each in found],

@@ -1,7 +1,7 @@
 """What a feedback page shows of a stock assignment's notebook: the student's cells, and none of the course's tests.
 
-Tests ran in the submission's own process, which can keep what a hidden one passed in. So from the first hidden test on,
-nothing is shown that a cell printed, drew or raised.
+Tests ran in the submission's own process, which can keep what a hidden test passed in. So from the first hidden test
+on, the page shows nothing that a cell printed, drew or raised.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEFT_OUT = "(what this cell shows is left out, since hidden tests ran before it)
 
 
 def select_part(result: SubmissionResult, notebook: str) -> SubmissionResult:
-    """What is in this notebook, where a stock assignment has several. Points and notes stay the whole submission's."""
+    """The result's cells in one notebook of a stock assignment. Points and notes stay the whole submission's."""
     if len(result.notebooks) < 2:
         return result
     exercises = tuple(e for e in result.exercises if e.notebook == notebook)
@@ -28,10 +28,10 @@ def select_part(result: SubmissionResult, notebook: str) -> SubmissionResult:
 
 
 def group_stock_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tuple[dict[str, list[Any]], list[Any]]:
-    """(exercise -> the student's cells that it is about, the student's other cells).
+    """The student's cells that each exercise is about, and the student's other cells.
 
-    What a person reads is the answer, with what the student wrote beside it; what a test is about is the code since the
-    tests before it. The others are shown too: nothing that a student wrote is left unseen.
+    What a person reads is the answer, with what the student wrote beside it. A test is about the code since the tests
+    before it. The other cells are shown, too, so the page shows everything that the student wrote.
     """
     by_cell = {e.name.rpartition("/")[2]: e for e in exercises}
     shown = _strip_after_hidden(notebook.cells, by_cell)
@@ -57,7 +57,11 @@ def group_stock_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tup
 
 
 def _is_work(cell: Any, alone: bool) -> bool:
-    """Whether a page shows this cell that no exercise is about. alone: the notebook has no exercise."""
+    """Whether a page shows this cell, which no exercise is about.
+
+    Args:
+        alone: Whether the notebook has no exercise.
+    """
     if not cell.source.strip() or is_grade(cell) or is_task(cell):
         return False
     return is_own(cell) or is_solution(cell) or (alone and cell.cell_type == "code" and not is_locked(cell))
@@ -74,7 +78,7 @@ def _strip_after_hidden(cells: Sequence[Any], by_cell: Mapping[str, ExerciseResu
 
 
 def _strip_outputs(cell: Any) -> Any:
-    """The cell with the same words whether it showed something or not: that, too, could spell out what a test wants."""
+    """The cell with the same placeholder whether it showed something or not, since that could reveal a test, too."""
     if cell.cell_type != "code":
         return cell
     shown: NotebookNode = NotebookNode({**cell})

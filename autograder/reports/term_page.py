@@ -1,4 +1,4 @@
-"""The term at a glance: everybody's points in every lab, the labs beside each other, and who falls behind."""
+"""The term at a glance: every student's points in every lab, the labs side by side, and who falls behind."""
 
 from __future__ import annotations
 
@@ -25,21 +25,28 @@ LOW = 0.5  # of the points
 
 @dataclass(frozen=True)
 class Row:
-    """A student. by_lab: None where a lab was not handed in. points, worth: of labs that count. behind: why, if so.
-    on_roster: whether a roster names the student, where there is one.
-    """
+    """A student's term."""
 
     student: str
     name: str
     by_lab: tuple[Member | None, ...]
+    """The student in each lab; None if the lab wasn't handed in."""
     points: float
+    """Points in labs that count."""
     worth: float
+    """What these labs are worth."""
     behind: tuple[str, ...]
+    """Why the student is falling behind, if so."""
     on_roster: bool = True
+    """False only if there is a roster and it doesn't name the student."""
 
 
 def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
-    """practice: labs whose marks are in no total. A lab that nobody handed in counts for nobody."""
+    """A row for each student. A lab that no one handed in doesn't count.
+
+    Args:
+        practice: Labs whose marks are in no total.
+    """
     begun = [lab for lab in labs if any(member.handed_in for member in lab.members)]
     members = [{member.student: member for member in lab.members} for lab in labs]
     rows = []
@@ -57,7 +64,7 @@ def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset())
 
 
 def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
-    """Why a person might ask this student how it goes; none for who hands in and keeps up."""
+    """Why an instructor might ask this student how it is going; empty if the student keeps up."""
     due = [(member, lab) for member, lab in counted if _is_due(member, lab)]
     absent = [lab for member, lab in due if not (member.handed_in or member.uncollected)]
     if absent and not any(member.handed_in or member.uncollected for member, _ in counted):
@@ -83,7 +90,7 @@ def _is_due(member: Member, lab: LabClass) -> bool:
 
 
 def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
-    """The page, and beside it the table of points as CSV."""
+    """Write the page, and beside it the table of points as CSV."""
     if not any(member.handed_in for lab in labs for member in lab.members):
         raise GradlabError(f"nobody handed in anything yet\n    fix: {COLLECT.format(lab='LAB')}")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,10 +104,14 @@ def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
 
 
 def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, reports: dict[str, str]) -> str:
-    """reports: lab -> its page, of those that are written."""
+    """The page as HTML.
+
+    Args:
+        reports: The labs' reports that are written, by lab.
+    """
     shares = {lab.lab: [member.points / lab.worth for member in lab.counted] if lab.worth else [] for lab in labs}
     numbers = {name: found for name, own in shares.items() if (found := compute_spread(own))}
-    # Extra credit leads above the whole, where a chart ends.
+    # Extra credit may exceed 100 %, where a chart ends.
     boxes = [
         (name, box, len(own)) for name, own in shares.items() if (box := compute_spread([min(s, 1.0) for s in own]))
     ]
@@ -123,7 +134,7 @@ def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, 
 
 
 def _make_row_renderer(labs: Sequence[LabClass]) -> Callable[[Row], list[tuple[str, str, str]]]:
-    """A student's row: (text, page, class) of each lab."""
+    """A function that gives a student's row: text, page and CSS class for each lab."""
 
     def render_row(row: Row) -> list[tuple[str, str, str]]:
         return [_render_cell(member, lab) for member, lab in zip(row.by_lab, labs, strict=True)]

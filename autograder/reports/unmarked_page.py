@@ -1,18 +1,24 @@
-"""The short page of a submission that has no mark, and why: it stands where its feedback page will, or would."""
+"""The short page that says why a submission has no mark. It takes the place of the feedback page."""
 
 from __future__ import annotations
 
 from autograder.reports.render import render
 
-SIGN = b'<meta name="gradlab-unmarked"'  # in the first lines, where no text of a stranger's can be
-HEAD = 200  # bytes of them
+SIGN = b'<meta name="gradlab-unmarked"'  # in the first lines, where a stranger's text can't be
+HEAD = 200  # bytes of these lines
 
 
 def render_unmarked_page(lab: str, student: str, when: str, words: str, more: str = "") -> str:
-    """when: it was handed in. words: a sentence, which JupyterLab says, too. more: what counts instead."""
+    """The page as HTML.
+
+    Args:
+        when: When it was handed in.
+        words: A sentence, which JupyterLab shows, too.
+        more: What counts instead.
+    """
     return render("unmarked.html.j2", lab=lab, student=student, when=when, words=words, more=more)
 
 
 def is_unmarked(head: bytes) -> bool:
-    """Whether a page that begins so is one of these."""
+    """Whether a page that begins with these bytes is such a page."""
     return SIGN in head[:HEAD]

@@ -1,1 +1,1 @@
-"""Assignments made for stock nbgrader: repaired, run and scored by its rules, and checked where that can be."""
+"""Assignments made for stock nbgrader: repaired, run and scored by its rules, and checked if possible."""

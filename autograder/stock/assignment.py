@@ -1,4 +1,4 @@
-"""What a stock assignment is: the notebooks of source/NAME/, and of each what nbgrader keeps of its cells."""
+"""A stock assignment: the notebooks of source/NAME/, each with the cells that nbgrader keeps."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ SILENT.addHandler(logging.NullHandler())
 
 
 class StockCell(Model):
-    """A cell that nbgrader keeps, as it is put back into submissions.
-
-    source: with its hidden tests, or its mark scheme. released: as students have it. checksum: nbgrader's, of an answer
-    that is as it was handed out. defines: what the course's own solution defines, of a program that students write.
-    attachments: of a locked text.
-    """
+    """A cell that nbgrader keeps, as it is put back into submissions."""
 
     id: str
     cell_type: str
     source: str
+    """Its text with hidden tests, or its mark scheme."""
     released: str
+    """Its text as students have it."""
     checksum: str = ""
+    """nbgrader's checksum of an answer that is as it was handed out."""
     grade: bool = False
     solution: bool = False
     locked: bool = False
     task: bool = False
     points: float | None = None
     defines: tuple[str, ...] = ()
+    """The names that the course's solution defines, if students write a program here."""
     attachments: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """The attachments of a locked text."""
 
     @property
     def hides(self) -> bool:
-        """Whether there are tests in it, or a mark scheme, that students do not have."""
+        """Whether it has tests, or a mark scheme, that students don't have."""
         return self.source != self.released
 
     def flags(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class StockCell(Model):
 
 
 class _SourceCleaner:
-    """Takes hidden tests and mark schemes out of a graded cell, as nbgrader does for students."""
+    """Removes hidden tests and mark schemes from a graded cell, as nbgrader does for students."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         known = Config(
@@ -82,32 +82,35 @@ class _SourceCleaner:
             self._hidden._remove_hidden_test_region(cell)
             self._scheme._remove_mark_scheme_region(cell)
         except RuntimeError:
-            return ""  # a region without an end: nobody but the instructor sees it
+            return ""  # a region without an end: only the instructor sees it
         return str(cell.source)
 
 
 class StockNotebook(Model):
-    """One notebook. cells: those that nbgrader keeps, in their order. code: of all its code cells, with solutions.
-
-    solutions: of those in which a solution stands. worked: the source notebook as a file, without outputs. limits:
-    seconds of cells with a time limit of their own, and skipped: cells that aren't run, see
-    stock_settings.get_cell_key(). order: all cells, by the same. texts: of those that nbgrader doesn't keep.
-    """
+    """One notebook of a stock assignment. Keys of cells are those of settings.get_cell_key()."""
 
     name: str
     kernelspec: dict[str, Any]
     cells: tuple[StockCell, ...]
+    """The cells that nbgrader keeps, in order."""
     code: tuple[str, ...] = ()
+    """The text of all code cells, with solutions."""
     solutions: tuple[str, ...] = ()
+    """The text of the code cells that contain a solution."""
     worked: str = ""
+    """The source notebook as a file, without outputs."""
     limits: dict[str, float] = Field(default_factory=dict)
+    """Seconds for cells with their own time limit, by key."""
     skipped: tuple[str, ...] = ()
+    """The keys of cells that aren't run."""
     order: tuple[str, ...] = ()
+    """The keys of all cells, in order."""
     texts: tuple[str, ...] = ()
+    """The text of the cells that nbgrader doesn't keep."""
 
 
 class StockContent(Model):
-    """All that grading needs of the course, as a task carries it."""
+    """Everything that grading needs from the course, as a task carries it."""
 
     name: str
     notebooks: tuple[StockNotebook, ...]
@@ -123,9 +126,10 @@ def read_kept_names(path: Path) -> set[str]:
 
 
 def read_content(course: Path, name: str, gradebook: Any, config: Any = None) -> StockContent:
-    """From the gradebook, where nbgrader put its cells as they are to be, and from the source, which has their order.
+    """Read an assignment from the gradebook, which has its cells, and from the source, which has their order.
 
-    config: of nbgrader, which says how hidden tests and mark schemes are marked, which cells are run, and for how long.
+    Args:
+        config: nbgrader's: how hidden tests and mark schemes are marked, which cells are run, and for how long.
     """
     paths = {path.stem: path for path in list_source_notebooks(course, name)}
     clear = _SourceCleaner(config or {})
@@ -139,13 +143,13 @@ def read_content(course: Path, name: str, gradebook: Any, config: Any = None) ->
 
 
 def _list_headers(course: Path, config: Mapping[str, Any]) -> list[Path]:
-    """What nbgrader puts above and below each notebook."""
+    """The files that nbgrader adds above and below each notebook."""
     known = config.get("IncludeHeaderFooter", {})
     return [course / str(known[part]) for part in ("header", "footer") if known.get(part)]
 
 
 def _read_unkept_texts(path: Path) -> list[str]:
-    """Of the cells in this notebook that nbgrader doesn't keep; none where it can't be read."""
+    """The text of the cells in this notebook that nbgrader doesn't keep; empty if it can't be read."""
     try:
         cells = nbformat.read(path, as_version=4).cells
     except Exception:
@@ -203,15 +207,15 @@ def _encode_source(source: NotebookNode) -> str:
 
 
 def upgrade_metadata(notebook: NotebookNode) -> NotebookNode:
-    """With nbgrader's metadata of the newest version, by nbgrader's own upgrade."""
+    """Upgrade nbgrader's metadata to the newest version, with nbgrader's own code."""
     validator = MetadataValidator()
-    validator.log = SILENT  # its own is that of the whole program
+    validator.log = SILENT  # its own is shared by the whole program
     newest: NotebookNode = validator.upgrade_notebook_metadata(notebook)
     return newest
 
 
 def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_info: Mapping[str, Any]) -> None:
-    """Raise GradlabError where the cells are no Python."""
+    """Raise GradlabError if the cells aren't Python."""
     language = str(kernelspec.get("language") or language_info.get("name") or "python").lower()
     if not language.startswith(("python", "ipython")) or str(kernelspec.get("name", "")) in ("ir", "julia", "octave"):
         raise GradlabError(
@@ -220,5 +224,5 @@ def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_i
 
 
 def _get_grade_id(cell: NotebookNode) -> str:
-    """nbgrader's name of a cell that it keeps; empty for another."""
+    """nbgrader's name of a cell that it keeps; empty for any other cell."""
     return str(cell.metadata.nbgrader.get("grade_id") or "") if is_kept(cell) else ""

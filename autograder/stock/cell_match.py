@@ -1,7 +1,7 @@
-"""Which cell of a stock assignment each submitted cell is: by name, by text, by what it defines, by its place.
+"""Matches submitted cells with those of a stock assignment: by name, by text, by what they define, by place.
 
-A student may lose the metadata of a cell, copy it, leave it and write below it. What was written there is taken for the
-answer. Where that can't be said, a person is to read it.
+A student may lose the metadata of a cell, copy it, leave it blank and write below it. What is written there is taken as
+the answer. If that isn't clear, a person has to read it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ UNWRITTEN = "NotImplementedError"  # what the stub of a program raises
 
 @dataclass(eq=False)
 class Piece:
-    """A submitted cell. number: its place in the notebook as it was handed in. identity: the course's cell that it is,
-    by nbgrader's name. given: a cell of the course's that nbgrader doesn't keep, unchanged. waits: for a person.
-    """
+    """A submitted cell."""
 
     cell: NotebookNode
     number: int
+    """Its place in the notebook as it was handed in."""
     identity: str = ""
+    """nbgrader's name of the course's cell that it is."""
     given: bool = False
+    """Whether it is an unchanged cell of the course that nbgrader doesn't keep."""
     waits: bool = False
+    """Whether a person has to read it."""
 
     @property
     def text(self) -> str:
@@ -44,7 +46,7 @@ class Piece:
 
     @functools.cached_property
     def defines(self) -> Set[str]:
-        """The names that its text defines. Read once: a submission may have thousands of cells."""
+        """The names that its text defines, cached since a submission may have thousands of cells."""
         return find_defined_names(self.cell.source)
 
     @property
@@ -57,7 +59,7 @@ class Piece:
 
 
 def match(submitted: NotebookNode, course: StockNotebook, found: RepairLog) -> list[Piece]:
-    """The submission's cells in their order; some of them moved to where they belong, or taken for an answer."""
+    """The submission's cells in order, some of them moved to where they belong, or taken as an answer."""
     pieces = [Piece(cell, number) for number, cell in enumerate(submitted.cells, start=1)]
     kept = {cell.id: cell for cell in course.cells}
     _find_names([piece for piece in pieces if not _is_ordinary(piece, course)], kept, found)
@@ -72,7 +74,7 @@ def match(submitted: NotebookNode, course: StockNotebook, found: RepairLog) -> l
 
 
 def _find_names(pieces: Sequence[Piece], kept: dict[str, StockCell], found: RepairLog) -> None:
-    """By nbgrader's own. Of a cell that is there more than once the last counts, and of an answer the last written."""
+    """Match by nbgrader's name. If a cell occurs more than once, the last counts; of an answer, the last written."""
     claims: dict[str, list[Piece]] = {}
     for piece in pieces:
         claims.setdefault(str(piece.cell.metadata["claims"]["grade_id"]), []).append(piece)
@@ -85,7 +87,7 @@ def _find_names(pieces: Sequence[Piece], kept: dict[str, StockCell], found: Repa
 
 
 def _find_texts(pieces: Sequence[Piece], course: StockNotebook) -> None:
-    """A cell that lost its name is the course's with its text, where no other of them has that text."""
+    """Match by text: a cell that lost its name is the course's only cell with this text."""
     there = {piece.identity for piece in pieces}
     missing: dict[str, list[str]] = {}
     for own in course.cells:
@@ -101,9 +103,9 @@ def _find_texts(pieces: Sequence[Piece], course: StockNotebook) -> None:
 
 
 def _find_definitions(pieces: list[Piece], course: StockNotebook, found: RepairLog) -> None:
-    """A program is the last cell of the student's that defines what the course's solution does.
+    """Match by definitions: a program is the student's last cell that defines what the course's solution defines.
 
-    Where the course's cell is there, and as it was handed out, a cell after its tests takes its place.
+    If the course's cell is there, as it was handed out, a cell after its tests takes its place.
     """
     for own in course.cells:
         if own.grade or not own.solution or own.cell_type != "code" or not own.defines:
@@ -124,7 +126,7 @@ def _find_definitions(pieces: list[Piece], course: StockNotebook, found: RepairL
 
 
 def _find_answer(pieces: list[Piece], own: StockCell, course: StockNotebook, found: RepairLog) -> None:
-    """An answer that a person reads is the first that the student wrote below its cell, where that is still blank."""
+    """Match by place: an answer for a person is the first thing written below its cell, if that is still blank."""
     place = _find_place(pieces, own.id)
     if place is not None and not _is_blank(pieces[place], own):
         return
@@ -151,12 +153,12 @@ def _format_sentence(piece: Piece) -> str:
 
 
 def _is_blank(piece: Piece, own: StockCell) -> bool:
-    """Whether it is as it was handed out, or holds nothing."""
+    """Whether it is as it was handed out, or empty."""
     return piece.text in ("", own.released.strip(), own.source.strip())
 
 
 def _is_ordinary(piece: Piece, course: StockNotebook) -> bool:
-    """Whether it is a cell of the course's of which nbgrader keeps nothing, whatever name it has."""
+    """Whether it is a cell of the course that nbgrader doesn't keep, whatever its name."""
     return piece.text in course.texts and not any(piece.cell.metadata["claims"]["settings"].get(flag) for flag in KEPT)
 
 
@@ -169,7 +171,7 @@ def _find_place(pieces: Sequence[Piece], name: str) -> int | None:
 
 
 def _find_anchor(pieces: Sequence[Piece], name: str, course: StockNotebook) -> int:
-    """Where the course's nearest cell before this one is; -1 where none of them is there."""
+    """The place of the course's nearest cell before this one; -1 if there is none."""
     before = course.order[: course.order.index(f"id {name}")] if f"id {name}" in course.order else ()
     for key in reversed(before):
         kind, _, text = key.partition(" ")

@@ -1,7 +1,7 @@
-"""Which test cells can be decided beside the student process, told from the course's own source alone.
+"""Which test cells can be decided outside the student process, judged only from the course's source.
 
-A cell can where it only calls functions that the course has students write, with values of its own, and looks at what
-comes back. The rule is strict: what it does not know, the cell's own process decides, as nbgrader has it.
+A cell can if it only calls functions that students write, with its own values, and looks at the results. The rule is
+strict: what it doesn't know, the submission's own process decides, as in nbgrader.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ BUILTINS = frozenset(
     """abs all any bool bytes complex dict divmod enumerate filter float frozenset int isinstance len list map max min
     pow print range reversed round set slice sorted str sum tuple zip""".split()
 )
-# What a function may depend on beside its arguments: then two runs need not agree, and nobody has lied. Files are read
-# alike by both, unless a later cell writes them.
+# What a function may depend on besides its arguments: then two runs may honestly differ. Both read the same files,
+# unless a later cell writes them.
 AMBIENT = re.compile(
     r"\b(random|rand\w*|seed|shuffle|sample|time|datetime|uuid\w*|global|nonlocal|set_\w+|seterr|environ|input|"
     r"getpass|torch|tensorflow|jax|threading|multiprocessing|subprocess|os|shutil|tempfile|pathlib|sqlite3)\b|"
@@ -41,28 +41,30 @@ NODES = (
 
 @dataclass(frozen=True)
 class StockSource:
-    """What the notebook's own source says. functions: those that students write. imports: statements of its cells."""
+    """What the notebook's source says."""
 
     functions: frozenset[str] = frozenset()
+    """The functions that students write."""
     imports: tuple[str, ...] = ()
+    """The import statements of its cells."""
 
 
 def inspect_source(notebook: StockNotebook) -> StockSource:
-    """Nothing at all where the source depends on what is no argument: chance, time, files, state."""
+    """Inspect the source; empty if it depends on anything but arguments: chance, time, files, state."""
     graded = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     return _inspect_cells((*notebook.code, *graded), notebook.solutions)
 
 
 @functools.lru_cache(maxsize=16)
 def _inspect_cells(everything: tuple[str, ...], solutions: tuple[str, ...]) -> StockSource:
-    """Kept: each submission of an assignment has the same."""
+    """Inspect the cells. Cached, since they are the same for each submission of an assignment."""
     if any(AMBIENT.search(source) for source in everything):
         return StockSource()
     functions, imports, bound = set(), [], []
     for source in dict.fromkeys(everything):
         tree = _parse_source(source)
         if tree is None:
-            return StockSource()  # another syntax may bind anything
+            return StockSource()  # other syntax may bind anything
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef) and source in solutions:
                 functions.add(statement.name)
@@ -75,7 +77,7 @@ def _inspect_cells(everything: tuple[str, ...], solutions: tuple[str, ...]) -> S
 
 @functools.lru_cache(maxsize=1024)
 def can_use_proxies(source: str, course: StockSource) -> bool:
-    """Whether this test cell only calls these functions and looks at values. Kept: each submission has the same."""
+    """Whether this test cell only calls these functions and looks at values. Cached: all submissions share it."""
     tree = _parse_source(source)
     if tree is None or not course.functions:
         return False
@@ -104,7 +106,7 @@ def can_use_proxies(source: str, course: StockSource) -> bool:
 
 
 def _iter_nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every node, but for what an assertion would say, which is never asked."""
+    """Every node except the messages of assertions, which are never read."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()

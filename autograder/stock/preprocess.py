@@ -1,8 +1,8 @@
 """Makes a submission of a stock assignment one that can be graded, by the rules of nbgrader's preprocessors.
 
-As DeduplicateIds and OverwriteCells do, with add_missing_cells: of a cell that is there twice the last one counts,
-locked cells and tests come back as the course has them, deleted ones too. What a submission says of points and locks is
-not read: its cells say only which of the course's they are, and cell_match.py finds those that don't.
+It follows DeduplicateIds and OverwriteCells, with add_missing_cells: the last copy of a cell counts, and locked cells
+and tests are restored as the course has them, deleted ones too. What a submission says about points and locks isn't
+read: its cells only say which of the course's they are, and cell_match.py finds those that don't.
 """
 
 from __future__ import annotations
@@ -19,13 +19,17 @@ from autograder.model.notes import Note, NoteKind
 from autograder.stock.assignment import StockCell, StockNotebook
 from autograder.stock.cell_match import match
 
-COUNTING = ("grade", "points", "solution", "task")  # nbgrader locks test cells whatever they say of locks
+COUNTING = ("grade", "points", "solution", "task")  # nbgrader locks test cells whatever their metadata says
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ADDED = "This cell (id:{}) was missing from the submission. It was added back by nbgrader.\n\n"
 
 
 def repair(submitted: NotebookNode, course: StockNotebook) -> tuple[NotebookNode, list[Note]]:
-    """(the notebook to grade, what was put right). submitted: as intake.read.read_notebook gives it."""
+    """The notebook to grade, and what was put right.
+
+    Args:
+        submitted: What intake.read.read_notebook() returned.
+    """
     known = {cell.id: cell for cell in course.cells}
     found = RepairLog(whole=list(submitted.metadata.get("notes", [])))
     cells = []
@@ -45,7 +49,7 @@ def repair(submitted: NotebookNode, course: StockNotebook) -> tuple[NotebookNode
 
 
 def build_blank(course: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
-    """The notebook as nbgrader keeps it, in place of one that was not handed in or could not be read."""
+    """The notebook as nbgrader keeps it, instead of one that was not handed in or could not be read."""
     cells = [_build_course_cell(cell, cell.source) for cell in course.cells]
     _number(cells)
     notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
@@ -103,16 +107,16 @@ def _build_added_cell(cell: NotebookNode) -> NotebookNode:
 
 
 def _add_missing(cells: list[NotebookNode], own: tuple[StockCell, ...], found: RepairLog) -> None:
-    """Graded cells after the one of the course's before them, and tasks at the end, as nbgrader does.
+    """Add missing graded cells after the course's cell before them, and tasks at the end, as nbgrader does.
 
-    Where that cell is missing too, a test goes before the course's next: the answer may be anywhere before that.
+    If that cell is missing, too, a test goes before the course's next: the answer may be anywhere before that.
     """
     places = {_get_name(cell): cell for cell in cells if _get_name(cell)}
     for number, each in enumerate(own):
         if each.id in places or not (each.grade or each.task):
             continue
         comment = "# " if each.cell_type == "code" else ""
-        added = "" if each.source.startswith("%%") else comment + ADDED.format(each.id)  # a cell's magic comes first
+        added = "" if each.source.startswith("%%") else comment + ADDED.format(each.id)  # magics come first
         cell = _build_course_cell(each, added + each.source)
         before = [other.id for other in own[:number] if not other.task]
         after = next((places[other.id] for other in own[number + 1 :] if other.id in places), None)
@@ -135,7 +139,7 @@ def _get_name(cell: NotebookNode) -> str:
 
 
 def _number(cells: list[NotebookNode]) -> None:
-    """Ids that are the same in every run: nbgrader's, and numbers for cells that have none."""
+    """Give cells ids that are the same in every run: nbgrader's names, or numbers."""
     taken = {cell.metadata.nbgrader.grade_id for cell in cells if "nbgrader" in cell.metadata}
     free = (name for number in range(len(cells) + len(taken)) if (name := f"cell-{number}") not in taken)
     for cell in cells:
@@ -144,7 +148,7 @@ def _number(cells: list[NotebookNode]) -> None:
 
 
 def _list_notes(found: RepairLog, cells: list[NotebookNode], known: Mapping[str, StockCell]) -> list[Note]:
-    """By names that a student finds in the notebook; of a cell that was missing, by how it begins."""
+    """The notes, with cells named so that students find them: a missing one by how it begins."""
     names = {name: get_shown_name(cell, name) for cell in cells if (name := _get_name(cell))}
     names |= {name: f"{name}, which begins `{shorten_first_line(known[name].released)}`" for name in found.deleted}
     repeated, found.repeated = list(dict.fromkeys(found.repeated)), []

@@ -1,7 +1,7 @@
-"""Runs a test cell of the course's beside the student process: the functions that it calls are proxies there.
+"""Runs a test cell of the course outside the student process, with proxies for the functions that it calls.
 
-What comes back must be a value through and through, of a type that an equal one of the course's could have. Anything
-else cannot be told apart from an object that says yes to every question, and is left to the submission's own process.
+Results must be plain values, of types that an equal value of the course could have. Anything else can't be
+distinguished from an object that says yes to every question, and is left to the submission's own process.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ ATOMS = (type(None), bool, int, float, complex, str, bytes, range, slice, np.gen
 
 
 class NoValueError(Exception):
-    """What came back is no plain value, or what went out was none."""
+    """A result, or an argument, isn't a plain value."""
 
 
 @dataclass(frozen=True)
 class ProxyDecision:
-    """points: what the tests give here; None where they cannot be decided here, and why.
-
-    stopped: why the process, or the grader's work on what came back, came to no end.
-    """
+    """What the tests of a cell give outside the student process."""
 
     points: float | None
+    """None if they can't be decided here."""
     why: str = ""
+    """Why they can't be decided here."""
     stopped: Cause | None = None
+    """Why the process, or the grader's work on results, didn't finish."""
 
 
 def decide(
@@ -64,12 +64,12 @@ def decide(
 
     Args:
         cell: The test cell.
-        name: Of the place that the student was marked with.
+        name: The name of the place that the student was marked with.
         course: What the notebook's own source says.
-        student: Whose functions the tests call.
+        student: The student whose functions the tests call.
         clock: Bounds the calls.
-        seconds: Of processor time that the tests may take here; a C function that doesn't end has twice as long.
-        isolate: Run them in a child of this process, which then survives whatever they do with what comes back.
+        seconds: Processor time that the tests may take here; a C function that doesn't end has twice as long.
+        isolate: Run them in a child of this process, which then survives whatever they do with the results.
             Otherwise the kernel ends this process if they take too long.
     """
     namespace = create_namespace() | {"print": lambda *_args, **_kwargs: None}
@@ -94,7 +94,7 @@ def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Prox
     tree = ast.parse(cell.source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
-            node.msg = None  # it could quote what came, and nobody reads it
+            node.msg = None  # it could quote a result, and is never read
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     errors = io.StringIO()
     value: Any = None
@@ -103,7 +103,7 @@ def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Prox
             exec(compile(tree, f"<{name}>", "exec"), namespace)
             if isinstance(last, ast.Expr):
                 value = eval(compile(ast.Expression(last.value), f"<{name}>", "eval"), namespace)
-            return ProxyDecision(_score_value(cell, value))  # to show the value is work on it, too
+            return ProxyDecision(_score_value(cell, value))  # showing the value is work on it, too
     except NoValueError as error:
         return ProxyDecision(None, str(error))
     except Stopped as stopped:
@@ -114,7 +114,7 @@ def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Prox
 
 
 def _score_value(cell: NotebookNode, value: Any) -> float:
-    """By nbgrader's rule: what the last expression gives, where it is a number, is the score."""
+    """The score by nbgrader's rule: the value of the last expression, if it is a number."""
     shown = NotebookNode(cell_type="code", source=cell.source, metadata=cell.metadata, outputs=[])
     if value is not None:
         data = NotebookNode({"text/plain": repr(value)})
@@ -175,16 +175,16 @@ def _is_container(value: Any) -> bool:
 
 
 def convert_value(value: Any) -> Any:
-    """The value, of the types that a course could write it in. Raises NoValueError where something else is in it."""
+    """The value, in types that a course could write it in. Raises NoValueError if it contains anything else."""
     kind = type(value)
     if kind is MaskedText:
         return unmask_text(value)
     if kind is MaskedBytes:
         return unmask_bytes(value)
     if kind is int and not -(2**63) <= value < 2**63:
-        raise NoValueError("a very large integer came back")  # a set of some with one hash takes hours to make
+        raise NoValueError("a very large integer came back")  # a set of these with equal hashes takes hours
     if isinstance(value, ATOMS):
-        return value  # no array comes over with objects in it
+        return value  # no array of objects is transferred
     if kind in (list, set, frozenset):
         return kind([convert_value(each) for each in value])
     if isinstance(value, tuple):

@@ -1,8 +1,8 @@
-"""Runs a notebook of a stock assignment: every cell in the student process, in its order, tests among them.
+"""Runs a notebook of a stock assignment: every cell in the student process, in order, tests included.
 
-That gives the marks of stock nbgrader. Tests that can be decided beside the process are, too, by a fork of it: a cell
-whose tests pass only in its own process earns nothing, since there a submission can answer for them. The fork is asked
-before the cell runs: a process that has run it knows what the tests want, and could tell its forks by a file.
+That gives the marks of stock nbgrader. If possible, tests are also decided outside the process, with a fork of it: a
+cell whose tests pass only in its own process earns nothing, since there a submission can fake the outcome. The fork is
+used before the cell runs: a process that has run it knows what the tests want, and could pass that on in a file.
 """
 
 from __future__ import annotations
@@ -39,40 +39,41 @@ OWN_PROCESS = "decided in the submission's own process"
 INSIDE = "the course's own solution does not pass it elsewhere"
 PUT_SECONDS = 60.0
 EXAMINER_SECONDS = 60.0  # of processor time that the tests of a cell may take in the grader
-SHORT_SECONDS = 5.0  # the same after tests of this notebook took too long
+SHORT_SECONDS = 5.0  # the same limit, after tests of this notebook took too long
 Filter = Callable[[NotebookNode], NotebookNode]
 
 
 @dataclass(frozen=True)
 class DecisionPlan:
-    """How test cells are decided. inside: those that are not decided beside the process, see worked_solution.py.
-
-    isolate: whether what decides beside the process is a child of the grader's, see decide().
-    """
+    """How test cells are decided."""
 
     inside: frozenset[str] = frozenset()
+    """Cells that only the submission's own process decides, see worked_solution.py."""
     isolate: bool = False
+    """Whether tests outside that process run in a child of the grader, see decide()."""
 
 
 @dataclass
 class NotebookRun:
-    """What came of a notebook. stopped: by cell, the limit that it ran into, or how it ended. lost: cells that have
-    fewer points than in the submission's own process. remarks: for the instructor alone. names, short_names: what a
-    student finds each cell by.
-    """
+    """The outcome of a notebook."""
 
     cells: list[GradedCell] = field(default_factory=list)
     notebook: str = ""
     notes: list[Note] = field(default_factory=list)
     remarks: list[Note] = field(default_factory=list)
+    """For the instructor only."""
     stopped: dict[str, str] = field(default_factory=dict)
+    """The limits that cells ran into, or how they ended, by cell."""
     beside: dict[str, ProxyDecision] = field(default_factory=dict)
+    """What tests gave outside the submission's own process, by cell."""
     lost: set[str] = field(default_factory=set)
+    """Cells that earn fewer points than in the submission's own process."""
     names: dict[str, str] = field(default_factory=dict)
+    """What a student finds each cell by."""
     short_names: dict[str, str] = field(default_factory=dict)
 
     def note(self, name: str, words: str, quiet: bool, kind: NoteKind = NoteKind.TEST) -> None:
-        """Say something of a cell: to the student as well, or to the instructor alone."""
+        """Add a note about a cell: for the student as well, or only for the instructor."""
         note = Note(kind=kind, words=words, notebook=self.notebook, cell=self.short_names[name], shown=self.names[name])
         (self.remarks if quiet else self.notes).append(note)
 
@@ -83,7 +84,7 @@ class NotebookRun:
 
 
 def provide_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
-    """Student processes of a course without labkit, in whose scratch home these files lie."""
+    """What starts student processes of a course without labkit, with these files in their scratch home."""
 
     def start_with_files() -> StudentProcess:
         process = start()
@@ -104,8 +105,9 @@ def run_notebook(
 ) -> NotebookRun:
     """The graded cells of a repaired notebook, whose code cells get their outputs here.
 
-    as_nbgrader_keeps: what nbgrader does with outputs before it looks at them for the score. plan: without one, every
-    test cell that can be is decided beside the process.
+    Args:
+        as_nbgrader_keeps: What nbgrader does with outputs before it reads the score from them.
+        plan: Without one, every test cell that can be is decided outside the process.
     """
     ran, code = NotebookRun(notebook=course.name), [cell for cell in notebook.cells if cell.cell_type == "code"]
     before = GlobalState().read()
@@ -140,7 +142,7 @@ def run_notebook(
 def _find_quiet_cells(code: Sequence[NotebookNode], hidden: Mapping[str, bool]) -> frozenset[str]:
     """The names of the first cell with hidden tests and of those after it.
 
-    A submission may have kept what those tests passed in. So of these cells a student's page shows nothing that the
+    A submission may have kept what those tests passed in. So for these cells a student's page shows nothing that the
     submission could vary at will: no text, no number, no status, and not which of them stopped.
     """
     names = [get_cell_name(cell) for cell in code]
@@ -162,7 +164,7 @@ def _run_cells(
     plan: DecisionPlan,
     course: StockNotebook,
 ) -> None:
-    """Every cell's outputs, and before it, where its tests can be decided beside the process, what they give there."""
+    """Run every cell; before it runs, decide its tests outside the process if that is possible."""
     for number, cell in enumerate(code, start=1):
         name, key = get_cell_name(cell), get_cell_key(cell)
         if key in course.skipped:
@@ -196,7 +198,7 @@ def _run_cells(
 def _decide_in_fork(
     cell: NotebookNode, student: Student, decide_tests: Callable[[NotebookNode, str], ProxyDecision]
 ) -> ProxyDecision:
-    """What its tests give in a fork of the process as it is before the cell runs."""
+    """What the cell's tests give in a fork of the process, made before the cell runs."""
     name = get_cell_name(cell)
     try:
         student.mark(name)
@@ -216,7 +218,11 @@ def _bound_outputs(code: Sequence[NotebookNode]) -> None:
 def _grade_cell(
     cell: NotebookNode, notebook: str, scores: Mapping[str, Score], ran: NotebookRun, hidden: bool, quiet: bool
 ) -> GradedCell:
-    """A test cell's points and outcome. quiet: it has hidden tests, or comes after some."""
+    """A test cell's points and outcome.
+
+    Args:
+        quiet: Whether it has hidden tests, or comes after some.
+    """
     name, worth = get_cell_name(cell), float(cell.metadata.nbgrader.points)
     score, beside = scores[name], ran.beside.get(name)
     points, why = score.points, score.why

@@ -1,4 +1,4 @@
-"""What nbgrader gives for the outputs of a test cell: by its own function, and where that raises, by a rule of ours."""
+"""What nbgrader gives for the outputs of a test cell: by its own function or, if that raises, by a rule of ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograder.base.text import replace_controls
 
 MAX_MESSAGE = 300
 MAX_SHOWN = 60
-# A number of NumPy's as it shows itself since version 2. Before, it looked like a number of Python's.
+# A NumPy number as it is shown since version 2. Before, it looked like a Python number.
 NUMPY = re.compile(r"np\.(?:float|longdouble|half|single|double|u?int|u?byte|u?short|u?long)\w*\('?([^()']+)'?\)")
 EXCEPTIONS = frozenset(
     name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
@@ -22,27 +22,31 @@ EXCEPTIONS = frozenset(
 
 @dataclass(frozen=True)
 class Score:
-    """points: what the cell earns. note: for the instructor, where nbgrader itself would have stopped.
-
-    why: what cost points, in words without a text of the student's. message: the exception's own, which has one.
-    remark: for the instructor alone, where nbgrader gives all points for what was perhaps meant to give fewer.
-    """
+    """What a test cell earns, and why."""
 
     points: float
     note: str = ""
+    """For the instructor, if nbgrader itself would have stopped."""
     why: str = ""
+    """What cost points, in words that quote nothing from the student."""
     message: str = ""
+    """The exception's own message, which may quote the student."""
     remark: str = ""
+    """Only for the instructor, if nbgrader gives all points where fewer were perhaps meant."""
 
 
 def score_cell(cell: NotebookNode, stopped: str = "") -> Score:
-    """cell: an automatic one, with the outputs of its run. stopped: the limit that it ran into, or how it ended."""
+    """Score an automatic cell by the outputs of its run.
+
+    Args:
+        stopped: The limit that it ran into, or how it ended.
+    """
     cell = _convert_numpy_numbers(cell)
     return replace(_score(cell, stopped), remark=_find_remark(cell))
 
 
 def _convert_numpy_numbers(cell: NotebookNode) -> NotebookNode:
-    """The cell, whose value is shown as a number of Python's where it is one of NumPy's: nbgrader reads only those."""
+    """The cell, with a NumPy number shown as Python's: nbgrader reads only those."""
     outputs = []
     for output in cell.outputs:
         text = _get_shown_text(output)
@@ -56,13 +60,13 @@ def _convert_numpy_numbers(cell: NotebookNode) -> NotebookNode:
 
 
 def _get_shown_text(output: NotebookNode) -> str | None:
-    """The text of the value that the cell shows; None where this output is none, or has no text."""
+    """The text of the value in this output; None if it isn't a value, or has no text."""
     text = output.get("data", {}).get("text/plain") if output.output_type == "execute_result" else None
     return "".join(text) if isinstance(text, list) else text
 
 
 def _find_remark(cell: NotebookNode) -> str:
-    """Of a value that gives all points, since nbgrader reads no score in it. It only logs a warning."""
+    """A remark about a value that gives all points because nbgrader reads no score in it, and only logs a warning."""
     value = next((output for output in cell.outputs if output.output_type == "execute_result"), None)
     if value is None or has_failed(cell):
         return ""
@@ -87,7 +91,7 @@ def _score(cell: NotebookNode, stopped: str) -> Score:
     except ValueError:
         return Score(worth, note=f"its score is above the {worth:g} points that it is worth, which count")
     except (KeyError, TypeError):
-        return Score(worth)  # it shows something that has no text: no number, so all points, as for any other text
+        return Score(worth)  # a value without text is no number: all points, as for any other text
     if points >= worth and not has_failed(cell):
         return Score(points)
     why, message = (stopped, "") if stopped else _find_cause(cell)

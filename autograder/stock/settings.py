@@ -1,7 +1,7 @@
-"""What nbgrader_config.py sets for stock nbgrader's way of grading: what of it counts here, and what doesn't.
+"""The settings for stock nbgrader in nbgrader_config.py: which count here, and which don't.
 
-Files that students write, time limits and cells that aren't run are read. Of everything else that nbgrader would read,
-the instructor hears once; where a mark would be another, nothing is graded.
+Files that students write, time limits and cells that aren't run are read. Everything else that nbgrader would read is
+reported once; if it would change a mark, nothing is graded.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ FEEDBACK = ("GenerateFeedback", "Feedback", "GetGrades", "HTMLExporter", "Templa
 
 
 def get_setting(config: Mapping[str, Any], sections: Sequence[str], name: str, default: Any = None) -> Any:
-    """What these classes, the last of them first, are set to."""
+    """The setting with this name of these classes, of which the last one that has it counts."""
     for section in reversed(sections):
         if name in config.get(section, {}):
             return config[section][name]
@@ -63,7 +63,7 @@ def get_setting(config: Mapping[str, Any], sections: Sequence[str], name: str, d
 
 
 def get_student_files(config: Mapping[str, Any], assignment: str) -> frozenset[str]:
-    """The files beside the notebooks that students write: the course's don't take their places."""
+    """The files beside the notebooks that students write, which the course's don't replace."""
     found = get_setting(config, AUTOGRADE, "exclude_overwriting", {})
     names = found.get(assignment, ()) if isinstance(found, Mapping) else None
     if names is None or isinstance(names, str):
@@ -75,19 +75,23 @@ def get_student_files(config: Mapping[str, Any], assignment: str) -> frozenset[s
 
 
 def is_left_out(config: Mapping[str, Any], student: str, known: Collection[str]) -> bool:
-    """Whether nbgrader would not grade this student's submission. known: students that the gradebook has."""
+    """Whether nbgrader would not grade this student's submission.
+
+    Args:
+        known: The students in the gradebook.
+    """
     excluded = str(config.get("CourseDirectory", {}).get("student_id_exclude", "")).split(",")
     return student in excluded or (not get_setting(config, AUTOGRADE, "create_student", True) and student not in known)
 
 
 def get_cell_seconds(config: Mapping[str, Any]) -> float | None:
-    """The time limit of a cell that is set for stock nbgrader; None where none is."""
+    """The time limit of a cell that is set for stock nbgrader; None if there isn't one."""
     found = get_setting(config, EXECUTE, "timeout", "none")
     return None if found == "none" else _parse_seconds(found)
 
 
 def get_cell_limits(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> dict[str, float]:
-    """What c.Execute.timeout_func says of the course's cells that have a time limit of their own, by get_cell_key()."""
+    """The time limits that c.Execute.timeout_func gives to single cells of the course, by get_cell_key()."""
     limit: Callable[[NotebookNode], Any] | None = get_setting(config, EXECUTE, "timeout_func")
     if limit is None:
         return {}
@@ -105,12 +109,12 @@ def find_skipped_cells(config: Mapping[str, Any], cells: Sequence[NotebookNode])
 
 
 def is_kept(cell: NotebookNode) -> bool:
-    """Whether nbgrader keeps this cell. Of one that was made ordinary again, it leaves the name in the notebook."""
+    """Whether nbgrader keeps this cell. One that was made ordinary again still has a name in the notebook."""
     return bool(is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell))
 
 
 def get_cell_key(cell: NotebookNode) -> str:
-    """nbgrader's name of a cell that it keeps, or the text of another."""
+    """nbgrader's name of a cell that it keeps, or the text of any other cell."""
     name = cell.metadata.nbgrader.get("grade_id") if is_kept(cell) else ""
     return f"id {name}" if name else f"text {cell.source.strip()}"
 
@@ -120,7 +124,7 @@ def _parse_seconds(found: Any) -> float:
 
 
 def refuse_other_marks(config: Mapping[str, Any]) -> None:
-    """Raise GradlabError where a mark would be another than by these settings."""
+    """Raise GradlabError if these settings would give another mark."""
     for name, default in FOLDERS.items():
         found = config.get("CourseDirectory", {}).get(name, default)
         if str(found) not in (default, f"{default}/"):
@@ -143,7 +147,11 @@ def refuse_other_marks(config: Mapping[str, Any]) -> None:
 
 
 def list_unread_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
-    """A line for each reason why settings of nbgrader's grading aren't read here. usual: what configure() sets."""
+    """A line for each reason why settings of nbgrader's grading aren't read here.
+
+    Args:
+        usual: What configure() sets.
+    """
     reasons: dict[str, list[str]] = {}
     for section, known in UNREAD.items():
         for name, value in config.get(section, {}).items():
@@ -154,7 +162,7 @@ def list_unread_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = N
 
 
 def list_unread_page_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
-    """The same of how nbgrader makes its feedback."""
+    """A line for each reason why settings of nbgrader's feedback aren't read here, likewise."""
     names = [
         f"c.{section}.{name}"
         for section in FEEDBACK
@@ -176,7 +184,7 @@ def _is_usual(usual: Mapping[str, Any], section: str, name: str, value: Any) -> 
 
 
 def _has_no_effect(name: str, value: Any) -> bool:
-    """Whether configure() set it, or it says what is so here anyway."""
+    """Whether configure() set it, or it sets what holds here anyway."""
     if name in ("exporter_class", "pre_convert_hook"):
         return str(value).startswith(OURS)
     if name in ("preprocessors", "autograde_preprocessors", "sanitize_preprocessors"):

@@ -1,4 +1,4 @@
-"""What keeps nbgrader from taking an assignment into its gradebook, in a sentence with the fix, before it tries.
+"""Checks for what keeps nbgrader from reading an assignment into its gradebook, and says how to fix it.
 
 nbgrader itself ends with a traceback in most of these cases.
 """
@@ -26,12 +26,12 @@ from autograder.stock.assignment import SILENT, refuse_other_languages, upgrade_
 from autograder.stock.settings import is_kept
 
 NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")
-PATTERNS = "*?[]"  # nbgrader looks for names as for patterns of files
+PATTERNS = "*?[]"  # nbgrader treats names as file patterns
 UNFIT = {"+": "nbgrader takes no name with +", "{": "nbgrader fills in what is in braces"}
 
 
 def refuse_unfit(course: Path, name: str, config: Mapping[str, Any]) -> None:
-    """Raise GradlabError where nbgrader can't take source/NAME as it is."""
+    """Raise GradlabError if nbgrader can't read source/NAME as it is."""
     _refuse_name(course / "source" / name)
     for path in list_source_notebooks(course, name):
         _refuse_name(path)
@@ -70,7 +70,7 @@ def _read(path: Path) -> NotebookNode:
 
 
 def _refuse_stub(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) -> None:
-    """nbgrader looks the stub of a solution up by the language as it is written."""
+    """Refuse a language for which nbgrader finds no stub: it looks for the name exactly as written."""
     language = notebook.metadata.get("kernelspec", {}).get("language", "python")
     stubs = config.get("ClearSolutions", {}).get("code_stub", {"python": ""})
     if isinstance(stubs, Mapping) and language not in stubs:
@@ -121,7 +121,7 @@ def _refuse_points(path: Path, number: int, cell: NotebookNode) -> None:
 
 
 def _refuse_regions(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) -> None:
-    """Regions of solutions, hidden tests and mark schemes that don't end, or are where nbgrader allows none."""
+    """Refuse regions of solutions, hidden tests and mark schemes that don't end, or are where nbgrader allows none."""
     for kind in (ClearSolutions, ClearHiddenTests, ClearMarkScheme):
         preprocessor = kind(config=Config({kind.__name__: dict(config.get(kind.__name__, {}))}))
         preprocessor.log = SILENT

@@ -1,7 +1,7 @@
-"""Tries the course's own solution: a test that it passes in its own process alone is decided there for everybody.
+"""Tries the course's own solution: a test that it passes only in its own process is decided there for all students.
 
-Such a test rests on what no call brings over: that two names are one object, what a function keeps, a very long list.
-The course's text does not always tell that, a run does. No submission has a part in it.
+Such a test depends on what no call transfers: that two names are one object, what a function keeps, a very long list.
+The course's text doesn't always show that, but a run does. No submission is involved.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from autograder.stock.run_notebook import Filter, run_notebook
 def find_inside_cells(
     own: StockNotebook, start: Start, timeouts: Timeouts, as_nbgrader_keeps: Filter
 ) -> frozenset[str]:
-    """Names of the test cells whose points the worked solution gets in its own process only. Arguments as above.
+    """Names of the test cells whose points the worked solution gets only in its own process.
 
-    start: with the course's files, and none of a student's.
+    Args:
+        start: Starts student processes with the course's files, without a student's.
+        as_nbgrader_keeps: As in run_notebook().
     """
     look = inspect_source(own)
     if not any(cell.grade and can_use_proxies(cell.source, look) for cell in own.cells if cell.cell_type == "code"):
@@ -30,6 +32,6 @@ def find_inside_cells(
     except RefusedSubmission:
         return frozenset()
     ran = run_notebook(notebook, own, start, timeouts, as_nbgrader_keeps)
-    if ran.is_doubtful:  # a neighbour may have taken its memory; what it lost twice, it loses
+    if ran.is_doubtful:  # another process may have taken its memory: only what fails twice counts
         ran = run_notebook(notebook, own, start, timeouts, as_nbgrader_keeps)
     return frozenset(ran.lost)

@@ -18,18 +18,24 @@ ROW, SIZE = 20.0, 12.0  # pixels
 
 @dataclass
 class BreakReport:
-    """lines: the source. breaks: number of a line -> why Dynamo ends a graph there. graphs: how many there are."""
+    """The lines of a function at which Dynamo breaks its graph."""
 
     lines: list[str]
+    """The source."""
     breaks: dict[int, str]
+    """Why Dynamo ends a graph there, by line number."""
     graphs: int
+    """How many graphs there are."""
 
 
 @catch_failures
 def show_breaks(functions: Mapping[str, tuple[Callable[..., Any], tuple[Any, ...]]]) -> Picture:
     """Draw the source of each function, with a line where torch.compile breaks its graph for these arguments.
 
-    functions: label -> function and arguments. They are run once. What was compiled before is forgotten.
+    The functions run once. What was compiled before is forgotten.
+
+    Args:
+        functions: Functions with their arguments, by label.
     """
     found = {name: explain(f, args) for name, (f, args) in functions.items()}
     words = [f"{name}: {_describe_breaks(one)}" for name, one in found.items()]
@@ -37,7 +43,7 @@ def show_breaks(functions: Mapping[str, tuple[Callable[..., Any], tuple[Any, ...
 
 
 def explain(f: Callable[..., Any], args: tuple[Any, ...]) -> BreakReport:
-    """What torch._dynamo.explain says, by lines of the function."""
+    """What torch._dynamo.explain says, by line of the function."""
     import torch._dynamo
 
     lines, first = inspect.getsourcelines(f)

@@ -21,37 +21,41 @@ from labkit.pictures.svg import (
 )
 
 LEFT, TOP, BOTTOM = 62, 22, 40  # pixels around the axes
-MAX_POINTS = 160  # of one line: more cannot be told apart
+MAX_POINTS = 160  # of one line: more would not be visible
 
 
 @dataclass
 class Line:
-    """label: in the legend. points: x and y; what is not finite is a gap. steps: level until the next x.
-
-    frames: where it is strong, or None for everywhere. marks: index of a point and words beside it.
-    """
+    """A line of a chart."""
 
     label: str
+    """What the legend says."""
     points: Sequence[tuple[float, float]]
+    """x and y; values that aren't finite make a gap."""
     frames: Iterable[int] | None = None
+    """The frames in which it is strong; None for all."""
     steps: bool = False
+    """Whether it stays level until the next x."""
     marks: Sequence[tuple[int, str]] = ()
+    """Indices of points, each with the words beside it."""
     dots: bool = False
 
 
 @dataclass
 class Axes:
-    """Where a value stands. log: of y. x_ticks: None for round numbers."""
+    """The axes of a chart."""
 
     x_label: str
     y_label: str
     x: tuple[float, float]
     y: tuple[float, float]
     log: bool = False
+    """Whether y is logarithmic."""
     width: float = 540
     height: float = 230
     left: float = LEFT
     x_ticks: Sequence[float] | None = None
+    """None for round numbers."""
 
     def place(self, x: float, y: float) -> tuple[float, float]:
         (a, b), (low, high) = self.x, self.y
@@ -60,7 +64,7 @@ class Axes:
 
 
 def fit_axes(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False, from_zero: bool = False) -> Axes:
-    """Axes that hold all that is finite, and on a logarithmic scale positive. Raises ValueError where nothing is."""
+    """Axes for all values that are finite, and positive if logarithmic. Raises ValueError if there are none."""
     kept = [(x, y) for one in lines for x, y in one.points if _is_drawable(y, log)]
     if not kept:
         return Axes(x_label, y_label, (0, 1), (0.1, 1) if log else (0, 1), log)
@@ -107,9 +111,10 @@ def _format_tick(value: float) -> str:
 
 
 def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[str]:
-    """The lines, each in a colour and a dash of its own, so that lines upon each other can be told apart.
+    """The lines, each with its own colour and dash, so lines on top of each other stay distinct.
 
-    named: with the words of each mark beside it.
+    Args:
+        named: Whether marks have their words beside them.
     """
     parts = []
     for place, one in enumerate(lines):
@@ -130,14 +135,14 @@ def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[st
 
 
 def choose_style(place: int) -> tuple[str, str]:
-    """Colour and dash of the line in this place."""
+    """The colour and dash of the line with this number."""
     return COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
 
 
 def draw_legend(
     lines: Sequence[Line], left: float, y: float, width: float, dashed: bool = True
 ) -> tuple[list[str], float]:
-    """A piece of each line with its label, in rows, and the lower edge of these."""
+    """A piece of each line with its label, in rows, and the lower edge of the rows."""
     parts, x = [], left
     for place, one in enumerate(lines):
         colour, dash = choose_style(place)
@@ -153,10 +158,10 @@ def draw_legend(
 
 
 def draw_chart(lines: Sequence[Line], axes: Axes) -> tuple[list[str], float, float]:
-    """Axes, lines and legend: parts, width and height."""
+    """The parts, width and height of axes, lines and legend."""
     below, bottom = draw_legend(lines, axes.left, TOP + axes.height + BOTTOM + 14, axes.width)
     words = {words for one in lines for _, words in one.marks}
-    alike = len(lines) > 1 and len(words) == 1  # then they stand once, below, and not on the curves
+    alike = len(lines) > 1 and len(words) == 1  # then they appear once, below, instead of on the curves
     if alike:
         below += [
             draw_circle(axes.left + 14, bottom + 6, 4, "currentColor"),
@@ -167,7 +172,7 @@ def draw_chart(lines: Sequence[Line], axes: Axes) -> tuple[list[str], float, flo
 
 
 def _split_runs(points: Sequence[tuple[float, float]], log: bool) -> list[list[tuple[float, float]]]:
-    """The pieces between gaps."""
+    """The parts of a line between gaps."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in points:
         if _is_drawable(y, log):
@@ -178,7 +183,7 @@ def _split_runs(points: Sequence[tuple[float, float]], log: bool) -> list[list[t
 
 
 def _thin_points(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most MAX_POINTS of them: of each stretch the least and the greatest, in their order."""
+    """At most MAX_POINTS of the points: the least and the greatest of each stretch, in order."""
     if len(points) <= MAX_POINTS:
         return points
     size = math.ceil(2 * len(points) / MAX_POINTS)
@@ -191,7 +196,11 @@ def _thin_points(points: list[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 def _select_corners(points: list[tuple[float, float]], keep: bool) -> list[tuple[float, float]]:
-    """The points without those that lie on the way between their neighbours. keep: keep all."""
+    """The points without those on the straight line between their neighbours.
+
+    Args:
+        keep: Whether to keep all.
+    """
     if keep:
         return points
     found = points[:1]
@@ -203,7 +212,7 @@ def _select_corners(points: list[tuple[float, float]], keep: bool) -> list[tuple
 
 
 def list_round_numbers(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between these."""
+    """Round numbers between two numbers."""
     raw = (high - low) / most
     unit = 10.0 ** math.floor(math.log10(raw))
     step = next(unit * n for n in (1, 2, 5, 10) if unit * n >= raw * 0.999)
@@ -212,7 +221,7 @@ def list_round_numbers(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def list_powers(low: float, high: float) -> list[float]:
-    """Powers of ten between these, or of them 1, 2 and 5 times where there are few."""
+    """Powers of ten between two numbers, or 1, 2 and 5 times these if there are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     found = [10.0**n for n in range(first, last + 1, max(1, (last - first) // 7)) if low <= 10.0**n <= high]
     if len(found) > 2:

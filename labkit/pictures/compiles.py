@@ -16,20 +16,22 @@ MODES = {"dynamic=None": None, "dynamic=False": False, "dynamic=True": True}
 
 @dataclass
 class CompileRun:
-    """graphs: the shape that each graph was made for, with n for a size that it leaves open. served: for each call the
-    number of the graph that ran, -1 where none did. compiled: whether this call made the graph."""
+    """What Dynamo did in a sequence of calls."""
 
     graphs: list[str]
+    """The shape that each graph was made for, with n for a size that it leaves open."""
     served: list[int]
+    """The number of the graph that ran in each call, -1 if there was none."""
     compiled: list[bool]
+    """Whether each call made its graph."""
 
 
 @catch_failures
 def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Picture:
-    """Call torch.compile(f) with these tensors one after the other, in each of the three settings of dynamic, and draw
-    which call compiled a graph, which was served by an earlier one, and which ran without any.
+    """Draw which calls of torch.compile(f) compiled a graph, used an earlier one, or ran without a graph.
 
-    No compiler runs after Dynamo. What was compiled before is forgotten, before and after.
+    The calls have these tensors, one after the other, in each of the three settings of dynamic. No compiler runs after
+    Dynamo. What was compiled before is forgotten, before and after.
     """
     if not inputs:
         raise ValueError("there is no input")
@@ -72,7 +74,7 @@ def follow(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool |
 
 
 def format_shape(shape: Sequence[Any]) -> str:
-    """(4, 3) as text, with n for a size that is open."""
+    """A shape as text, such as (4, 3), with n for a size that is open."""
     sizes = [str(size) if type(size) is int else "n" for size in shape]
     return f"({', '.join(sizes)})"
 
@@ -86,7 +88,7 @@ def _describe_calls(run: CompileRun) -> str:
 
 
 def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]) -> Drawing:
-    """All settings below each other, or one of them strong and the others pale."""
+    """Draw all settings below each other, or one of them strong and the others pale."""
     left, step, row = 82.0, max(44.0, 7.5 * max(map(len, sizes))), 22.0
     right = left + step * len(sizes)
     parts, y = [], 18.0

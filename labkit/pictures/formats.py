@@ -18,9 +18,10 @@ COLOURS = (RED, OCHRE, BLUE)  # sign, exponent, fraction
 
 
 class StoredNumber(NamedTuple):
-    """What a format makes of a number. bits: sign, exponent and fraction, as texts of 0 and 1."""
+    """A number as a format stores it."""
 
     bits: tuple[str, str, str]
+    """Sign, exponent and fraction, as texts of 0 and 1."""
     value: float
     below: float
     above: float
@@ -81,7 +82,7 @@ def describe_number(number: float) -> str:
 
 
 def draw(number: float) -> Drawing:
-    """The bits as boxes, one row for each format; below them the value, and where it lies between its neighbours."""
+    """Draw the bits as boxes, one row for each format, and below them the value between its neighbours."""
     side, left = 19.0, 74.0
     parts = [tag_element("number", "", draw_text(4, 16, f"{number!r}, stored"))]
     for row, name in enumerate(BITS):
@@ -98,7 +99,7 @@ def draw(number: float) -> Drawing:
         parts.append(tag_element("value", name, draw_text(left, y + 35, told)))
     for place, (words, colour) in enumerate(zip(("sign", "exponent", "fraction"), COLOURS, strict=True)):
         parts.append(draw_text(left + 17.5 * side + 80 * place, 100, words, colour))
-    # JSON knows neither inf nor nan.
+    # JSON has neither inf nor nan.
     data = number if math.isfinite(number) else 0.0
     script = read_script("formats.js") if math.isfinite(number) else ""
     return Drawing("A number in three formats", left + 32 * side + 10, 190, parts, script=script, data=data)

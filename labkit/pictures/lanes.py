@@ -15,12 +15,12 @@ DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 LAUNCH = ("cuda_runtime", "cuda_driver")
 DRAWN = (REGION, "cpu_op", "python_function", *DEVICE, *LAUNCH)
 SMALLEST = 0.3  # pixels: what is shorter is not drawn
-HUES = (*COLOURS[:-1], "#28858a")  # grey is for what lies in no region
+HUES = (*COLOURS[:-1], "#28858a")  # grey is for what is in no region
 
 
 @dataclass
 class Bar:
-    """A complete event. regions: the names of those that it lies in, the outermost first, its own at the end."""
+    """A complete event."""
 
     name: str
     cat: str
@@ -30,22 +30,24 @@ class Bar:
     correlation: object = None
     row: int = 0
     regions: Sequence[str] = ()
+    """The names of the regions that it is in, the outermost first, its own last."""
 
 
 @dataclass
 class Lane:
-    """A thread or a stream. rows: how deep its events are nested."""
+    """A thread or a stream."""
 
     name: str
     bars: list[Bar] = field(default_factory=list)
     rows: int = 1
+    """How deep its events are nested."""
 
 
 @catch_failures
 def show_trace(trace: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Picture:
     """Draw the complete events of a Chrome trace, or of a list of events. Regions can be brought forward.
 
-    What the device does has the colour of the region that launched it.
+    Work on the device has the colour of the region that launched it.
     """
     events = trace["traceEvents"] if isinstance(trace, Mapping) else trace
     bars = [_read_bar(event) for event in events if event.get("ph", "X") == "X" and event.get("cat", "cpu_op") in DRAWN]
@@ -67,7 +69,7 @@ def _read_bar(event: Mapping[str, Any]) -> Bar:
 
 
 def _build_lanes(bars: Sequence[Bar]) -> list[Lane]:
-    """Threads first, each event in the row of its depth."""
+    """The lanes, threads first, with each event in the row of its depth."""
     lanes: dict[str, Lane] = {}
     open_bars: dict[str, list[Bar]] = {}
     for bar in sorted(bars, key=lambda bar: (bar.start, -bar.end)):
@@ -81,7 +83,7 @@ def _build_lanes(bars: Sequence[Bar]) -> list[Lane]:
 
 
 def _name_regions(bars: Sequence[Bar]) -> None:
-    """By the time at which a thread began it, also in another thread; of the device, by the time of its launch."""
+    """Find each event's regions: by the time it began, in any thread; on the device, by the time of its launch."""
     regions = sorted((bar for bar in bars if bar.cat == REGION), key=lambda bar: (bar.start, -bar.end))
     launched = {bar.correlation: bar.start for bar in bars if bar.cat in LAUNCH and bar.correlation is not None}
     for bar in bars:
@@ -104,7 +106,7 @@ def _format_counts(name: str, bars: Sequence[Bar]) -> str:
 
 
 def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Drawing:
-    """Lanes from top to bottom over one axis of time; one region strong, or all."""
+    """Draw lanes from top to bottom over one time axis, with one region strong, or all."""
     bars = [bar for lane in lanes for bar in lane.bars]
     begin, end = min(bar.start for bar in bars), max(bar.end for bar in bars)
     unit = WIDTH / ((end - begin) or 1)
@@ -135,7 +137,7 @@ def _draw_box(bar: Bar, x: float, y: float, unit: float, colours: Mapping[str, s
 
 
 def _draw_axis(y: float, length: float, unit: float) -> list[str]:
-    """Times in microseconds from the first event on."""
+    """Draw times in microseconds since the first event."""
     step = 10.0 ** (len(str(int(length))) - 1)
     step = next((s for s in (step / 5, step / 2, step) if length / s <= 10), step)
     ticks = [n * step for n in range(int(length / step) + 1)]

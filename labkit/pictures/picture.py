@@ -1,6 +1,6 @@
-"""A picture as a value that a notebook displays, drawn when it is shown: a grader that shows nothing draws nothing.
+"""A picture as a value that a notebook displays. It is drawn when it is shown, so graders, which show none, draw none.
 
-It needs no kernel and no network. One that cannot be drawn says so in words, and raises nothing.
+It needs no kernel and no network. If it can't be drawn, it says so in words instead of raising.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from labkit.pictures import svg
 
 P = ParamSpec("P")
 ALL = "all"
-RAW = " /:=;,'()!*~.-_+?@$[]{}|"  # what a data URL may hold as it is, inside an HTML attribute
+RAW = " /:=;,'()!*~.-_+?@$[]{}|"  # what needs no quoting in a data URL inside an HTML attribute
 
 
 @dataclass(frozen=True)
 class Group:
-    """Among what a reader chooses. steps: a sequence, with a slider and a button that plays it."""
+    """A group of choices for the reader."""
 
     name: str
     labels: Sequence[str]
     steps: bool = False
+    """Whether it is a sequence, with a slider and a button that plays it."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One SVG for all frames: `svg.only` and `svg.strong` say which parts stand in which.
+    """One SVG for all frames: `svg.only` and `svg.strong` say which parts appear in which.
 
-    A frame is one choice in each group, numbered with the last group fastest. words: of each frame, or nothing where
-    those of the whole picture say it. script: further JavaScript, which finds `data` as told.data, beside player.js.
+    A frame is one choice in each group, numbered with the last group fastest.
     """
 
     title: str
@@ -43,20 +43,24 @@ class Drawing:
     parts: Sequence[str]
     groups: Sequence[Group] = ()
     words: Sequence[str] = ()
+    """The words of each frame; empty if those of the whole picture are enough."""
     script: str = ""
+    """JavaScript besides player.js."""
     data: Any = None
+    """What the script finds in told.data."""
 
 
 @dataclass
 class Picture:
-    """words: what a reader without pictures gets. draw: makes the drawing."""
+    """A picture, with words for readers who can't see it."""
 
     words: str
     draw: Callable[[], Drawing] | None = None
+    """Makes the drawing."""
 
     @functools.cached_property
     def drawing(self) -> Drawing | None:
-        """None where there is none, or where drawing failed, which `words` then say."""
+        """The drawing; None if there isn't one, or if drawing failed, as `words` then say."""
         try:
             return self.draw() if self.draw else None
         except Exception as error:
@@ -65,15 +69,15 @@ class Picture:
 
     @property
     def still(self) -> str:
-        """The first frame alone as SVG, or an empty text where there is none."""
+        """The first frame as SVG; empty if there is no drawing."""
         return self._build_svg([part for part in self.drawing.parts if not svg.is_hidden(part)]) if self.drawing else ""
 
     @property
     def html(self) -> str:
-        """The still picture as an image with its words, which makes itself live where scripts run.
+        """The still picture as an image with its words, which becomes live if scripts run.
 
-        An image is what sanitisers leave, of a notebook that is not trusted. All that the live one needs is in its
-        attributes, so that nothing of it is ever shown as text.
+        Sanitisers leave images in a notebook that isn't trusted. Everything that the live picture needs is in the
+        image's attributes, so it never shows as text.
         """
         if self.drawing is None:
             return ""

@@ -37,19 +37,23 @@ GROW, SHRINK, FLAT = BLUE, RED, GREY
 
 
 class Pass(NamedTuple):
-    """One forward and backward pass. gradients: of the loss, by the name of a parameter or of a number in it."""
+    """One forward and backward pass."""
 
     hidden: tuple[float, ...]
     result: float
     loss: float
     gradients: dict[str, float]
+    """Gradients of the loss, by the name of a parameter or of a number in the network."""
 
 
 def compute_pass(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Pass:
     """The pass for two inputs: hidden j is tanh(w1j * x1 + w2j * x2 + bj), the result sum(vj * hj) + c.
 
-    The loss is (result - target)**2 / 2. parameters: all names of START. The gradients have the keys of START, x1, x2,
-    h1 to h3 and result. Computed in float64.
+    The loss is (result - target)**2 / 2. The gradients have the keys of START, x1, x2, h1 to h3 and result. Everything
+    is computed in float64.
+
+    Args:
+        parameters: Numbers for all names of START.
     """
     leaf = {name: _create_leaf(parameters[name]) for name in START}
     leaf |= {f"x{i}": _create_leaf(value) for i, value in enumerate(inputs, 1)}
@@ -77,8 +81,11 @@ def _create_leaf(value: float) -> torch.Tensor:
 def play_network(inputs: tuple[float, float], target: float, parameters: Mapping[str, float] | None = None) -> Picture:
     """Draw the network's forward and backward pass for two inputs and a target.
 
-    parameters: numbers for some or all names of START; the others start as there. Raises nothing: a wrong name gives a
-    picture that says so. Everything can be moved, and buttons take steps of gradient descent.
+    Everything can be moved, and buttons take steps of gradient descent. It raises nothing: if a name is wrong, the
+    picture says so.
+
+    Args:
+        parameters: Numbers for some or all names of START; the others start as there.
     """
     unknown = set(parameters or {}) - set(START)
     if unknown:
@@ -100,8 +107,10 @@ def describe_network(inputs: Sequence[float], target: float, parameters: Mapping
 
 
 def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Drawing:
-    """Nodes with values, edges with weights. An edge is as wide as its weight is large; its colour is the gradient's
-    sign. At the right, the losses of the steps that the reader takes."""
+    """Draw nodes with values, edges with weights and, at the right, the losses of the steps that the reader takes.
+
+    An edge's width is the size of its weight, and its colour the sign of the gradient.
+    """
     p = compute_pass(inputs, target, parameters)
     places = {"x1": (50.0, 110.0), "x2": (50.0, 270.0), "result": (510.0, 190.0)}
     places |= {f"h{j}": (280.0, 70.0 + 120 * (j - 1)) for j in range(1, HIDDEN + 1)}

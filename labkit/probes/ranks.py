@@ -62,15 +62,14 @@ def ranks(f: Callable[..., Any], *args: Any, world_size: int = 2, seconds: float
 
 
 class _Answer(NamedTuple):
-    """when: seconds on the machine's monotonic clock when the exception was raised; of a rank without answer, never.
-
-    began: false where the rank never came to f, or only waited: another rank that ended may be why.
-    """
+    """What a rank answered."""
 
     result: Any = None
     error: BaseException | None = None
     when: float = math.inf
+    """When the exception was raised, in seconds of the machine's monotonic clock; infinity without an answer."""
     began: bool = True
+    """False if the rank never reached f, or only waited, perhaps since another rank ended."""
 
 
 def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: float) -> tuple[int, int]:
