@@ -29,6 +29,6 @@ def _load_jupyter_server_extension(server: Any) -> None:
     protect_pages(workspace)
     protect_formgrader(workspace)
     add_handlers(server.web_app, workspace)
-    # Jupyter Notebook has no panel of the course: it opens the course's first page in place of the list of files.
+    # Jupyter Notebook has no panel of the course: it opens the course's first page instead of the list of files.
     if server.default_url == f"{server.base_url}tree" and (Path(folder) / START).is_file():
         server.default_url = f"{server.base_url}notebooks/{START}"

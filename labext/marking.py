@@ -1,4 +1,4 @@
-"""Starts the grader that belongs to a course of one's own, and asks it for marks. It stays, so that it is warm."""
+"""Starts the grader of the user's own course, and asks it for marks. It keeps running, so it is warm."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class GraderUnavailable(Exception):
 
 
 class GraderProcess:
-    """The grader's process of one course. It starts as the student begins to write, long before a mark is asked for.
+    """The grader's process of one course. It starts when the student begins to write, long before a mark is requested.
 
     Args:
-        course: The course that the server decided on when it started; None starts nothing and marks nothing.
+        course: The course that the server found when it started; None starts nothing and marks nothing.
     """
 
     def __init__(self, course: Path | None) -> None:
@@ -33,13 +33,13 @@ class GraderProcess:
         self._turn = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Start the process unless it runs already; that takes some ten seconds, in which a student writes."""
+        """Start the process unless it is running; that takes about ten seconds, while the student writes."""
         if self._course is not None and not self._turn.locked():
             async with self._turn:
                 await self._start(self._course)
 
     async def mark(self, notebook: Path) -> dict[str, Any]:
-        """{points, worth, words}. The feedback page and the marks are written beside the labs. Raises NoGrader."""
+        """{points, worth, words}. Writes the feedback page and marks beside the labs. Raises GraderUnavailable."""
         if self._course is None:
             raise GraderUnavailable(NO_COURSE)
         async with self._turn:

@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all: whoever reads meanwhile finds the old ones or the new ones."""
+"""Writes files and folders whole or not at all: a reader finds the old ones or the new ones."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def is_full(error: OSError) -> bool:
 
 
 def is_of_one_name(error: OSError) -> bool:
-    """Whether it is trouble of this file alone: its name, its path, what it is, that it is gone."""
+    """Whether the error is only about this file: its name, its path, its type, or that it is gone."""
     return error.errno in OF_ONE_NAME
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """In place of what this file was, if it was there."""
+    """Write the file, or replace it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")  # no longer than its name, which may be as long as one can be
     new.write_text(text, encoding="utf-8")
@@ -41,7 +41,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def replace_folder(folder: Path) -> Iterator[Path]:
-    """Where whoever asks makes the new folder: beside it. It takes the place of what is there, at the end."""
+    """A path beside the folder for the caller to make a new one, which replaces the folder at the end."""
     new, old = (folder.with_name(f".{folder.name}.{word}") for word in ("new", "old"))
     for left in (new, old):
         shutil.rmtree(left, ignore_errors=True)

@@ -81,7 +81,7 @@ def get_short_name(cell: NotebookNode, name: str) -> str:
 
 
 def shorten_first_line(text: str) -> str:
-    """The first line that isn't blank, cut off; empty where there is none."""
+    """The first line that isn't blank, cut off; empty if there isn't one."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "").replace("`", "'")
     line = replace_controls(line)
     return line if len(line) <= MAX_BEGIN else line[:MAX_BEGIN].rstrip() + "…"

@@ -13,7 +13,7 @@ from autograder.base.text import make_readable, truncate_name
 from autograder.base.timestamps import TIMESTAMP, parse_time, read_small_text
 from autograder.intake.safe_names import CHECKPOINTS, NOT_RUN, make_safe_name
 
-NOT_FOLLOWED = ".not-followed"  # an empty file of this ending stands where a link or a pipe was
+NOT_FOLLOWED = ".not-followed"  # the ending of an empty file that replaces a link or a pipe
 NOT_A_FOLDER = ".not-a-folder"
 UNREADABLE = ".unreadable"
 LEFT_OUT = ".left-out"
@@ -66,7 +66,7 @@ def normalize_folder(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> N
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder with all that is in it, or the link that stands for it."""
+    """Remove a folder with everything in it, or the link that stands for it."""
     if path.is_symlink():
         path.unlink()
     else:
@@ -165,7 +165,7 @@ def _shorten_paths(folder: Path) -> None:
 
 
 def write_placeholder(path: Path, ending: str) -> None:
-    """An empty file in place of what is not there, with an ending that says why."""
+    """Write an empty file instead of what is left out, with an ending that says why."""
     aside = path.with_name(truncate_name(make_readable(path.name), ending))
     if aside.is_symlink():
         aside.unlink()  # else what it points to would be made

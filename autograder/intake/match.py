@@ -50,7 +50,7 @@ def match(
 
 
 def _identify(pieces: list[SubmittedCell], own: dict[str, NotebookNode], known: dict[str, list[str]]) -> None:
-    """By text where that is the course's, else by nbgrader's id, else by the cell's, where no other cell has it."""
+    """Match by text if that is the course's, else by nbgrader's id, else by the cell's id if no other cell has it."""
     by_text: dict[str, list[str]] = {}
     for identity, versions in known.items():
         for text in filter(None, versions):
@@ -83,7 +83,7 @@ def _update_outdated(
 
 
 def _can_be(piece: SubmittedCell, cell: NotebookNode) -> bool:
-    """Code that stands in a cell of prose is the student's own."""
+    """Treat code in a cell of prose as the student's own."""
     return piece.kind != "code" or cell.cell_type == "code" or not is_prose(cell)
 
 
@@ -166,7 +166,7 @@ def _remove_course_code(
 
 
 def _is_removable(cell: NotebookNode) -> bool:
-    """Whether the text of this cell, where it is missing, can be taken out of others: course code, and prose."""
+    """Whether the text of this cell, if it is missing, can be taken out of others: course code, and prose."""
     return not is_answer(cell) or (is_prose(cell) and cell.cell_type != "code")
 
 
@@ -211,7 +211,7 @@ def _find_exercises(
 
 
 def _find_text_answers(pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog) -> None:
-    """Give each question without a cell the first text that follows what stands before it in the course."""
+    """Give each question without a cell the first text after what precedes it in the course."""
     places = {piece.identity: number for number, piece in enumerate(pieces) if piece.identity}
     last = -1
     for identity, cell in own.items():

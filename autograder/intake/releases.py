@@ -1,4 +1,4 @@
-"""The cells of each release of a lab, so that one that the course changed later is no change of the student's."""
+"""The cells of each release of a lab, so what the course changed later doesn't count as the student's change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Releases:
 
 
 def get_releases_path(course: Path, lab: str) -> Path:
-    return course / "results" / lab / ".releases.json"  # no student's: no id begins with a dot
+    return course / "results" / lab / ".releases.json"  # not a student's, whose ids never begin with a dot
 
 
 def save_release(course: Path, lab: str, released: NotebookNode) -> None:
@@ -43,7 +43,7 @@ def save_release(course: Path, lab: str, released: NotebookNode) -> None:
 
 
 def read_release_bytes(course: Path, lab: str) -> bytes:
-    """What is remembered, as it travels with a task; empty where nothing is."""
+    """What is remembered, as a task carries it; empty if there is nothing."""
     path = get_releases_path(course, lab)
     return path.read_bytes() if path.exists() else b""
 

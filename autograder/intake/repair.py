@@ -76,7 +76,7 @@ def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = N
 
 
 def build_blank(course: NotebookNode, reason: str) -> RepairedNotebook:
-    """The empty notebook, in place of a submission that could not be read."""
+    """The empty notebook, instead of a submission that could not be read."""
     notes = [Note(kind=NoteKind.REFUSED, words=reason)]
     cells = [build_released_cell(c) if is_answer(c) else copy_json(c) for c in course.cells]
     notebook = create_notebook(cells, copy_json(course.metadata))

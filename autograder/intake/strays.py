@@ -1,4 +1,4 @@
-"""What lies in submitted/ and will be graded for nobody: folders and files in the wrong place, ids that look alike."""
+"""Finds what in submitted/ counts for no one: folders and files in the wrong place, ids that look alike."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _find_alike(course: Path, students: Sequence[str], roster: Collection[str]) 
 
 
 def _suggest_fix(course: Path, stranger: str, named: Sequence[str]) -> str:
-    """What to do where the stranger is one of those whom the roster names."""
+    """What to do if the stranger is a student on the roster."""
     told, (own, meant) = f"{stranger} handed in, and the roster has {' and '.join(named)}", (stranger, named[0])
     labs = [path.name for path in sorted((course / "submitted" / own).iterdir()) if path.is_dir()]
     if any((course / "submitted" / own / lab / SECRET).exists() for lab in labs):

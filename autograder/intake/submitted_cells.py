@@ -43,7 +43,7 @@ class SubmittedCell:
 
 
 def make_piece(cell: NotebookNode) -> SubmittedCell:
-    """cell: as read_submission gives it."""
+    """Make the piece of a cell that the intake has read."""
     claims = cell.metadata["claims"]
     return SubmittedCell(
         cell.source,
@@ -57,7 +57,7 @@ def make_piece(cell: NotebookNode) -> SubmittedCell:
 
 
 def parse_statements(text: str) -> list[ast.stmt] | None:
-    """Its top-level statements, or None where it is no whole Python."""
+    """Its top-level statements; None if it isn't valid Python."""
     try:
         return ast.parse(text).body if len(text) <= MAX_PARSED else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -93,13 +93,13 @@ def is_answer(cell: NotebookNode) -> bool:
 
 
 def is_prose(cell: NotebookNode) -> bool:
-    """Whether the cell is text or code that nobody grades, and that need not be there."""
+    """Whether the cell is text or code that isn't graded, and may be missing."""
     kind = read_kind(cell)
     return kind is not None and not (kind.traits.locked or kind.traits.written)
 
 
 def build_released_cell(cell: NotebookNode) -> NotebookNode:
-    """The cell as a student receives it: a stub in place of the solution."""
+    """The cell as a student receives it: with a stub instead of the solution."""
     stub: NotebookNode = copy_json(cell)
     stub.source = get_released_source(cell)
     return stub

@@ -31,19 +31,21 @@ RUNS = ("given", "example", "student")  # what a student's notebook runs besides
 
 @dataclass(frozen=True)
 class Trial:
-    """What one answer earned. `applied` is False where a generated answer was the reference after all."""
+    """What one answer earned."""
 
     outcomes: tuple[Outcome, ...] = ()
     points: float = 0.0
-    failure: str = ""  # the process died, or a cell of the course raised
+    failure: str = ""
+    """Why there is no result: the process died, or a cell of the course raised."""
     applied: bool = True
+    """False if a generated answer was the reference after all."""
 
     @property
     def failed(self) -> tuple[str, ...]:
         return tuple(o.id for o in self.outcomes if not o.passed)
 
     def compute_unobserved_points(self, points: float) -> float:
-        """What it would have earned of so many points if each observed check had failed."""
+        """What it would have earned of this many points if each observed check had failed."""
         return compute_earned([replace(o, passed=o.passed and not o.observed) for o in self.outcomes], points)
 
 
@@ -66,23 +68,23 @@ class Bench:
         return self._try(self._blank)
 
     def try_generated(self) -> dict[str, Trial]:
-        """Description -> trial of each wrong answer that gradlab makes from the reference."""
+        """The trials of the wrong answers that gradlab makes from the reference, by description."""
         trials = {label: self._try(self._reference, (label,)) for label in get_spoilers()}
         if self.exercise.parameters:
             trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._count_visible_calls()))
         return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
 
     def try_near_misses(self) -> dict[str, Trial]:
-        """Description -> trial of each near miss of the reference that did something else than it."""
+        """The trials of the near misses that differed from the reference, by description."""
         trials = {label: self._try(self._reference, (label,)) for label in get_near_misses()}
         return {label: trial for label, trial in trials.items() if trial.applied}
 
     def try_liar(self, source: str) -> Trial:
-        """Try a lying answer: its source runs in the exercise's place, and once more behind the given probes."""
+        """Try a lying answer: its source runs in the exercise's place, and once more after the given probes."""
         return self._attempt(Attempt(self.exercise.name, source, self.check_cell.source, last=source))
 
     def try_lies(self) -> dict[str, Trial]:
-        """Description -> trial of each liar that gradlab makes itself. None where no probe is asked."""
+        """The trials of the liars that gradlab makes, by description; empty if the checks use no probe."""
         probes, functions = self._given()
         trials = {}
         if has_probe_call(self.check_cell.source, probes):
@@ -151,7 +153,7 @@ class Bench:
 
 
 def iter_benches(lab: Lab) -> Iterator[Bench]:
-    """A Bench for each exercise in turn, good until the next one is asked for.
+    """A Bench for each exercise in turn, valid until the next one is requested.
 
     The lab's own cells run with the reference solutions: given ones in this process, and all in a student process.
     """
@@ -173,9 +175,12 @@ def iter_benches(lab: Lab) -> Iterator[Bench]:
 
 
 def compute_notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
-    """Exercise -> points of a whole notebook with these exercises written (name -> source), the others left empty.
+    """The points by exercise of a whole notebook with some exercises written, and the others left empty.
 
-    Given cells may fail in it, as one that shows the student's own result does before it is written.
+    Given cells may fail, such as one that shows the student's own result before it is written.
+
+    Args:
+        solutions: The source of each written exercise, by name.
     """
 
     def work() -> dict[str, float]:
@@ -224,7 +229,7 @@ def _select_checks(cell: Cell, hidden: bool) -> str:
 
 
 def has_probe_call(source: str, given: Sequence[str]) -> bool:
-    """Whether a check cell asks a probe: one of these, or one of labkit's."""
+    """Whether a check cell uses a probe: one of these, or one of labkit's."""
     nodes = list(ast.walk(ast.parse(source)))
     labkits = any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == "probes" for node in nodes)
     return labkits or any(isinstance(node, ast.Name) and node.id in given for node in nodes)
@@ -236,5 +241,5 @@ def _get_required_count(tree: ast.Module, name: str) -> int | None:
 
 
 def _count_required(function: ast.FunctionDef) -> int:
-    """Arguments by position that have no default."""
+    """The number of positional arguments without a default."""
     return len(function.args.posonlyargs) + len(function.args.args) - len(function.args.defaults)

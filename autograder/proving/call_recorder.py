@@ -1,4 +1,4 @@
-"""A function that notes how it is called, in place of the reference."""
+"""A function that replaces the reference and records how it is called."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def _digest_value(value: Any) -> str:
 
 
 def _describe_leaf(leaf: Any, depth: int = 0) -> str:
-    """A leaf by what it holds. Not by its address: other calls' objects, in other forks, may lie at the same one."""
+    """Describe a leaf by what it holds, not by its address, which objects of other calls, in other forks, may have."""
     if isinstance(leaf, Tensor):
         listed = leaf.detach().to(torch.complex128).tolist() if leaf.dtype != torch.bool else leaf.tolist()
         return f"{tuple(leaf.shape)}{tuple(leaf.stride())}{leaf.dtype}{leaf.requires_grad}{listed}"
     if isinstance(leaf, np.ndarray):
         return f"{leaf.shape}{leaf.dtype}{leaf.tolist()}"
-    if type(leaf) is Callback:  # every use of it would go to the examiner
+    if type(leaf) is Callback:  # every use of it would call the examiner
         return f"callback {leaf._number}"
     parts = [ADDRESS.sub("", repr(leaf))]
     if depth < MAX_DEPTH:

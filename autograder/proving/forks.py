@@ -48,7 +48,7 @@ def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
 def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
     status = 1
     try:
-        torch.set_num_threads(1)  # a fork that starts OpenMP threads of its own hangs
+        torch.set_num_threads(1)  # a fork that starts its own OpenMP threads hangs
         os.close(reading)
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):

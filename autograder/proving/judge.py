@@ -10,7 +10,7 @@ from labkit.outcome import Outcome
 
 RIGHT_ANSWERS = 2
 WRONG_ANSWERS = 4
-UNWRITTEN = "NotImplementedError"  # what stands in a solution's place
+UNWRITTEN = "NotImplementedError"  # what a stub raises
 GENERATED_SHARE = 0.1  # a generated wrong answer earns at most this part of the points
 LIARS_SHARE = 0.2  # of a lab's points, for plain computations that claim the demanded technique
 
@@ -64,7 +64,11 @@ def judge_lie(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterato
 
 
 def judge_liars(lab: Lab, points: dict[str, float]) -> Iterator[str]:
-    """points: what the best liar of each exercise earns, by name."""
+    """Problems with what liars earn.
+
+    Args:
+        points: What the best liar of each exercise earns, by name.
+    """
     if (total := sum(points.values())) > LIARS_SHARE * lab.points + 1e-9:
         listed = ", ".join(f"{name} {earned:g}" for name, earned in points.items() if earned)
         yield (
@@ -90,7 +94,7 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> It
 def judge_coverage(
     lab: Lab, exercise: Exercise, answers: Sequence[Answer], trials: Sequence[Trial], constant: Sequence[str]
 ) -> Iterator[str]:
-    """Enough answers, every misconception reached by a wrong one, every check failed by one, no parameter constant."""
+    """Problems with coverage: too few answers, constant parameters, checks or misconceptions without a wrong answer."""
     for right, least in ((True, RIGHT_ANSWERS), (False, WRONG_ANSWERS)):
         count = sum(a.right == right and not a.liar for a in answers)
         if count < least:
@@ -130,7 +134,7 @@ def _judge_passing(where: str, exercise: Exercise, trial: Trial) -> Iterator[str
 
 
 def _judge_exceptions(where: str, answer: Answer, trial: Trial) -> Iterator[str]:
-    """A check that failed by an exception proves something only where the answer says so: it may be a typo."""
+    """Problems with exceptions: a check that failed by one proves something only if the answer says so."""
     raised = {o.error for o in trial.outcomes if not o.passed and o.error}
     for kind in raised - {answer.raises}:
         outcome = next(o for o in trial.outcomes if o.error == kind)

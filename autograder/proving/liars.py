@@ -1,7 +1,7 @@
-"""Liars that gradlab makes itself: student processes whose probes and given functions claim what is not so.
+"""Liars that gradlab makes itself: student processes whose probes and given functions make false claims.
 
-A liar of this kind has solved nothing: the exercise is empty, and what the checks look with says something of its own.
-Where it needs an answer to begin with, it has the reference, and spoils what the reference gets to see.
+Such a liar has solved nothing: the exercise is empty, and what the checks look with says something of its own. If it
+needs an answer to begin with, it has the reference, and spoils what the reference gets to see.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ IN_ITS_PLACE = "a given function in the exercise's place"
 
 
 def _drop_functions(args: Sequence[Any]) -> list[Any]:
-    """The arguments that are no functions."""
+    """The arguments that aren't functions."""
     return [value for value in args if not callable(value)]
 
 
-# What a probe says, from what it was asked.
+# What a probe returns for the arguments that it got.
 CLAIMS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "nothing": lambda args: None,
     "an empty list": lambda args: [],
@@ -45,13 +45,13 @@ REPEATS = "its first answer, again and again"
 
 
 def get_lies() -> dict[str, bool]:
-    """How the probes lie -> whether the reference stands in the notebook, instead of the empty exercise."""
+    """How the probes lie, and whether the notebook then has the reference instead of the empty exercise."""
     claims = {f"each probe says: {claim}": False for claim in CLAIMS}
     return claims | {f"each probe says: {REPEATS}": True} | {f"each probe finds its {ruin}": True for ruin in RUINS}
 
 
 class LieNote:
-    """The note of a lie. `applied`: whether anything was asked of what lies, so that it made a difference."""
+    """The note of a lie. It is `applied` if the checks used anything that lies, so it made a difference."""
 
     def __init__(self, applied: bool = False) -> None:
         self._notes, self._always = NoteFile(), applied
@@ -65,14 +65,15 @@ class LieNote:
 
 
 def install(namespace: Namespace, exercise: str, how: str, *args: Any) -> None:
-    """Let the process of this namespace lie, with the note under NOTE; see lie()."""
+    """Make the process of this namespace lie, with the note under NOTE; see lie()."""
     namespace[NOTE] = lie(namespace, exercise, how, *args)
 
 
 def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> LieNote:
-    """Let the process of this namespace lie. Returns the note of it.
+    """Make the process of this namespace lie. Returns the lie's note.
 
-    how: one of get_lies(), with the names of the given probes, or IN_ITS_PLACE, with the name of a given function.
+    Args:
+        how: One of get_lies(), with the names of the given probes, or IN_ITS_PLACE, with the name of a given function.
     """
     if how == IN_ITS_PLACE:
         namespace[exercise] = namespace[args[0]]
@@ -83,9 +84,7 @@ def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> LieNote:
         namespace[name] = _make_liar(namespace[name], how, lied, inside)
     for name, probe in PROBES.items():
         PROBES[name] = _make_liar(probe, how, lied, inside)
-    namespace[exercise] = _guard_exercise(
-        namespace[exercise], inside
-    )  # what a check learns without a probe is no lie's merit
+    namespace[exercise] = _guard_exercise(namespace[exercise], inside)  # what a check sees without a probe is no lie
     return lied
 
 
@@ -120,7 +119,7 @@ def _make_liar(honest: Function, how: str, lied: LieNote, inside: list[int]) -> 
 
 
 def _guard_exercise(exercise: Any, inside: list[int]) -> Any:
-    """The exercise, for the probes only: it does nothing where a check uses it directly."""
+    """The exercise for the probes only: it does nothing if a check uses it directly."""
 
     def guard(function: Function) -> Function:
         @functools.wraps(function)

@@ -40,7 +40,7 @@ Edit = tuple[str, Callable[[], object]]
 
 
 def make_mutants(source: str) -> dict[str, str]:
-    """Description -> source of each mutant. Docstrings, annotations and imports are left alone."""
+    """The source of each mutant, by description. Docstrings, annotations and imports stay unchanged."""
     found: dict[str, str] = {}
     count = sum(1 for _ in _iter_edits(ast.parse(source)))
     for number in range(count):
@@ -55,7 +55,7 @@ def make_mutants(source: str) -> dict[str, str]:
 
 
 def _describe_edit(what: str, before: str, after: str) -> str:
-    """What the edit did, and the line that it changed, so that a person can find it. No quotes: it goes in a header."""
+    """What the edit did, and the changed line, for people to find it. It has no quotes, since it goes in a header."""
     old, new = before.splitlines(), after.splitlines()
     changed = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)) - 1)
     line = new[changed].strip() if len(new) == len(old) else old[changed].strip()
@@ -101,7 +101,7 @@ def _iter_constant_edits(node: ast.Constant) -> Iterator[Edit]:
 
 
 def _iter_loop_edits(node: ast.AST) -> Iterator[Edit]:
-    """The ways out of a loop, each taken for another."""
+    """Exchange the ways out of a loop for one another."""
     if not isinstance(node, ast.For | ast.While):
         return
     for parent in ast.walk(node):
@@ -165,7 +165,7 @@ def _is_docstring(node: object) -> bool:
 
 
 def _replace_node(node: ast.AST, other: ast.AST) -> None:
-    """Turn a node into another in place: whoever points at it now points at the other."""
+    """Turn a node into another in place, so everything that refers to it now refers to the other."""
     other = copy.deepcopy(other)
     node.__class__ = other.__class__  # type: ignore[assignment]
     node.__dict__ = other.__dict__

@@ -1,7 +1,7 @@
-"""Near misses: the reference with one habit that people have and naive checks do not see.
+"""Near misses: the reference with one habit that people have and naive checks miss.
 
-What answers written from the notebook alone had in common: a smaller dtype on the way, a batch that is left out,
-something kept from one call to the next, an alias for a copy and the reverse, a second run over what was there.
+These are what answers written from only the notebook had in common: a smaller dtype on the way, a batch left out,
+something kept from one call to the next, an alias instead of a copy or the reverse, a second run over the same data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Kwargs = dict[str, Any]
 
 
 def get_near_misses() -> dict[str, Spoiler]:
-    """Description -> spoiler. Each says whether it did something else than the reference in that call."""
+    """Spoilers by description. Each says whether it differed from the reference in that call."""
     lists = {
         "the first item of a list left out": lambda items: items[1:],
         "the last item of a list left out": lambda items: items[:-1],
@@ -91,12 +91,12 @@ def _is_empty(value: Any) -> bool:
 
 
 class _ResultCache:
-    """What was said for equal keys is said again."""
+    """A cache that returns the same result for equal keys."""
 
     def __init__(self, key: Callable[[Args], Any]) -> None:
         self.key = key
         self.said: dict[Any, Any] = {}
-        self.kept: list[Args] = []  # else another object could come to have the identity of one of these
+        self.kept: list[Args] = []  # else another object could get the identity of one of these
 
     def __call__(self, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
         key = self.key(args)
@@ -143,7 +143,7 @@ def _call_twice(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bo
 
 
 def _restore_arguments(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
-    """Also where the reference is to change them."""
+    """Restore the arguments after the call, even if the reference must change them."""
     before = [(t, t.detach().clone()) for t in _iter_tensors(args, kwargs)]
     result = function(*args, **kwargs)
     other = False
@@ -170,6 +170,6 @@ def _replace_data(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, 
 
 
 def _has_changed(t: Tensor, old: Tensor) -> bool:
-    """Whether its values are others, NaN being equal to NaN."""
+    """Whether its values changed, with NaN equal to NaN."""
     now = t.detach()
     return now.shape == old.shape and not bool(((now == old) | ((now != now) & (old != old))).all())

@@ -1,4 +1,4 @@
-"""Notes that a process and its forks take together: a call may happen in a rank of a gloo group, which is a fork."""
+"""Notes that a process shares with its forks, since a call may happen in a rank of a gloo group, which is a fork."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NOTE = "_note_of_replacement"  # the name, in a notebook, of the note of what wa
 
 
 class NoteFile:
-    """Short lines in the order in which they were written, by whichever process."""
+    """Short lines in the order in which any of the processes wrote them."""
 
     def __init__(self) -> None:
         self.file = tempfile.TemporaryFile("ab+", buffering=0)  # noqa: SIM115  as long as this object

@@ -1,4 +1,4 @@
-"""Objects whose methods all say one thing: what a student could hand in who only wants comparisons to succeed."""
+"""Objects whose methods all give one answer, such as a student could hand in to make every comparison succeed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPECIAL = {"__call__", "__len__", "__getitem__", "__contains__", "__iter__", "__
 
 
 class AlwaysTrue:
-    """Agrees with whatever it is asked or compared with."""
+    """Agrees with everything that it is compared with."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -54,7 +54,7 @@ class AlwaysTrue:
 
 
 def is_object(value: Any) -> bool:
-    """Whether its methods make its worth: a function, a class, or an instance of a class.
+    """Whether it matters for its methods: a function, a class, or an instance of a class.
 
     Not a context manager: a block uses what Python itself calls at both its ends, and none of its other methods.
     """
@@ -66,7 +66,7 @@ def replace_with_true(method: Method) -> Method:
 
 
 def repeat_first_answer(method: Method) -> Method:
-    """What the method said the first time, each time."""
+    """A method that repeats its first answer each time."""
     said: list[Any] = []
 
     @functools.wraps(method)
@@ -79,7 +79,7 @@ def repeat_first_answer(method: Method) -> Method:
 
 
 def replace_methods(change: Change, value: Any) -> Any:
-    """The like of a function, class or object with other methods. An object whose class is built-in stays as it is."""
+    """A copy of a function, class or object with other methods. An object of a built-in class stays as it is."""
     if isinstance(value, type):
         return _make_subclass(value, change)
     if isinstance(value, types.FunctionType | types.MethodType | functools.partial):

@@ -1,6 +1,6 @@
-"""Proofs that are kept: a lab's `proof.json` says what was proved, under a digest of all that it depends on.
+"""Stores proofs: a lab's `proof.json` says what was proved, with a digest of everything that it depends on.
 
-Proving twelve labs takes 12 minutes of two cores. What is the same, with the same code and versions, has been proved.
+Proving twelve labs takes 12 minutes on two cores. A lab that is unchanged, with the same code and versions, is proved.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FILE = "proof.json"
 
 
 def load_proof(lab: Lab) -> Proof | None:
-    """The proof of this lab as it is, if it was proved so before."""
+    """The proof of this lab, if it was proved as it is now."""
     try:
         record = json.loads((lab.path / FILE).read_text(encoding="utf-8"))
         return Proof(**record["proof"], kept=True) if record["key"] == compute_key(lab) else None
@@ -29,7 +29,7 @@ def load_proof(lab: Lab) -> Proof | None:
 
 
 def save_proof(lab: Lab, proof: Proof) -> None:
-    """Write down that this lab was proved; a lab with problems was not."""
+    """Record that this lab was proved; a lab with problems wasn't."""
     if not proof.problems:
         told = {name: value for name, value in asdict(proof).items() if value or name in ("lab", "points")}
         text = json.dumps({"key": compute_key(lab), "proof": told}, indent=1, sort_keys=True)
@@ -37,6 +37,6 @@ def save_proof(lab: Lab, proof: Proof) -> None:
 
 
 def compute_key(lab: Lab) -> str:
-    """Of the lab's files, the code that proves them, and the versions of Python and torch."""
+    """A digest of the lab's files, the code that proves them, and the versions of Python and torch."""
     versions = [".".join(platform.python_version_tuple()[:2]), torch.__version__]
     return digest(*versions, digest_code(PROOFS), digest_files(lab.path))

@@ -1,4 +1,4 @@
-"""What stands in a notebook in place of the reference, and the note that it keeps."""
+"""What replaces the reference in a notebook, and the note that it keeps."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ WATCHED = "its calls noted"
 
 @dataclass
 class ReplacementNote:
-    """The note of a class that is replaced. `applied` is False where it is the reference after all."""
+    """The note of a class that is replaced."""
 
     applied: bool
+    """False if it is the reference after all."""
 
 
 def install(namespace: dict[str, Any], name: str, how: str, *args: Any) -> None:
-    """Put in place of the object of this name its make_replacement(), with the note under NOTE."""
+    """Replace the object of this name with its make_replacement(), with the note under NOTE."""
     namespace[name], namespace[NOTE] = make_replacement(namespace[name], how, args)
 
 
 def make_replacement(reference: Callable[..., Any], how: str, args: Sequence[Any]) -> tuple[Any, Any]:
-    """(what stands in place of the reference, its note).
+    """What replaces the reference, and its note.
 
-    how: the label of a generated wrong answer, HARD_CODED with the number of visible calls, or WATCHED with the
-    parameters to watch. The note of a generated answer has `applied`, that of WATCHED is a Watched.
+    Args:
+        how: The label of a generated wrong answer, HARD_CODED with the number of visible calls, or WATCHED with the
+            parameters to watch. The note of a generated answer has `applied`, that of WATCHED is a CallRecorder.
     """
     if how == WATCHED:
         watched = CallRecorder(reference, *args)

@@ -1,4 +1,4 @@
-"""Arguments spoiled in place before a function sees them: a want that is computed afterwards is spoiled with them."""
+"""Arguments spoiled in place before a function sees them: a want computed afterwards is spoiled with them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_DEPTH = 5
 
 
 def compute_ruined_result(how: str, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
-    """What the function gives of its arguments after their ruin, and True; None and False where that is no other."""
+    """What the function returns for its ruined arguments, and True; None and False if that doesn't differ."""
     first = function(*args, **kwargs)
     if not ruin(how, args, kwargs):
         return None, False
@@ -29,7 +29,7 @@ def compute_ruined_result(how: str, function: Function, args: Args, kwargs: Kwar
 
 
 def _is_same(first: Any, second: Any) -> bool:
-    """Whether these are equal values. Objects are taken for different."""
+    """Whether these are equal values. Objects count as different."""
     one, other = tree_leaves(first), tree_leaves(second)
     return len(one) == len(other) and all(map(_is_equal, one, other))
 
@@ -41,20 +41,20 @@ def _is_equal(first: Any, second: Any) -> bool:
 
 
 def ruin(how: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Ruin these arguments in place in one of the RUINS. Whether anything changed."""
+    """Ruin these arguments in place in one of the RUINS. Returns whether anything changed."""
     touched = [_apply_nested(value, RUINS[how], 0) for value in (*args, *kwargs.values())]
     return any(touched)
 
 
 def _apply_nested(value: Any, change: Callable[[Any], bool], depth: int) -> bool:
-    """Whether something of the value changed. What a container holds goes before the container."""
+    """Change what is inside the value, then the value. Returns whether anything changed."""
     items: Any = ()
     if depth < MAX_DEPTH and isinstance(value, list | tuple):
         items = list(value)
     elif depth < MAX_DEPTH and isinstance(value, dict):
         items = list(value.values())
     inside = [_apply_nested(item, change, depth + 1) for item in items]
-    with contextlib.suppress(Exception):  # expanded memory, a read-only array, what lets nothing be changed
+    with contextlib.suppress(Exception):  # expanded memory, a read-only array, what allows no change
         return change(value) or any(inside)
     return any(inside)
 

@@ -1,7 +1,7 @@
 """Wrong answers that gradlab makes itself, for every exercise.
 
 Each is the reference with its result spoiled in one way. A spoiler that changes nothing (casting a result that is no
-tensor, say) proves nothing and is not counted. Of a class, its methods are spoiled.
+tensor, say) proves nothing and is not counted. In a class, the methods are spoiled.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ METHODS: dict[str, Change] = {
 }
 
 Function = Callable[..., Any]
-# From a function and a call's arguments to a result, and whether it is another than the function's.
+# Called with a function and a call's arguments; returns a result, and whether it differs from the function's.
 Spoiler = Callable[[Function, tuple[Any, ...], dict[str, Any]], tuple[Any, bool]]
 
 
 class SpoiledFunction:
-    """A function in place of the reference."""
+    """A function that replaces the reference."""
 
     def __init__(self, reference: Function, spoil: Spoiler) -> None:
         self.reference, self.spoil, self._notes = reference, spoil, NoteFile()
@@ -52,12 +52,12 @@ class SpoiledFunction:
 
     @property
     def applied(self) -> bool:
-        """Whether it ever did something else than the reference."""
+        """Whether it ever differed from the reference."""
         return bool(self._notes.lines())
 
 
 class HardCodedFunction:
-    """What a student could write who only wants the visible checks to pass: their results, by order of the calls."""
+    """A function that only passes the visible checks: it returns their results in the order of the calls."""
 
     def __init__(self, reference: Function, visible_calls: int) -> None:
         self.reference, self.visible_calls = reference, visible_calls
@@ -73,7 +73,7 @@ class HardCodedFunction:
 
 
 def get_spoilers() -> dict[str, Spoiler]:
-    """Description -> spoiler: calls a function its own way, and says whether the result is another one."""
+    """Spoilers by description. Each calls a function its own way, and says whether the result differs."""
     return {
         "the argument handed back": _hand_back,
         "zeros": functools.partial(_map_result, _zero),
@@ -88,7 +88,7 @@ def get_spoilers() -> dict[str, Spoiler]:
 
 
 def _hand_back(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
-    """The function is not called: what it would have done to its arguments does not happen either."""
+    """Return an argument without calling the function, so its arguments don't change either."""
     values = [*args, *kwargs.values()]
     return (values[0], True) if values else (function(), False)
 

@@ -1,4 +1,4 @@
-"""Writes the lists `fails=` of wrong answers anew, from the checks that they failed."""
+"""Rewrites the lists `fails=` of wrong answers from the checks that they failed."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def update_lists(outdated: Iterable[FailingChecks]) -> str:
 
 
 def replace_list(header: str, ids: tuple[str, ...]) -> str:
-    """The header of a wrong answer with this list behind its label."""
+    """The header of a wrong answer with this list after its label."""
     label, quote, options = header.rpartition('"')
     return f"{label}{quote} fails={','.join(ids)}{FAILS.sub('', options)}"
 
 
 def can_update(answer: Answer) -> bool:
-    """Whether the answer has a header of its own: those of a quiz are the builder's."""
+    """Whether the answer has its own header: those of a quiz are the builder's."""
     return answer.path.read_text(encoding="utf-8").splitlines()[answer.line - 1].startswith(HEADER)

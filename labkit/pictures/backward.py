@@ -20,7 +20,7 @@ HIGH, ROW = 26, 84  # pixels
 
 @dataclass
 class SentGradients:
-    """What a node did: label, the gradient that had been added up for it, and what it sent to whom."""
+    """What a node did: its label, the gradient accumulated for it, and what it sent to which node."""
 
     label: str
     upstream: str
@@ -56,7 +56,7 @@ def show_backward(output: Tensor, names: Mapping[str, Tensor]) -> Picture:
 
 
 def _list_functions(labels: Mapping[int, str]) -> list[str]:
-    """The name of each node; of a leaf an empty one."""
+    """The name of each node; empty for a leaf."""
     return ["" if label.endswith(")") else label for label in labels.values()]
 
 
@@ -76,7 +76,7 @@ def _find_leaves(output: Tensor, names: Mapping[str, Tensor]) -> dict[int, str]:
 
 
 def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[int, SentGradients]:
-    """What each node gets and sends, in the order in which backward runs them. The leaves come last."""
+    """What each node gets and sends, in the order in which backward runs them, leaves last."""
     nodes: dict[int, Any] = {}
     waiting: list[Any] = [output.grad_fn]
     while waiting:
@@ -119,7 +119,7 @@ def _format_sum(parts: list[Tensor], total: Tensor | None) -> str:
 
 
 def _format_value(t: Tensor) -> str:
-    """Its value, or its shape where there is much."""
+    """The tensor's value, or its shape if it is large."""
     if t.numel() > MAX_SHOWN:
         return f"a tensor of shape {tuple(t.shape)}"
     listed = t.detach().tolist()
@@ -143,7 +143,7 @@ def _draw(
     steps: dict[int, SentGradients],
     words: list[str],
 ) -> Drawing:
-    """A frame is around the node whose turn it is; beside each that had its turn stands in red what had arrived."""
+    """Draw a frame around the node whose turn it is, and in red, beside each earlier one, the gradient it received."""
     order = list(steps)
     wide = {n: max(measure_width(label, 11), measure_width(functions[n], 10)) + 14 for n, label in boxes.items()}
     beside = {n: measure_width(steps[n].upstream, 11) + 10 if n in steps else 0.0 for n in boxes}

@@ -19,7 +19,7 @@ LEFT, TOP, WIDE, HIGH = 76, 8, 62, 32  # pixels
 def show_broadcasting(*shapes: Shape) -> Picture:
     """Draw how these shapes (two to four, of at most six dimensions) are broadcast.
 
-    A dimension that is stretched from 1, or missing, is ochre; one that does not fit is red.
+    A dimension that is stretched from 1, or missing, is ochre; one that doesn't fit is red.
     """
     if not 2 <= len(shapes) <= MAX_SHAPES or any(len(s) > MAX_DIMS for s in shapes):
         return Picture(
@@ -51,13 +51,13 @@ def _describe_rows(rows: list[list[int | None]]) -> str:
 
 
 def align_shapes(shapes: Sequence[Shape]) -> list[list[int | None]]:
-    """The shapes as rows of one length, aligned at the right. None where a shape has no such dimension."""
+    """The shapes as rows of one length, aligned at the right; None if a shape doesn't have that dimension."""
     width = max((len(s) for s in shapes), default=0)
     return [[None] * (width - len(s)) + list(s) for s in shapes]
 
 
 def _compute_size(column: Sequence[int | None]) -> int | None:
-    """The size of the result in this dimension, or None where the sizes do not fit."""
+    """The size of the result in this dimension; None if the sizes don't fit."""
     sizes = {n for n in column if n is not None and n != 1}
     return None if len(sizes) > 1 else sizes.pop() if sizes else 1
 
@@ -75,7 +75,11 @@ def _format_size(size: int | None, missing: str = "") -> str:
 
 
 def _draw(rows: list[list[int | None]], columns: int) -> Drawing:
-    """columns: how many there is room for, at the right those of the result."""
+    """Draw the shapes and the result.
+
+    Args:
+        columns: How many columns there is room for; the result's are at the right.
+    """
     result = [_compute_size(column) for column in zip(*rows, strict=True)]
     parts = []
     for number, (name, row) in enumerate(zip(_list_names(rows), rows, strict=True)):
@@ -96,7 +100,7 @@ def _draw(rows: list[list[int | None]], columns: int) -> Drawing:
 
 
 def _describe_cell(size: int | None, wanted: int | None) -> tuple[str, str]:
-    """Words and kind of one size of a shape."""
+    """The words and kind of one size of a shape."""
     if wanted is None and size not in (None, 1):
         return str(size), "conflict"
     if size is None or (size == 1 and wanted != 1):
@@ -105,7 +109,7 @@ def _describe_cell(size: int | None, wanted: int | None) -> tuple[str, str]:
 
 
 def _draw_row(name: str, y: float, cells: list[tuple[str, str]], columns: int) -> list[str]:
-    """Boxes for all columns; those that the shape does not have are hidden, for a script to show."""
+    """Boxes for all columns; those that the shape doesn't have are hidden, for a script to show."""
     parts = []
     for column in range(columns):
         at = column - columns + len(cells)

@@ -42,7 +42,7 @@ def show_over(x: Tensor, panels: Mapping[str, Mapping[str, Tensor]], log: bool =
 
 
 def describe_values(values: list[float]) -> str:
-    """The least and the greatest finite value, and how many are not finite."""
+    """The least and the greatest finite value, and how many aren't finite."""
     finite = [value for value in values if math.isfinite(value)]
     text = f"from {min(finite):.3g} to {max(finite):.3g}" if finite else "no finite value"
     return text + (f", {len(values) - len(finite)} not finite" if len(finite) < len(values) else "")
@@ -51,7 +51,7 @@ def describe_values(values: list[float]) -> str:
 def draw(
     places: list[float], panels: Mapping[str, Mapping[str, list[float]]], log: bool, words: Mapping[str, list[str]]
 ) -> Drawing:
-    """All panels side by side, or one of them alone and larger, all on one scale."""
+    """Draw all panels side by side on one scale, or one of them larger."""
     lined = {
         title: [Line(label, list(zip(places, values, strict=True))) for label, values in curves.items()]
         for title, curves in panels.items()

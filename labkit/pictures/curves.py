@@ -10,9 +10,9 @@ from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
 
 @catch_failures
 def show_curves(runs: Mapping[str, Sequence[float]], x: str = "step", y: str = "loss") -> Picture:
-    """Draw the losses of each run on a logarithmic scale, against x: "step" or "epoch". y: what the values are.
+    """Draw the losses of each run on a logarithmic scale, against x: "step" or "epoch". y says what the values are.
 
-    A value that is not finite, or not above zero, is a gap.
+    A value that isn't finite, or not above zero, is a gap.
     """
     curves = {name: [float(loss) for loss in losses] for name, losses in runs.items()}
     if not any(curves.values()):
@@ -23,7 +23,7 @@ def show_curves(runs: Mapping[str, Sequence[float]], x: str = "step", y: str = "
 
 
 def draw(curves: Mapping[str, Sequence[float]], words: Mapping[str, str], x: str, y: str) -> Drawing:
-    """All runs, or one of them strong and the others pale."""
+    """Draw all runs, or one of them strong and the others pale."""
     choose = len(curves) > 1
     lines = [
         Line(name, list(enumerate(losses)), [0, number] if choose else None)

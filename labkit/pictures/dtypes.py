@@ -20,7 +20,7 @@ Row = tuple[str, str, str]  # operation, dtypes in, dtypes out
 
 @catch_failures
 def show_dtypes(f: Callable[..., Any], *args: Any, dtypes: Sequence[torch.dtype] = (torch.bfloat16,)) -> Picture:
-    """Run f(*args) without autocast, and within it for each of the dtypes, and draw what its operations compute in.
+    """Run f(*args) without autocast, and with it for each of the dtypes, and draw in which dtypes it computes.
 
     The device is that of the first tensor among args.
     """
@@ -32,7 +32,7 @@ def show_dtypes(f: Callable[..., Any], *args: Any, dtypes: Sequence[torch.dtype]
 
 
 class _Recorder(TorchDispatchMode):
-    """Writes down every operation on tensors that changes or makes floating-point values."""
+    """Records every operation on tensors that changes or makes floating-point values."""
 
     def __init__(self) -> None:
         super().__init__()

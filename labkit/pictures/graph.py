@@ -36,7 +36,7 @@ def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Pic
 
 
 def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], list[tuple[int, int]]]:
-    """Nodes (identity -> label) and edges of the backward graph, each node once, from the output to the leaves."""
+    """The labels of nodes, by identity, and the edges of the backward graph, from the output to the leaves."""
     known = {id(t): name for name, t in names.items()}
     labels: dict[int, str] = {}
     alive = []  # an identity is a node's own only while the node lives
@@ -64,7 +64,7 @@ def _format_label(node: Any, known: Mapping[int, str]) -> str:
 
 
 def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ...]) -> Drawing:
-    """Grey: the nodes. Below each AccumulateGrad its leaf in blue, above the first node the result in green."""
+    """Draw nodes in grey, a leaf below each AccumulateGrad in blue, and the result above the first node in green."""
     leaves = {n for n, label in enumerate(labels) if label.endswith(")")}
     boxes = {n: ("AccumulateGrad" if n in leaves else label, GREY) for n, label in enumerate(labels)}
     boxes[len(labels)] = (f"result {result}", GREEN)
@@ -82,7 +82,7 @@ def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ..
 
 
 def draw_arrows(placed: Layout, edges: Sequence[tuple[int, int]], high: float) -> list[str]:
-    """The edges as curves from box to box; those between the same two boxes beside each other."""
+    """The edges as curves from box to box; those between the same two boxes are side by side."""
     parts = []
     for n, (edge, route) in enumerate(zip(edges, placed.routes, strict=True)):
         same = [m for m, other in enumerate(edges) if other == edge]

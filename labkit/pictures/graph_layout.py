@@ -1,4 +1,4 @@
-"""Places for the boxes of a graph without cycles: layer below layer, with few crossings."""
+"""Places the boxes of an acyclic graph: layer below layer, with few crossings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,11 @@ class Layout:
 
 
 def compute_layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: float = ROW) -> Layout:
-    """widths: of each box, by its number. An edge leads from a box to one that stands in a lower layer."""
+    """Lay out a graph. An edge leads from a box to one in a lower layer.
+
+    Args:
+        widths: The width of each box, by number.
+    """
     depth = _compute_depths(widths, edges)
     size = dict(widths)
     chains: list[list[int]] = []
@@ -87,7 +91,7 @@ def _order(layers: list[list[int]], above: Mapping[int, list[int]], below: Mappi
 def _compute_abscissas(
     layers: list[list[int]], above: Mapping[int, list[int]], below: Mapping[int, list[int]], size: Mapping[int, float]
 ) -> dict[int, float]:
-    """Each box as near as it gets to the middle of its neighbours, without touching another."""
+    """Move each box as near as possible to the middle of its neighbours, without touching another."""
     x: dict[int, float] = {}
     for layer in layers:
         right = 0.0
@@ -104,7 +108,7 @@ def _compute_abscissas(
 
 
 def _push_apart(layer: list[int], wanted: Mapping[int, float], size: Mapping[int, float]) -> dict[int, float]:
-    """The wanted places, moved apart as little as keeps the order: the mean of pushing right and pushing left."""
+    """The wanted places, moved apart as little as possible in order: the mean of pushing right and pushing left."""
     pushed: list[dict[int, float]] = []
     for nodes, way in ((layer, 1), (layer[::-1], -1)):
         found: dict[int, float] = {}

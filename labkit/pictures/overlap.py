@@ -43,7 +43,7 @@ class Message:
 
 
 def _fill_buckets(layers: list[tuple[str, int]], cap: float) -> list[list[int]]:
-    """The layers of each bucket, by number: it is closed when it is full."""
+    """The layers of each bucket, by number. A bucket is closed when it is full."""
     buckets: list[list[int]] = []
     held = cap
     for number, (_, nbytes) in enumerate(layers):
@@ -56,7 +56,7 @@ def _fill_buckets(layers: list[tuple[str, int]], cap: float) -> list[list[int]]:
 
 
 def _schedule_messages(buckets: list[list[int]], ends: list[float], speed: float, start: float) -> list[Message]:
-    """One after the other, each when its last gradient is there."""
+    """Schedule the messages one after the other, each once its last gradient is ready."""
     sent: list[Message] = []
     for bucket in buckets:
         begin = max(ends[bucket[-1]], sent[-1].end if sent else 0.0)
@@ -66,7 +66,7 @@ def _schedule_messages(buckets: list[list[int]], ends: list[float], speed: float
 
 
 def _draw(names: list[str], ends: list[float], runs: Mapping[str, list[Message]], words: list[str]) -> Drawing:
-    """Backward above, the all-reduces below; a bucket has the colour of its layers."""
+    """Draw backward above and the all-reduces below; a bucket has the colour of its layers."""
     unit = WIDTH / max(sent[-1].end for sent in runs.values())
     parts = [draw_text(LEFT - 8, 52, "backward", anchor="end"), draw_text(LEFT - 8, 100, "all-reduce", anchor="end")]
     for frame, (sent, told) in enumerate(zip(runs.values(), words, strict=True)):

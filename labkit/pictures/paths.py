@@ -64,7 +64,7 @@ def _draw(
 ) -> Drawing:
     parts = draw_frame(axes)
     finite = sorted(value for row in values for value in row)
-    # Levels by rank: as many grid points between any two, so that flat valleys show lines too.
+    # Levels by rank: the same number of grid points between any two, so flat valleys show lines, too.
     for level in range(1, LEVELS + 1):
         segments = _draw_contour(values, finite[level * len(finite) // (LEVELS + 1)], axes)
         parts.append(f"<path d='{segments}' fill='none' stroke='{GREY}' stroke-opacity='.55'/>")
@@ -94,7 +94,7 @@ def _draw(
 
 
 def _draw_dot(frame: int, x: float, y: float, last: bool) -> str:
-    """Where a path has come to in this frame; its end in the first frame too, which shows all steps."""
+    """A dot where the path is in this frame; its end is also in the first frame, which shows all steps."""
     frames = f"data-only='0 {frame}'" if last else f"data-only='{frame}' display='none'"
     return f"<circle {frames} cx='{to_svg(x)}' cy='{to_svg(y)}' r='4.5'/>"
 
@@ -104,7 +104,7 @@ def _format_point(point: Point) -> str:
 
 
 def _draw_contour(values: list[list[float]], level: float, axes: Axes) -> str:
-    """The line of one level, in pieces, one for each square of the grid that it passes."""
+    """The line of one level, in pieces, one for each square of the grid that it crosses."""
     rows, columns = len(values), len(values[0])
     (x0, x1), (y0, y1) = axes.x, axes.y
 

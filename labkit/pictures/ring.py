@@ -16,7 +16,7 @@ FRAME = "stroke-width='2.5'"
 def compute_ring_states(world_size: int) -> list[tuple[State, list[int]]]:
     """For the start and each of the 2 * (world_size - 1) steps: the state after it, and the chunk each rank sent in it.
 
-    At the start nothing was sent: -1 for each rank.
+    At the start nothing has been sent: -1 for each rank.
     """
     state: State = [[{rank} for _ in range(world_size)] for rank in range(world_size)]
     states = [(state, [-1] * world_size)]
@@ -46,7 +46,7 @@ def explore_ring(world_size: int) -> Picture:
 
 
 def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: list[str]) -> Drawing:
-    """A table of ranks and chunks, step by step. What came in with the step is framed."""
+    """Draw a table of ranks and chunks, step by step. What arrived in the step is framed."""
     size = len(states[0][0])
     left, top, side = 58, 56, 46 if size < 6 else 40
     parts = [draw_text(left + size * side / 2, 40, "chunk", anchor="middle", size=11)]
@@ -86,7 +86,7 @@ def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: li
 
 
 def _find_held_sums(over: list[set[int]]) -> list[tuple[set[int], list[int]]]:
-    """The sums that a place holds, one after the other, with the frames that show them."""
+    """The sums that a cell holds, one after the other, with the frames that show them."""
     return [(found, [n for n, now in enumerate(over) if now == found]) for found in _list_distinct(over)]
 
 
@@ -105,7 +105,7 @@ def show_traffic(world_sizes: Sequence[int]) -> Picture:
 
 
 def draw_traffic(world_sizes: Sequence[int], ring: list[float], gather: list[float]) -> Drawing:
-    """Two lines over the number of ranks."""
+    """Draw two lines over the number of ranks."""
     lines = [
         Line("ring", list(zip(map(float, world_sizes), ring, strict=True)), dots=True),
         Line("one rank collects and sends back", list(zip(map(float, world_sizes), gather, strict=True)), dots=True),

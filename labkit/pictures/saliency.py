@@ -55,7 +55,7 @@ def _draw(pairs: Mapping[str, tuple[Tensor, Tensor]], words: list[str]) -> Drawi
 
 
 def _draw_pixels(values: Tensor, left: float, above: str, below: str) -> list[str]:
-    """Squares as opaque as their values are large; those of one shade are one path."""
+    """Draw squares whose opacity is the size of their values; those of one shade are one path."""
     height, width = values.shape
     side = SIDE / max(height, width)
     shades: dict[tuple[str, int], list[str]] = defaultdict(list)

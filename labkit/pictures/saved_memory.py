@@ -70,7 +70,7 @@ def measure(model: nn.Sequential, x: Tensor, mode: str) -> list[int]:
             seen.append(kept.now())
     back: list[int] = []
     if mode.startswith("backward"):
-        for output in outputs[:-1]:  # its gradient comes when what lies behind it has been through
+        for output in outputs[:-1]:  # its gradient arrives after the layers that follow it
             output.register_hook(lambda _: back.append(kept.now()))
         outputs.clear()
         torch.autograd.grad(h.sum(), leaves, retain_graph="retain" in mode)
@@ -83,7 +83,7 @@ def measure(model: nn.Sequential, x: Tensor, mode: str) -> list[int]:
 
 
 def draw(curves: dict[str, list[int]], layers: int, words: list[str]) -> Drawing:
-    """One line for each mode, or one of them strong and the others pale."""
+    """Draw one line for each mode, or one of them strong and the others pale."""
     lines = [
         Line(mode, [(float(i), nbytes / 1024) for i, nbytes in enumerate(curve)], [0, place])
         for place, (mode, curve) in enumerate(curves.items(), 1)

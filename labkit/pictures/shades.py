@@ -1,6 +1,6 @@
 """Two small matrices side by side as shades, in a page's own colours: HTML for a card, not a picture of a lesson.
 
-The SVG holds no words, so that nothing of it is left where a sanitiser takes it out.
+The SVG holds no words, so nothing of it is left if a sanitiser removes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SIDE, LEAST_CELL, MOST_CELL = 190.0, 6.0, 22.0  # pixels
 
 
 def draw_side_by_side(difference: Difference) -> str:
-    """HTML, or an empty text where these are no matrices."""
+    """The matrices as HTML; empty if these aren't matrices."""
     yours, wanted = difference.your_shades, difference.expected_shades
     if not yours or not wanted:
         return ""
@@ -36,7 +36,7 @@ def draw_side_by_side(difference: Difference) -> str:
 
 
 def _describe_difference(difference: Difference, places: Sequence[tuple[int, int]]) -> str:
-    """What a reader without pictures gets."""
+    """The words for readers who can't see the picture."""
     told = f"Two matrices as shades from {difference.least:.4g} to {difference.most:.4g}: "
     told += f"yours, {_format_size(difference.your_shades)}, "
     told += f"and the expected one, {_format_size(difference.expected_shades)}."

@@ -74,7 +74,7 @@ def _draw(
             parts.append(show_only([frame], tangent, dots, draw_text(4, 2 * move + 14, words[frame], INK)))
     axes = [*draw_frame(above), _move_down(move, *draw_frame(below))]
     groups = [Group("function", list(found)), Group("place", places, True)]
-    # The middle of the place slider is where most happens; the first frame is at the left.
+    # Most happens at the middle of the slider; the first frame is at the left.
     return Drawing("A step and its slope", above.left + above.width + 16, 2 * move + 24, [*axes, *parts], groups, words)
 
 

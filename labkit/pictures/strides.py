@@ -41,7 +41,7 @@ def _build_picture(views: Mapping[str, Tensor]) -> Picture:
     width = max(map(len, views))
     words = [describe_strides(t) for t in views.values()]
     told = "\n".join(f"{name:{width}}  {one}" if name else one for name, one in zip(views, words, strict=True))
-    # Copied now: what is drawn later is what there is now.
+    # Copied now: what is drawn later is the values of now.
     kept = [(find_slots(t) if t.dim() == 2 else [find_slots(t)], _get_storage(t).cpu().clone()) for t in views.values()]
     return Picture(told, lambda: _draw(list(views), words, kept))
 
@@ -51,7 +51,7 @@ def _get_storage(t: Tensor) -> Tensor:
 
 
 def describe_strides(t: Tensor) -> str:
-    """Shape, strides, offset and the size of the storage."""
+    """The shape, strides, offset and storage size, in words."""
     size = t.untyped_storage().nbytes() // t.element_size()
     return (
         f"shape {tuple(t.shape)}, strides {tuple(t.stride())}, offset {t.storage_offset()}, storage of {size} elements"
@@ -82,7 +82,11 @@ def _draw(names: list[str], words: list[str], kept: list[tuple[list[list[int]], 
 
 
 def _draw_slot(column: int, y: float, value: str, slot: int, count: int) -> str:
-    """slot: -1 for one that nobody reads."""
+    """Draw a slot of the storage.
+
+    Args:
+        slot: Its number; -1 if the tensor doesn't read it.
+    """
     fill, tint = (choose_shade(slot / max(count - 1, 1)), 0.5) if slot >= 0 else (GREY, 0.12)
     return draw_cell(LEFT + SIDE * column, y, SIDE - 2, SIDE - 2, value, fill, tint, min(12, 54 / max(len(value), 1)))
 

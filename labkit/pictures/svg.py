@@ -1,6 +1,6 @@
-"""Parts of SVG as texts, with colours that can be read on a light and on a dark ground.
+"""Parts of SVG as texts, with colours that are readable on light and dark backgrounds.
 
-Attributes are in single quotes: a drawing stands inside an HTML attribute too, where double ones would cost room.
+Attributes are in single quotes: a drawing is also inside an HTML attribute, where double quotes would take more space.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import html
 from collections.abc import Iterable
 
 INK = "currentColor"
-# Of middle lightness, so that a line or a word stands out on white and on black. The first ones are for curves.
+# Of middle lightness, so lines and words stand out on white and on black. The first ones are for curves.
 BLUE, RED, GREEN, PURPLE, OCHRE, GREY = "#2b7bc0", "#cc5033", "#3a8548", "#9463ae", "#98720f", "#7b7b7b"
 COLOURS = (BLUE, RED, GREEN, PURPLE, OCHRE, GREY)
 DASHES = ("", "8 4", "2 3", "10 3 2 3", "14 4", "4 4")
-TINT = 0.3  # of fills below words: the ground shows through, and the words keep their contrast
+TINT = 0.3  # of fills below words: the background shows through, so the words keep their contrast
 CHARACTER = 0.61  # width of a character of the monospaced font, in units of its size
 
 
@@ -26,7 +26,11 @@ def to_svg(value: float) -> str:
 def draw_text(
     x: float, y: float, words: str, colour: str = INK, anchor: str = "start", size: float = 12, mono: bool = False
 ) -> str:
-    """Words whose base line begins, has its middle or ends at this place. mono: in the font of code."""
+    """Words whose base line begins, has its middle or ends at this place.
+
+    Args:
+        mono: Whether to use the font of code.
+    """
     kind = " font-family='monospace'" if mono else ""
     kind += " xml:space='preserve'" if "  " in words else ""
     anchored = f" text-anchor='{anchor}'" if anchor != "start" else ""
@@ -45,7 +49,12 @@ def draw_rect(
     stroke: str = "",
     extra: str = "",
 ) -> str:
-    """A rectangle. tint: how opaque its fill is. extra: further attributes."""
+    """A rectangle.
+
+    Args:
+        tint: How opaque its fill is.
+        extra: Further attributes.
+    """
     kind = (f" fill-opacity='{tint:g}'" if tint != 1 else "") + (f" stroke='{stroke}'" if stroke else "")
     place = f"x='{to_svg(x)}' y='{to_svg(y)}' width='{to_svg(width)}' height='{to_svg(height)}'"
     return f"<rect {place} fill='{fill}'{kind}{extra and ' ' + extra}/>"
@@ -80,7 +89,7 @@ def draw_cell(
 
 
 def show_only(frames: Iterable[int], *parts: str) -> str:
-    """Parts that stand in these frames and in no other."""
+    """Parts that appear only in these frames."""
     listed = list(frames)
     hidden = "" if 0 in listed else " display='none'"
     return f"<g data-only='{_format_frames(listed)}'{hidden}>{''.join(parts)}</g>"
@@ -94,7 +103,7 @@ def emphasize(frames: Iterable[int], *parts: str) -> str:
 
 
 def is_hidden(part: str) -> bool:
-    """Whether a part made by `only` does not stand in the first frame."""
+    """Whether a part made by show_only() doesn't appear in the first frame."""
     return part.startswith("<g data-only=") and " display='none'" in part.split(">", 1)[0]
 
 
@@ -131,7 +140,7 @@ def escape_text(words: str) -> str:
 
 
 def build_document(width: float, height: float, title: str, words: str, body: str) -> str:
-    """The whole drawing, with a ground and colours of its own, for where no page gives it any."""
+    """The whole drawing, with its own background and colours, for use outside a page that has them."""
     size = f"width='{to_svg(width)}' height='{to_svg(height)}' viewBox='0 0 {to_svg(width)} {to_svg(height)}'"
     label = html.escape(title, quote=True)
     return (

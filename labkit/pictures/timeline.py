@@ -29,7 +29,7 @@ def show_memory(runs: Mapping[str, MemoryRun]) -> Picture:
 
 
 def draw(runs: Mapping[str, MemoryRun], words: list[str]) -> Drawing:
-    """All runs, or one of them strong and the others pale."""
+    """Draw all runs, or one of them strong and the others pale."""
     choose = len(runs) > 1
     lines = [
         Line(

@@ -13,7 +13,7 @@ from labkit.pictures.chart import TOP, Axes, draw_frame
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
 from labkit.pictures.svg import BLUE, GREEN, GREY, OCHRE, RED, draw_line, draw_rect, draw_text, show_only
 
-ZERO, TINY, MOST = -25, -14, 16  # exponents of 2: up to the first all becomes 0, below the second digits are lost
+ZERO, TINY, MOST = -25, -14, 16  # exponents of 2: up to the first, all becomes 0; below the second, digits are lost
 
 
 @catch_failures
@@ -38,7 +38,7 @@ def show_underflow(gradients: Tensor, scales: Sequence[float]) -> Picture:
 
 
 def _count_bins(values: Tensor) -> dict[int, int]:
-    """How many there are between 2**n and 2**(n + 1), by n."""
+    """How many values there are between 2**n and 2**(n + 1), by n."""
     finite = values[values.isfinite() & (values != 0)]
     return dict(Counter(torch.frexp(finite).exponent.sub(1).tolist()))
 

@@ -65,7 +65,7 @@ def show_versions(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> Pictur
 
 @catch_failures
 def try_writes(lines: Sequence[str], writes: Sequence[str], tensors: Mapping[str, Tensor]) -> Picture:
-    """show_versions with buttons: the line "write" is replaced by the one of `writes` that is chosen there."""
+    """Draw as show_versions does, with buttons that replace the line "write" by one of `writes`."""
     return _build_picture({w: follow([w if line == WRITE else line for line in lines], tensors) for w in writes})
 
 
@@ -75,7 +75,7 @@ def _build_picture(runs: Mapping[str, list[VersionStep]]) -> Picture:
 
 
 def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[VersionStep]:
-    """Run the lines and note after each of them what can be seen."""
+    """Run the lines, and record after each of them what can be seen."""
     scope: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
     own = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors.items()}
     scope.update(own)
@@ -138,7 +138,7 @@ def _describe_steps(steps: list[VersionStep]) -> str:
 
 
 def _draw(runs: Mapping[str, list[VersionStep]], words: list[str]) -> Drawing:
-    """One run for each frame."""
+    """Draw one run for each frame."""
     runs_drawn = [_draw_run(steps) for steps in runs.values()]
     drawn = [(["<g font-family='monospace'>", *parts, "</g>"], right, bottom) for parts, right, bottom in runs_drawn]
     choose = len(drawn) > 1
@@ -149,7 +149,7 @@ def _draw(runs: Mapping[str, list[VersionStep]], words: list[str]) -> Drawing:
 
 
 def _draw_run(steps: list[VersionStep]) -> tuple[list[str], float, float]:
-    """One run: its parts, its right edge and its lower edge."""
+    """The parts, the right edge and the lower edge of one run."""
     names = list(steps[-1].versions)
     left = 20 + CHARACTER * max(len(step.line) for step in steps)
     gaps = [max(34.0, CHARACTER * len(name) + 14) for name in names]
