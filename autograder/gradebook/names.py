@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from autograder.model.metadata import make_stock_name, split_cell_name
-from autograder.model.result import Result
+
+if TYPE_CHECKING:
+    from autograder.model.result import Result  # with it torch comes
 
 
 @dataclass(frozen=True)

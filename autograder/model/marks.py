@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
 
-from autograder.model.result import Result
+if TYPE_CHECKING:
+    from autograder.model.result import Result  # with it torch comes
 
 
 @dataclass(frozen=True)
