@@ -57,7 +57,7 @@ def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(graded: Clas
 @pytest.mark.parametrize("name", NAMES)
 def test_the_notes_tell_what_was_put_right(graded: Class, name: str) -> None:
     """Slow: the first of them grades them all."""
-    notes = " ".join(describe_notes(describe_notes(graded.results[name].notes)))
+    notes = " ".join(describe_notes(graded.results[name].notes))
     assert CASES[name].note in notes if CASES[name].note else not notes, notes
 
 
