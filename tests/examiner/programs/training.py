@@ -73,7 +73,7 @@ def a_course_model_takes_the_same_steps(Net):
     record = probes.trained(Net, BATCHES, lr=0.1, momentum=0.9)
     mine = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.ReLU(), nn.Linear(4, 2))
     names = dict(zip(("first", "norm", "last"), ("0", "1", "3"), strict=True))
-    mine.load_state_dict({f"{names[k.split('.')[0]]}.{k.split('.')[1]}": v for k, v in record["before"].items()})
+    mine.load_state_dict({names[k.split(".")[0]] + "." + k.split(".")[1]: v for k, v in record["before"].items()})
     wanted = probes.trained(mine, BATCHES, lr=0.1, momentum=0.9)
     return [torch.allclose(a, b) for a, b in zip(record["state"].values(), wanted["state"].values(), strict=True)]
 
