@@ -53,12 +53,8 @@ class Assignment(Protocol):
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
         """A line for each reason why settings for nbgrader's feedback pages have no effect here, likewise."""
 
-    def is_left_out(self, config: Mapping[str, Any], student: str, known: set[str]) -> bool:
-        """Whether the configuration leaves this student out.
-
-        Args:
-            known: The students in the gradebook.
-        """
+    def list_left_out(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+        """Those of these students whom the configuration leaves out."""
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if the source can't be graded."""

@@ -41,8 +41,8 @@ class LabAssignment:
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
         return []
 
-    def is_left_out(self, config: Mapping[str, Any], student: str, known: set[str]) -> bool:
-        return False
+    def list_left_out(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+        return []
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         pass

@@ -49,8 +49,9 @@ class StockAssignment:
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
         return list_unread_page_settings(config, usual)
 
-    def is_left_out(self, config: Mapping[str, Any], student: str, known: set[str]) -> bool:
-        return is_left_out(config, student, known)
+    def list_left_out(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+        known = {each.id for each in gradebook.students}
+        return [student for student in students if is_left_out(config, student, known)]
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         refuse_unfit(self.course, self.name, config)

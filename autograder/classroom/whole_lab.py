@@ -24,7 +24,7 @@ from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.writer import Penalty
 from autograder.intake.files import rename_student_folders
-from autograder.model.assignments import suggest_nearest
+from autograder.model.assignments import require_source, suggest_nearest
 from autograder.model.term import read_term
 from autograder.submission.lab_submission import read_preprocessor_settings
 from autograder.submission.task import Settings, make_settings
@@ -80,6 +80,7 @@ def open_class(
         GradlabError: If no one handed it in, or it can't be graded here.
     """
     course = api.root
+    require_source(course, lab)
     assignment = open_assignment(course, lab)
     assignment.refuse_settings(api.config)
     settings = read_settings(api.config, where.choose_device())
@@ -99,8 +100,7 @@ def open_class(
         refuse_unknown_names(course, lab, term, gradebook)
         lines = prepare(api, assignment, gradebook)
         revoke_extensions(course, lab, gradebook, term.extended(lab))
-        known = {each.id for each in gradebook.students}
-        left_out = [each for each in students if assignment.is_left_out(api.config, each, known)]
+        left_out = assignment.list_left_out(api.config, students, gradebook)
         students = [each for each in students if each not in left_out]
         writer = GradebookWriter(api, assignment, settings, layers, gradebook, load_late_penalty(api.config), term, by)
         writer.left_out, writer.lines = left_out, lines

@@ -34,7 +34,7 @@ from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_files import find_page, read_counting_times, read_trouble
 from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.enrolment import find_strangers
-from autograder.gradebook.excuses import compute_points, set_passed
+from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.names import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.gradebook.store import load_result
@@ -205,9 +205,8 @@ def _find_unwritten_excuses(
     known = read_recorded(gradebook, lab) if changed else {}
     found = set()
     for student, names in changed.items():
-        result, scores = load_result(course, lab, student), known[student].scores
-        labels = make_labels(result) if result else CellLabels(is_stock=False)
-        if result and any(scores.get(cell.id) != compute_points(labels, cell, names) for cell in result.cells):
+        result = load_result(course, lab, student)
+        if result and not known[student].has_points_of(result, names):
             found.add(student)
     return found
 

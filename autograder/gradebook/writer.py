@@ -98,9 +98,12 @@ class RecordedMarks:
 
     def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
         """Whether there is nothing to write. A late one is never up to date: its penalty depends on settings."""
+        return self.has_points_of(result, excused) and not self.late and submitted in (None, self.submitted)
+
+    def has_points_of(self, result: Result, excused: Excused) -> bool:
+        """Whether the automatic scores are those of this result with these excuses."""
         labels = make_labels(result)
-        same = all(self.scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
-        return same and not self.late and submitted in (None, self.submitted)
+        return all(self.scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
 
 
 def read_recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, RecordedMarks]:

@@ -13,6 +13,7 @@ from autograder.exchange.inbox import open_inbox
 from autograder.forkserver.client import Purpose
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import NbgraderCourse
+from autograder.model.assignments import require_source
 from autograder.model.term import read_term
 from autograder.workers.executors import choose_device
 from autograder.workers.pool import Pool
@@ -37,6 +38,7 @@ def prepare_all(api: NbgraderCourse, labs: Sequence[str]) -> list[str]:
     with api.open_gradebook() as gradebook:
         lines = []
         for lab in labs:
+            require_source(api.root, lab)
             assignment = open_assignment(api.root, lab)
             refuse_unknown_names(assignment.course, lab, term, gradebook)
             lines += prepare(api, assignment, gradebook)
