@@ -1,5 +1,6 @@
 """`pytest labs/NAME -k EXERCISE` proves an exercise, with a test for each of its answers."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ EXERCISE = Path("labs", "01_squares", "exercises", "sum_of_squares.py")
 
 def run_pytest(folder: Path, *arguments: str, status: int = 0) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     assert (done.returncode, done.stderr) == (status, ""), done.stdout + done.stderr
     return done.stdout
 

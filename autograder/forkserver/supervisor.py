@@ -179,6 +179,8 @@ class Supervisor:
 
         The end of an unknown process, which a cell started, ends nothing else: what ends later has another reason.
         """
+        if not running.known:
+            return self._end(running, "memory")  # it is still starting, and has no other processes
         self._kill_unknown(running)
         while measure_memory(running.watch) > self.limits.memory:
             largest = max(
@@ -250,6 +252,8 @@ def _kill_rest(run: Run) -> None:
 
 def _find_unknown(running: SupervisedRun) -> set[int]:
     """The run's living processes that belong to no group."""
+    if running.status is not None:
+        return set()
     ignored = running.watch.ignored | running.known
     found = set(find_run_processes(running.run, ignored))
     running.watch.ignored |= ignored - running.known

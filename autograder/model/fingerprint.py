@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.base.digest import digest, digest_files
+from autograder.base.digest import digest, digest_statements
 from autograder.model.versions import Versions
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def digest_code(names: Sequence[str]) -> str:
         str(getattr(find_spec("labkit"), "origin", ""))
     ).parent  # an import of it takes seconds: it brings torch
     shared = [path for path in sorted(checks.iterdir()) if path.suffix == ".py" or path.is_dir()]
-    return digest_files(*(path for path in shared if path.name not in DISPLAY), *(own / name for name in names))
+    return digest_statements(*(path for path in shared if path.name not in DISPLAY), *(own / name for name in names))
 
 
 @functools.cache

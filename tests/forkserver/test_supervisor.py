@@ -3,6 +3,7 @@
 import errno
 import functools
 import os
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -16,10 +17,11 @@ from autograder.sandbox import (
     find_layers,
     find_runtime_paths,
     find_strongest_level,
-    memory_watch,
     require,
 )
+from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.processes import is_alive, read_stat_fields
+from tests.sandbox.supervision import measure_own_memory
 
 CHILDREN = 5
 MEMORY = 400 << 20
@@ -83,12 +85,25 @@ def _fork_when_told(memory: int, control: int) -> None:
     os._exit(3)
 
 
+@pytest.mark.parametrize("keeps", [True, False], ids=["with a keeper", "with a uid"])
+def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None:
+    layers = {KEEPER} if keeps else require(find_strongest_level(find_layers()))
+    running = Supervisor(frozenset(layers), Limits(), find_runtime_paths(), "local", "cpu", lambda _: time.sleep(3600))
+    ours, theirs = socket.socketpair()
+    with ours:
+        pid, trouble = running.start(theirs.detach())
+        assert isinstance(pid, int) and pid, trouble
+        running.limits = Limits(memory=1)
+        while running.running[pid].status is None:
+            running.poll()
+        assert running.status(pid) == ["memory", signal.SIGKILL]
+        running.stop_all()
+
+
 @pytest.fixture
 def small() -> Iterator[Supervisor]:
     layers = require(find_strongest_level(find_layers()))
-    own = memory_watch._read_statm(os.getpid())[
-        1
-    ]  # shared with its forks, and so counted by parts, however much that is
+    own = measure_own_memory()
     limits = Limits(memory=own + MEMORY // 2)
     take = functools.partial(_fork_when_told, own + MEMORY)
     running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", take)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -69,10 +70,22 @@ def test_an_edit_changes_only_what_it_can_decide(
     file: str, changes_marks: bool, changes_proofs: bool, project: Path, unedited: tuple[str, str]
 ) -> None:
     text = (project / file).read_text()
-    (project / file).write_text(text + '\n"""Another word."""\n')
+    (project / file).write_text(f"{text}\nANOTHER = 1\n")
     after = read_digests(project)
     (project / file).write_text(text)
     assert [one != other for one, other in zip(unedited, after, strict=True)] == [changes_marks, changes_proofs]
+
+
+def test_docstrings_and_comments_decide_nothing(project: Path, unedited: tuple[str, str]) -> None:
+    files = [project / "autograder" / "examiner" / "examine.py", project / "labkit" / "compare.py"]
+    texts = [file.read_text() for file in files]
+    for file, text in zip(files, texts, strict=True):
+        edited = re.sub(r'^( +)"""(?=[A-Z])', r'\1"""More of this. ', text, flags=re.MULTILINE)
+        file.write_text("# Why it is here.\n" + edited.replace("\n\n", "\n\n# A comment.\n"))
+    after = read_digests(project)
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text)
+    assert after == unedited
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from autograder.forkserver.supervisor import Supervisor
-from autograder.sandbox.memory_watch import measure_private_memory
+from autograder.sandbox import memory_watch
 from autograder.sandbox.plan import Layer, Limits, Network, find_runtime_paths
 from autograder.sandbox.processes import find_run_processes
 
 LONG = 300  # seconds: what a run that isn't ended lasts
+ROOM_TO_START = 1 << 40  # bytes, so that a fork of a large test process can start
 
 
 @dataclass(frozen=True)
@@ -40,15 +41,18 @@ def supervise(
 ) -> Ending:
     """Let a run do act(control) until it ends, or until the supervisor has looked at it so often.
 
-    The run reads a byte from its control socket for each look. more: bytes that it may hold beyond what it begins with,
-    instead of the limit of all its memory.
+    The run reads a byte from its control socket for each look. Its memory is limited once it has entered its sandbox.
+
+    Args:
+        more: Bytes that it may hold beyond what it begins with, instead of the limit on all its memory.
     """
 
     def enter_and_act(control: int) -> None:
         os.write(control, b"x")
         act(control)
 
-    supervisor = Supervisor(frozenset(layers), limits, find_runtime_paths(), network, "cpu", enter_and_act)
+    start = replace(limits, memory=max(limits.memory, ROOM_TO_START))
+    supervisor = Supervisor(frozenset(layers), start, find_runtime_paths(), network, "cpu", enter_and_act)
     ours, theirs = socket.socketpair()
     with ours:
         pid, trouble = supervisor.start(theirs.detach())
@@ -56,10 +60,13 @@ def supervise(
         while not select.select([ours], [], [], 0.001)[0]:
             supervisor.poll()  # as a fork server does while a run takes its layers
         assert ours.recv(1) == b"x", "it did not enter its sandbox"
+        state = supervisor.running[pid].watch
         if more is not None:
-            state = supervisor.running[pid].watch
-            begun = sum(measure_private_memory(each, state.started) for each in find_run_processes(state.run))
-            supervisor.limits = replace(limits, memory=begun + more)
+            begun = sum(
+                memory_watch.measure_private_memory(each, state.started) for each in find_run_processes(state.run)
+            )
+            limits = replace(limits, memory=begun + more)
+        supervisor.limits, state.bound = limits, limits.memory
         limit: object = ""
         status: object = None
         while status is None and looks != 0:
@@ -73,6 +80,11 @@ def supervise(
         said, gone = _read_to_the_end(ours)
     assert status is None or isinstance(status, int)
     return Ending(str(limit), status, peak, said, gone)
+
+
+def measure_own_memory() -> int:
+    """Bytes that this process holds. Its forks share them."""
+    return memory_watch._read_statm(os.getpid())[1] + memory_watch.measure_shared_memory([os.getpid()])
 
 
 def wait_for_looks(control: int, count: int = 1) -> None:

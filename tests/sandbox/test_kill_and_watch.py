@@ -19,7 +19,6 @@ from typing import TypeVar
 
 import pytest
 
-from autograder.sandbox import memory_watch
 from autograder.sandbox.entry import launch
 from autograder.sandbox.kill import adopt_orphans, has_processes, kill_run
 from autograder.sandbox.layers import DESCRIPTORS, KEEPER, PID, UID
@@ -31,7 +30,7 @@ from autograder.sandbox.uid import POOL, claim_uid, rotate_pool
 from tests.sandbox import acts
 from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, scratch, wait_at_most
 from tests.sandbox.conftest import Needs
-from tests.sandbox.supervision import LONG, Ending, supervise, wait_for_looks
+from tests.sandbox.supervision import LONG, Ending, measure_own_memory, supervise, wait_for_looks
 
 T = TypeVar("T")
 
@@ -205,11 +204,6 @@ def fill(size: int) -> bytearray:
     block = bytearray(size)
     block[:: resource.getpagesize()] = b"x" * (len(block) // resource.getpagesize())
     return block
-
-
-def measure_own_memory() -> int:
-    """What this process holds, and each fork of it holds a share of."""
-    return memory_watch._read_statm(os.getpid())[1]
 
 
 def one_big(_: int) -> None:

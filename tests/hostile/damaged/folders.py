@@ -20,7 +20,7 @@ def folder_in_a_folder(folder: Path, notebook: Notebook) -> None:
     write(folder / LAB, notebook)
 
 
-@written("A folder has the notebook's name: macOS unpacked a bundle so.", note="no plain file", kept=[])
+@written("A folder has the notebook's name: macOS unpacked a bundle so.", note="a link, a pipe or a device", kept=[])
 def folder_as_notebook(folder: Path, notebook: Notebook) -> None:
     (folder / FILE).mkdir()
     (folder / FILE / "readme.txt").write_text("")
@@ -92,5 +92,7 @@ link_to_nowhere = written(
     "The notebook is a link to a file that only exists on the student's machine.", note="link", kept=[]
 )(lambda folder, notebook: (folder / FILE).symlink_to("/home/student/nowhere.ipynb"))
 pipe_as_notebook = written(
-    "A pipe stands in the notebook's place, and who opens it waits for ever.", note="no plain file", kept=[]
+    "A pipe stands in the notebook's place, and who opens it waits for ever.",
+    note="a link, a pipe or a device",
+    kept=[],
 )(lambda folder, notebook: os.mkfifo(folder / FILE))

@@ -1,0 +1,38 @@
+"""Writes the table of liars in docs/security.md from labs/*/proof.json: python -m scripts.liar_table."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "security.md"
+HEAD = """\
+| lab | lies of the first kind | points | of the second kind, points |
+|---|---|---|---|
+"""
+
+
+def format_liar_table(labs: Path) -> str:
+    """The table, with a row for each lab that has a proof."""
+    return HEAD + "".join(_format_row(path) for path in sorted(labs.glob("*/proof.json")))
+
+
+def _format_row(path: Path) -> str:
+    proof = json.loads(path.read_text(encoding="utf-8"))["proof"]
+    number = path.parent.name.partition("_")[0]
+    lied, claimed = sum(proof.get("lied", {}).values()), sum(proof.get("claimed", {}).values())
+    exercises = (file.read_text(encoding="utf-8") for file in path.parent.glob("exercises/*.py"))
+    second = f"{claimed:.3g}" if any("\n# %% liar" in text for text in exercises) else "none written"
+    return f"| {number} | {proof.get('lies', 0)} | {lied:g} of {proof['points']:g} | {second} |\n"
+
+
+def main() -> None:
+    """Replace the table on the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(re.sub(re.escape(HEAD) + r"(\|.*\n)*", format_liar_table(ROOT / "labs"), page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
