@@ -1,4 +1,4 @@
-"""Bytes of tensors that are alive while a student's function runs. Observed: what the process says of itself."""
+"""Bytes of live tensors while a student's function runs. Observed: the process reports on itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labkit.probes.dispatch import probe
 
 
 class StorageCounter(TorchDispatchMode):
-    """Counts the storages that operations make, from then until they are freed."""
+    """Counts the bytes of storages that operations make, until they're freed."""
 
     def __init__(self, known: list[Any]) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class StorageCounter(TorchDispatchMode):
             if isinstance(t, Tensor):
                 storage = t.untyped_storage()
                 self.known.add(storage._cdata)
-                # Where one is freed, a new one may come to lie at its address, and that one counts.
+                # Once it's freed, a new storage may get its address, and that one counts.
                 weakref.finalize(storage, self.known.discard, storage._cdata)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -51,9 +51,12 @@ class StorageCounter(TorchDispatchMode):
 
 @probe
 def live_bytes(f: Callable[..., Any], *args: Any, backward: bool = False, **kwargs: Any) -> dict[str, int]:
-    """Bytes beyond arguments, parameters and what was there before: {"peak", "kept": after f has returned}.
+    """Return {"peak", "kept": after f returned}: bytes besides arguments, parameters and earlier tensors.
 
-    backward: go on from the sum of the result. What a kernel allocates for itself is not seen.
+    Memory that a kernel allocates internally isn't seen.
+
+    Args:
+        backward: Whether to run backward from the sum of the result too.
     """
     modules = [m for m in (f, *tree_leaves((args, kwargs))) if isinstance(m, nn.Module)]
     known = [t for m in modules for t in (*m.parameters(), *m.buffers())]
