@@ -38,7 +38,7 @@ def two_other_names(folder: Path, notebook: Notebook) -> None:
     write(folder, notebook, "b.ipynb")
 
 
-@written("The time of the submission is no time: edited by hand.", note="time of your submission cannot be read")
+@written("The time of the submission is no time: edited by hand.", note="time of your submission can't be read")
 def unreadable_timestamp(folder: Path, notebook: Notebook) -> None:
     write(folder, notebook)
     (folder / "timestamp.txt").write_text("yesterday, I think")
@@ -55,7 +55,7 @@ def linked_folder(folder: Path, notebook: Notebook) -> None:
 
 @written(
     "Beside the notebook lie links to files and folders of the course, and a pipe that nobody writes to.",
-    note="taken out: all, data.txt, pipe, submission_secret.txt",
+    note="removed: all, data.txt, pipe, submission_secret.txt",
 )
 def links_and_pipes_beside(folder: Path, notebook: Notebook) -> None:
     write(folder, notebook)
