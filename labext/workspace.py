@@ -38,8 +38,8 @@ class Workspace:
     def config(self) -> Config:
         """nbgrader's configuration: the user's own files, and the served folder's if it's trusted."""
         config = Config()
-        own = [str(self.root)] if self.runs_config else []
-        for folder in [*reversed(jupyter_config_path()), *own]:
+        folders = [str(self.root)] if self.runs_config else []
+        for folder in [*reversed(jupyter_config_path()), *folders]:
             try:
                 config.merge(PyFileConfigLoader(CONFIG, path=folder).load_config())
             except ConfigFileNotFound:

@@ -35,7 +35,7 @@ def assert_answered(answers: object, questions: int) -> None:
         if not letters:
             raise AssertionError(f'{question} has no letters: write them as one text, such as "ac"')
         if not set(letters) <= set(STATEMENTS):
-            raise AssertionError(f"{question} has letters that stand for no statement")
+            raise AssertionError(f"{question} has letters that match no statement")
 
 
 def assert_some_right(answers: object, key: Mapping[str, str]) -> None:

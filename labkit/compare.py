@@ -179,9 +179,9 @@ def _assert_tensors_close(
     name: str,
     check_device: bool = True,
 ) -> None:
-    wanted = describe(want)
+    description = describe(want)
     if not isinstance(got, Tensor):
-        raise _build_mismatch(got, name, wanted)
+        raise _build_mismatch(got, name, description)
     pair = Pair(got, want)
     if got.shape != want.shape:
         raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}", pair=pair)
@@ -197,20 +197,20 @@ def _assert_tensors_close(
         got = got.to(want.dtype)
     table = TOLERANCES.get(want.dtype, (0.0, 0.0))
     factor = CUDA_FACTOR if want.is_cuda else 1.0
-    same = torch.isclose(
+    matches = torch.isclose(
         got,
         want,
         rtol=table[0] * factor if rtol is None else rtol,
         atol=table[1] * factor if atol is None else atol,
         equal_nan=want.dtype.is_floating_point or want.dtype.is_complex,
     )
-    if bool(same.all()):
+    if bool(matches.all()):
         return
-    index = tuple(int(i) for i in (~same).nonzero()[0])
+    index = tuple(int(i) for i in (~matches).nonzero()[0])
     place = f" at index {index}" if index else ""
-    many = int((~same).sum())
-    count = f"; {many} of {same.numel()} values differ" if same.numel() > 1 else ""
-    pair = pair._replace(differs=~same)
+    many = int((~matches).sum())
+    count = f"; {many} of {matches.numel()} values differ" if matches.numel() > 1 else ""
+    pair = pair._replace(differs=~matches)
     yours, expected = _format_distinct(got[index].item(), want[index].item())
     raise Mismatch(f"{name} is {yours}{place}{count}", f"{expected}{place}", pair=pair)
 
@@ -253,9 +253,9 @@ def _count_items(sequence: Sequence[Any]) -> str:
 
 def _count_keys(got: Mapping[Any, Any], want: Mapping[Any, Any]) -> str:
     """Count the expected keys that are present, and the others. Their names could belong to a hidden input."""
-    known = sum(1 for key in want if key in got)
+    present = sum(1 for key in want if key in got)
     others = sum(1 for key in got if key not in want)
-    count = f"{known} of the {len(want)} wanted keys"
+    count = f"{present} of {len(want)} expected key{'' if len(want) == 1 else 's'}"
     return count + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
 
 

@@ -13,13 +13,13 @@ def device() -> torch.device:
     The environment variable GRADLAB_DEVICE ("cpu", "cuda", "cuda:1", "mps") overrides this. If that device isn't
     available, RuntimeError is raised here rather than later by the first operation.
     """
-    wanted = os.environ.get("GRADLAB_DEVICE", "")
+    name = os.environ.get("GRADLAB_DEVICE", "")
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if not wanted:
+    if not name:
         return torch.device(next(kind for kind, is_available in available.items() if is_available))
-    chosen = torch.device(wanted)
+    chosen = torch.device(name)
     if not available.get(chosen.type, False):
-        raise RuntimeError(f"GRADLAB_DEVICE is {wanted}, but this machine has no {chosen.type}: unset it, or set cpu")
+        raise RuntimeError(f"GRADLAB_DEVICE is {name}, but this machine has no {chosen.type}: unset it, or set cpu")
     return chosen
 
 

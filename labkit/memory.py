@@ -35,8 +35,8 @@ class Watch(StorageCounter):
         marks: Positions in the timeline, with their names.
     """
 
-    def __init__(self, known: list[Any]) -> None:
-        super().__init__(known)
+    def __init__(self, existing: list[Any]) -> None:
+        super().__init__(existing)
         self.timeline: list[int] = [0]
         self.marks: list[tuple[int, str]] = []
 
@@ -59,14 +59,14 @@ class Watch(StorageCounter):
         self.timeline.append(self.now)
 
 
-def watch(*known: Any) -> Watch:
+def watch(*existing: Any) -> Watch:
     """Count the storages made in a with block.
 
     Args:
-        known: Models and tensors that exist already.
+        existing: Models and tensors that exist already.
     """
-    tensors = [t for m in known if isinstance(m, nn.Module) for t in (*m.parameters(), *m.buffers())]
-    return Watch([*tree_leaves(known), *tensors, *(t.grad for t in tensors if t.grad is not None)])
+    tensors = [t for m in existing if isinstance(m, nn.Module) for t in (*m.parameters(), *m.buffers())]
+    return Watch([*tree_leaves(existing), *tensors, *(t.grad for t in tensors if t.grad is not None)])
 
 
 def nbytes(tensors: Any) -> int:

@@ -181,13 +181,13 @@ def _is_due(prediction: Mapping[str, Any], today: date) -> bool:
         prediction: {given, right, missed: whether it was ever wrong, again: how often it was right since then,
             on: the date of the latest}.
     """
-    again = int(prediction.get("again", 0))
+    right_count = int(prediction.get("again", 0))
     if not prediction.get("right", True):
         return True
-    if not prediction.get("missed") or again > len(REVIEW_DAYS):
+    if not prediction.get("missed") or right_count > len(REVIEW_DAYS):
         return False
     with contextlib.suppress(ValueError):
-        return (today - date.fromisoformat(str(prediction.get("on", "")))).days >= REVIEW_DAYS[again - 1]
+        return (today - date.fromisoformat(str(prediction.get("on", "")))).days >= REVIEW_DAYS[right_count - 1]
     return False
 
 
@@ -317,19 +317,19 @@ def progress(folder: str = "") -> Progress:
 
 
 def _format_line(lab: LabProgress) -> str:
-    done = sum(work.done for work in lab.work)
+    done_count = sum(work.done for work in lab.work)
     marked = f", {lab.earned:g} of {lab.points:g} points" if any(w.state == MARKED for w in lab.work) else ""
-    after = f"; next: {lab.next}" if done and lab.next else ""
-    return f"{lab.name}: {done} of {len(lab.work)} done{marked}{after}"
+    after = f"; next: {lab.next}" if done_count and lab.next else ""
+    return f"{lab.name}: {done_count} of {len(lab.work)} done{marked}{after}"
 
 
 def _render_html(labs: tuple[LabProgress, ...]) -> str:
     rows = []
     for lab in labs:
-        done = sum(work.done for work in lab.work)
+        done_count = sum(work.done for work in lab.work)
         link = f'<a href="{escape(lab.path, quote=True)}">{escape(lab.title)}</a>'
         label = escape(_format_line(lab), quote=True)
-        bar = f'<progress max="{len(lab.work)}" value="{done}" aria-label="{label}"></progress>'
+        bar = f'<progress max="{len(lab.work)}" value="{done_count}" aria-label="{label}"></progress>'
         text = escape(_format_line(lab).partition(": ")[2])
         rows.append(f"<tr><td>{escape(lab.number)}</td><td>{link}</td><td>{bar}</td><td>{text}</td></tr>")
     return f"<table>{''.join(rows)}</table>"

@@ -83,5 +83,5 @@ class _Mark(torch.autograd.Function):
         return grads[0], None, None
 
 
-def _forget(kept: list[int]) -> None:
-    kept[0] -= 1
+def _forget(count: list[int]) -> None:
+    count[0] -= 1

@@ -101,8 +101,8 @@ def select_difference(outcome: Outcome, verdict: Verdict) -> Difference | None:
 
 
 def _format_forms(difference: Difference) -> list[str]:
-    same = difference.yours == difference.expected
-    forms = f"both: {difference.yours}" if same else f"yours: {difference.yours}; expected: {difference.expected}"
+    is_same = difference.yours == difference.expected
+    forms = f"both: {difference.yours}" if is_same else f"yours: {difference.yours}; expected: {difference.expected}"
     return [forms, difference.note] if difference.note else [forms]
 
 

@@ -91,17 +91,17 @@ def collect_folder_notes(path: Path, content: bytes, graded: Sequence[Path] = ()
     """
     files = _list_files(path.parent)
     others = [p for p in _select_notebooks(files) if p != path and p not in graded]
-    same = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
-    rest = [p for p in others if p not in same]
+    duplicates = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
+    different = [p for p in others if p not in duplicates]
     links = [p.with_suffix("") for p in files if p.suffix == NOT_FOLLOWED]
     left_out = [p.with_suffix("") for p in files if p.suffix in (LEFT_OUT, UNREADABLE)]
     renamed = [p.with_suffix("") for p in files if p.suffix == NOT_RUN]
     left_out = [p for p in left_out if p != path.with_name(TIMESTAMP)]
     notes = []
-    if same:
-        notes.append(f"Your notebook was found as {_format_names(same, path)}, and graded as {path.name}.")
-    if rest:
-        notes.append(f"Other notebooks in your folder were not graded: {_format_names(rest, path)}.")
+    if duplicates:
+        notes.append(f"Your notebook was found as {_format_names(duplicates, path)}, and graded as {path.name}.")
+    if different:
+        notes.append(f"Other notebooks in your folder were not graded: {_format_names(different, path)}.")
     if links:
         notes.append(f"Links and pipes in your folder were removed: {_format_names(links, path)}.")
     if renamed:

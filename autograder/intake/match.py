@@ -208,9 +208,9 @@ def _find_exercises(
             and name in p.defines
             and p.text.strip() not in course_texts.get(p.identity, [])
         ]
-        whole = [p for p in others if exercises.get(p.identity) not in p.defines]
-        if whole:
-            whole[-1].identity = identity
+        unclaimed = [p for p in others if exercises.get(p.identity) not in p.defines]
+        if unclaimed:
+            unclaimed[-1].identity = identity
             log.adopted.append(identity)
         elif others:
             text = extract_definition(others[-1].text, name, set(exercises.values()))

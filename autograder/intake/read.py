@@ -176,12 +176,12 @@ def _clean_name(value: Any) -> str:
 def _read_pictures(attachments: Any) -> dict[str, dict[str, str]]:
     """Read the pictures that were pasted into a written answer."""
     pictures: dict[str, dict[str, str]] = {}
-    left = MAX_PICTURES
+    remaining = MAX_PICTURES
     for name, versions in _ensure_dict(attachments).items():
         for mime, data in _ensure_dict(versions).items():
             if mime in ("image/png", "image/jpeg", "image/gif") and isinstance(data, str) and data.isascii():
-                left -= len(data)
-                if left >= 0 and _clean_name(name) == name:
+                remaining -= len(data)
+                if remaining >= 0 and _clean_name(name) == name:
                     pictures.setdefault(name, {})[mime] = data
     return pictures
 

@@ -56,9 +56,9 @@ def _find_similar_ids(course: Path, students: Sequence[str], roster: Collection[
     return lines
 
 
-def _suggest_fix(course: Path, stranger: str, known: Sequence[str]) -> str:
+def _suggest_fix(course: Path, stranger: str, roster_ids: Sequence[str]) -> str:
     """Say what to do if the stranger is a student on the roster."""
-    summary, student = f"{stranger} handed in, but the roster has {' and '.join(known)}", known[0]
+    summary, student = f"{stranger} handed in, but the roster has {' and '.join(roster_ids)}", roster_ids[0]
     labs = [path.name for path in sorted((course / "submitted" / stranger).iterdir()) if path.is_dir()]
     if any((course / "submitted" / stranger / lab / SECRET).exists() for lab in labs):
         return (

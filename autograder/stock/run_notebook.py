@@ -215,9 +215,9 @@ def _decide_in_fork(
 
 
 def _bound_outputs(code: Sequence[NotebookNode]) -> None:
-    left = MAX_OF_SUBMISSION
+    remaining = MAX_OF_SUBMISSION
     for cell in code:
-        bounded, left = limit_outputs(list(cell.outputs), left)
+        bounded, remaining = limit_outputs(list(cell.outputs), remaining)
         cell.outputs = [nbformat.from_dict(output) for output in bounded]
 
 

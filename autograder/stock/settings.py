@@ -74,14 +74,16 @@ def get_student_files(config: Mapping[str, Any], assignment: str) -> frozenset[s
     return frozenset(PurePosixPath(str(name)).as_posix() for name in names)
 
 
-def is_left_out(config: Mapping[str, Any], student: str, known: Collection[str]) -> bool:
+def is_left_out(config: Mapping[str, Any], student: str, registered: Collection[str]) -> bool:
     """Return whether nbgrader wouldn't grade this student's submission.
 
     Args:
-        known: The students in the gradebook.
+        registered: The students in the gradebook.
     """
     excluded = str(config.get("CourseDirectory", {}).get("student_id_exclude", "")).split(",")
-    return student in excluded or (not get_setting(config, AUTOGRADE, "create_student", True) and student not in known)
+    return student in excluded or (
+        not get_setting(config, AUTOGRADE, "create_student", True) and student not in registered
+    )
 
 
 def get_cell_seconds(config: Mapping[str, Any]) -> float | None:

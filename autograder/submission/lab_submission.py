@@ -44,11 +44,7 @@ from labkit.outcome import compute_earned
 from labkit.verdict import Verdict
 
 TOO_MUCH = "The notebook takes too long to read. Remove cells that aren't yours, and hand it in again."
-PREPROCESSORS = (
-    IgnorePattern,
-    ClearMetadataPreprocessor,
-    LimitOutput,
-)  # those that nbgrader applies after running the cells
+PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # applied by nbgrader after it runs the cells
 
 
 @dataclass(frozen=True)

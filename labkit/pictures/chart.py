@@ -64,10 +64,10 @@ class Axes:
 
 def fit_axes(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False, from_zero: bool = False) -> Axes:
     """Return axes that fit all drawable values: finite ones, and positive ones if logarithmic."""
-    kept = [(x, y) for one in lines for x, y in one.points if _is_drawable(y, log)]
-    if not kept:
+    drawable = [(x, y) for one in lines for x, y in one.points if _is_drawable(y, log)]
+    if not drawable:
         return Axes(x_label, y_label, (0, 1), (0.1, 1) if log else (0, 1), log)
-    xs, ys = [x for x, _ in kept], [y for _, y in kept]
+    xs, ys = [x for x, _ in drawable], [y for _, y in drawable]
     low, high = (0.0 if from_zero else min(ys)), max(ys)
     if log:
         low, high = low / 1.15, high * 1.15
@@ -186,12 +186,12 @@ def _thin_points(points: list[tuple[float, float]]) -> list[tuple[float, float]]
     if len(points) <= MAX_POINTS:
         return points
     size = math.ceil(2 * len(points) / MAX_POINTS)
-    kept: list[tuple[float, float]] = []
+    thinned: list[tuple[float, float]] = []
     height: Callable[[tuple[float, float]], float] = lambda point: point[1]  # noqa: E731
     for start in range(0, len(points), size):
         stretch = points[start : start + size]
-        kept += sorted({min(stretch, key=height), max(stretch, key=height)})
-    return [points[0], *kept[1:-1], points[-1]]
+        thinned += sorted({min(stretch, key=height), max(stretch, key=height)})
+    return [points[0], *thinned[1:-1], points[-1]]
 
 
 def _select_corners(points: list[tuple[float, float]], keep: bool) -> list[tuple[float, float]]:

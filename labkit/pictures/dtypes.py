@@ -55,8 +55,8 @@ def _record_rows(f: Callable[..., Any], args: tuple[Any, ...], device: str, dtyp
 
 
 def _format_floats(values: Any) -> str:
-    found = [t.dtype for t in tree_leaves(values) if isinstance(t, Tensor) and t.dtype.is_floating_point]
-    return " and ".join(_format_dtype(dtype) for dtype in dict.fromkeys(found))
+    dtypes = [t.dtype for t in tree_leaves(values) if isinstance(t, Tensor) and t.dtype.is_floating_point]
+    return " and ".join(_format_dtype(dtype) for dtype in dict.fromkeys(dtypes))
 
 
 def _format_dtype(dtype: torch.dtype) -> str:

@@ -38,7 +38,7 @@ def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Pic
 
 def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], list[tuple[int, int]]]:
     """Return the nodes' labels, by identity, and the edges of the backward graph, from the output to the leaves."""
-    known = {id(t): name for name, t in names.items()}
+    names_by_id = {id(t): name for name, t in names.items()}
     labels: dict[int, str] = {}
     alive = []  # an identity is unique only while its node is alive
     edges: list[tuple[int, int]] = []
@@ -47,7 +47,7 @@ def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], l
         node = waiting.pop()
         if node is None or id(node) in labels:
             continue
-        labels[id(node)] = _format_label(node, known)
+        labels[id(node)] = _format_label(node, names_by_id)
         alive.append(node)
         for following, _ in node.next_functions:
             if following is not None:
@@ -56,11 +56,11 @@ def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], l
     return labels, edges
 
 
-def _format_label(node: Any, known: Mapping[int, str]) -> str:
+def _format_label(node: Any, names_by_id: Mapping[int, str]) -> str:
     leaf = getattr(node, "variable", None)
     if leaf is None:
         return str(node.name())
-    name = known.get(id(leaf), "leaf")
+    name = names_by_id.get(id(leaf), "leaf")
     return f"{name} {tuple(leaf.shape)}"
 
 
@@ -86,9 +86,9 @@ def draw_arrows(layout: Layout, edges: Sequence[tuple[int, int]], high: float) -
     """Draw the edges as curves from box to box. Several edges between the same two boxes are side by side."""
     parts = []
     for n, (edge, route) in enumerate(zip(edges, layout.routes, strict=True)):
-        same = [m for m, other in enumerate(edges) if other == edge]
-        aside = 16.0 * (same.index(n) - (len(same) - 1) / 2)
-        points = [(x + 4 + aside, y) for x, y in route]
+        parallel = [m for m, other in enumerate(edges) if other == edge]
+        offset = 16.0 * (parallel.index(n) - (len(parallel) - 1) / 2)
+        points = [(x + 4 + offset, y) for x, y in route]
         points[0], points[-1] = (points[0][0], points[0][1] + high / 2), (points[-1][0], points[-1][1] - high / 2 - 6)
         d = f"M{to_svg(points[0][0])} {to_svg(points[0][1])}"
         for (xa, ya), (xb, yb) in itertools.pairwise(points):

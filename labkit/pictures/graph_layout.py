@@ -102,21 +102,23 @@ def _compute_abscissas(
             right += size[node] + GAP
     for sweep in range(2 * SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            wanted = {node: _compute_mean([x[other] for other in above[node] + below[node]], x[node]) for node in layer}
-            for node, place in _push_apart(layer, wanted, size).items():
+            targets = {
+                node: _compute_mean([x[other] for other in above[node] + below[node]], x[node]) for node in layer
+            }
+            for node, place in _push_apart(layer, targets, size).items():
                 x[node] = place
     least = min(x[node] - size[node] / 2 for node in x)
     return {node: place - least for node, place in x.items()}
 
 
-def _push_apart(layer: list[int], wanted: Mapping[int, float], size: Mapping[int, float]) -> dict[int, float]:
-    """Move the wanted positions apart as little as possible: the mean of pushing right and pushing left."""
+def _push_apart(layer: list[int], targets: Mapping[int, float], size: Mapping[int, float]) -> dict[int, float]:
+    """Move the target positions apart as little as possible: the mean of pushing right and pushing left."""
     pushed: list[dict[int, float]] = []
     for nodes, way in ((layer, 1), (layer[::-1], -1)):
         places: dict[int, float] = {}
         last = None
         for node in nodes:
-            place = wanted[node]
+            place = targets[node]
             if last is not None:
                 limit = places[last] + way * ((size[last] + size[node]) / 2 + GAP)
                 place = max(place, limit) if way > 0 else min(place, limit)

@@ -39,9 +39,9 @@ def explore_ring(world_size: int) -> Picture:
     names = ["start", *(f"step {number}" for number in range(1, len(states)))]
     lines = []
     for name, (state, sent) in zip(names, states, strict=True):
-        done = sum(len(parts) == world_size for row in state for parts in row)
+        complete = sum(len(parts) == world_size for row in state for parts in row)
         sending = "" if sent[0] < 0 else "  rank 0 sends chunk " + str(sent[0])
-        lines.append(f"{name:7} {done:2} of {world_size**2} chunks are complete{sending}")
+        lines.append(f"{name:7} {complete:2} of {world_size**2} chunks are complete{sending}")
     return Picture("\n".join(lines), lambda: draw_ring(states, names, lines))
 
 
@@ -54,8 +54,8 @@ def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: li
     parts += [draw_text(left - 8, top + side * (n + 0.6), f"rank {n}", anchor="end", size=11) for n in range(size)]
     for number, (name, line) in enumerate(zip(names, lines, strict=True)):
         half = "" if number == 0 else ": add" if number < size else ": replace"
-        done = line.removeprefix(f"{name:7}").split("  rank")[0].strip()
-        parts.append(show_only([number], draw_text(4, 16, f"{name}{half}, {done}")))
+        progress = line.removeprefix(f"{name:7}").split("  rank")[0].strip()
+        parts.append(show_only([number], draw_text(4, 16, f"{name}{half}, {progress}")))
     for rank in range(size):
         for chunk in range(size):
             x, y = left + side * chunk, top + side * rank

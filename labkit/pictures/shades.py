@@ -17,16 +17,16 @@ SIDE, LEAST_CELL, MOST_CELL = 190.0, 6.0, 22.0  # pixels
 
 def draw_side_by_side(difference: Difference) -> str:
     """Draw the matrices as HTML; empty if the difference holds none."""
-    yours, wanted = difference.your_shades, difference.expected_shades
-    if not yours or not wanted:
+    yours, expected = difference.your_shades, difference.expected_shades
+    if not yours or not expected:
         return ""
     places = _find_places(difference.differing, DIFFERS)
     values = len(yours) * len(yours[0])
     marks = _draw_marks(places, values)
-    size = max(LEAST_CELL, min(MOST_CELL, SIDE / max(len(yours), len(yours[0]), len(wanted), len(wanted[0]))))
+    size = max(LEAST_CELL, min(MOST_CELL, SIDE / max(len(yours), len(yours[0]), len(expected), len(expected[0]))))
     both = "".join(
         f'<div>{_draw_matrix(rows, marks, size)}<div style="font-size:.85em">{name}</div></div>'
-        for name, rows in (("yours", yours), ("expected", wanted))
+        for name, rows in (("yours", yours), ("expected", expected))
     )
     box = "display:flex;flex-wrap:wrap;gap:1.5em;margin:.4em 0 .2em"
     image = (
@@ -69,8 +69,8 @@ def _choose_colour(level: int) -> str:
     return choose_shade(level / (len(LEVELS) - 1))
 
 
-def _find_places(rows: Sequence[str], wanted: str) -> list[tuple[int, int]]:
-    return [(i, j) for i, row in enumerate(rows) if wanted in row for j, one in enumerate(row) if one == wanted]
+def _find_places(rows: Sequence[str], character: str) -> list[tuple[int, int]]:
+    return [(i, j) for i, row in enumerate(rows) if character in row for j, one in enumerate(row) if one == character]
 
 
 def _draw_matrix(rows: Sequence[str], marks: str, size: float) -> str:

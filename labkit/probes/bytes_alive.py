@@ -16,11 +16,11 @@ from labkit.probes.dispatch import probe
 class StorageCounter(TorchDispatchMode):
     """Counts the bytes of storages that operations make, until they're freed."""
 
-    def __init__(self, known: list[Any]) -> None:
+    def __init__(self, existing: list[Any]) -> None:
         super().__init__()
         self.now = self.peak = 0
         self.known: set[int] = set()
-        for t in known:
+        for t in existing:
             if isinstance(t, Tensor):
                 storage = t.untyped_storage()
                 self.known.add(storage._cdata)
@@ -59,13 +59,13 @@ def live_bytes(f: Callable[..., Any], *args: Any, backward: bool = False, **kwar
         backward: Whether to run backward from the sum of the result too.
     """
     modules = [m for m in (f, *tree_leaves((args, kwargs))) if isinstance(m, nn.Module)]
-    known = [t for m in modules for t in (*m.parameters(), *m.buffers())]
-    live = StorageCounter([*tree_leaves((args, kwargs)), *known])
+    module_tensors = [t for m in modules for t in (*m.parameters(), *m.buffers())]
+    live = StorageCounter([*tree_leaves((args, kwargs)), *module_tensors])
     with live:
         result = f(*args, **kwargs)
-        kept = live.now
+        kept_bytes = live.now
         if backward:
             if not isinstance(result, Tensor):
                 raise TypeError(f"backward from a {type(result).__name__}")
             result.sum().backward()  # type: ignore[no-untyped-call]
-    return {"peak": live.peak, "kept": kept}
+    return {"peak": live.peak, "kept": kept_bytes}

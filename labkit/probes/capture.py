@@ -117,17 +117,17 @@ class _Writer:
     def _find_needed(self) -> list[fx.Node]:
         """Return the nodes that the output depends on, and all inputs, without writes to buffers that nothing reads."""
         nodes = list(self.graph.graph.nodes)
-        wanted: set[fx.Node] = set()
-        todo = [node for node in nodes if node.op == "output"]
-        while todo:
-            node = todo.pop()
-            if node not in wanted:
-                wanted.add(node)
-                todo += node.all_input_nodes
+        needed: set[fx.Node] = set()
+        stack = [node for node in nodes if node.op == "output"]
+        while stack:
+            node = stack.pop()
+            if node not in needed:
+                needed.add(node)
+                stack += node.all_input_nodes
         for node in nodes:
-            if _is_mutating(node.target) and (node in wanted or wanted & set(node.all_input_nodes)):
+            if _is_mutating(node.target) and (node in needed or needed & set(node.all_input_nodes)):
                 raise ValueError(f"{node.target} changes what the graph reads: such a graph can't be captured")
-        return [node for node in nodes if node in wanted or node.op == "placeholder"]
+        return [node for node in nodes if node in needed or node.op == "placeholder"]
 
     def _write_argument(self, value: Any) -> Any:
         if isinstance(value, fx.Node):
