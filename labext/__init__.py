@@ -1,6 +1,6 @@
-"""The course inside JupyterLab: its extension for the browser, below share/, and for the server, this package.
+"""The course inside JupyterLab: the browser extension in share/, and this package, the server extension.
 
-Nothing here imports a grader: `Mark my work` starts the one that is there.
+Nothing here imports a grader. `Mark my work` starts the installed one.
 """
 
 from __future__ import annotations
@@ -29,6 +29,6 @@ def _load_jupyter_server_extension(server: Any) -> None:
     protect_pages(workspace)
     protect_formgrader(workspace)
     add_handlers(server.web_app, workspace)
-    # Jupyter Notebook has no panel of the course: it opens the course's first page instead of the list of files.
+    # Jupyter Notebook doesn't open with the course panel, so it shows the start page instead of the file list.
     if server.default_url == f"{server.base_url}tree" and (Path(folder) / START).is_file():
         server.default_url = f"{server.base_url}notebooks/{START}"

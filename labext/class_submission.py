@@ -1,6 +1,6 @@
-"""`Mark my work` in a class: hands the notebook in through nbgrader's exchange, and waits for its feedback page.
+"""`Mark my work` in a class: hands in the notebook through nbgrader's exchange and waits for its feedback page.
 
-A course with `gradlab watch` answers in seconds; in any other, pages arrive when the instructor releases them.
+With `gradlab watch`, the page arrives within seconds; otherwise, when the instructor releases it.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from labkit.progress import get_page_path
 
 ERROR = re.compile(r"^\[[^]]*\| (?:ERROR|CRITICAL)\] (.+)$", re.MULTILINE)  # as nbgrader logs
 WAIT_SECONDS = 60.0
-LOOK_SECONDS = 0.3
+POLL_SECONDS = 0.3
 MARK = re.compile(r'<meta name="gradlab-mark" content="([^"<>]{1,100})">')
-UNMARKED = re.compile(r'<meta name="gradlab-unmarked" content="([^"<>]{1,300})">')  # it waits, or will have no mark
+UNMARKED = re.compile(r'<meta name="gradlab-unmarked" content="([^"<>]{1,300})">')  # it waits to be marked, or won't be
 ASK = (
-    "Hand this notebook in? It is graded in your class, hidden checks included. Your instructor may have set how "
-    "often you can do that."
+    "Hand in this notebook? It's graded in your class, hidden checks included. Your instructor may limit how often you "
+    "can hand in."
 )
-LATER = "Handed in. Its page comes when your instructor releases it: Nbgrader, Assignment List."
+LATER = "Handed in. Once your instructor releases the feedback, you'll find it in Nbgrader, Assignment List."
 
 
 class SubmissionError(Exception):
-    """Why a notebook was not handed in, in nbgrader's words."""
+    """A failure to hand in a notebook, in nbgrader's words."""
 
 
 @dataclass(frozen=True)
 class ClassExchange:
-    """A class whose exchange accepts this lab."""
+    """The exchange of a class that offers a lab."""
 
     lab: str
     course: str
@@ -49,65 +49,67 @@ class ClassExchange:
 
 
 def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
-    """The class; None if no exchange offers the lab, or the notebook isn't where nbgrader fetches labs to."""
+    """Find the class. None if no exchange offers the lab, or the notebook isn't where nbgrader fetches labs to."""
     try:
         from nbgrader.exchange.default import Exchange
-    except ImportError:  # at home there may be only labkit
+    except ImportError:  # a student at home may have only labkit
         return None
     course = str(workspace.config.CourseDirectory.get("course_id", ""))
     exchange = Exchange(config=workspace.config)
-    found = ClassExchange(
+    target = ClassExchange(
         notebook.stem, course, Path(exchange.root), Path(exchange.cache), workspace.root, workspace.runs_config
     )
-    offered = found.exchange / course / "outbound" / found.lab
-    is_fetched = notebook.parent == workspace.fetched_folder / found.lab
-    return found if course and is_fetched and offered.is_dir() else None
+    offered = target.exchange / course / "outbound" / target.lab
+    is_fetched = notebook.parent == workspace.fetched_folder / target.lab
+    return target if course and is_fetched and offered.is_dir() else None
 
 
-async def submit_notebook(to: ClassExchange, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
-    """Hand the notebook in and wait for its page, which is written where a mark's page is. Raises SubmissionError.
+async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
+    """Hand in the notebook, wait for its feedback page, and keep it where a mark's page is. Raises SubmissionError.
 
     Returns:
-        {words, marked}. `marked` is False if no page arrived in time, or one that says why there is no mark.
+        {words, marked}. `marked` is False if no page arrived in time, or the page says why there's no mark.
     """
-    before = set(_list_cached(to))
-    places = {"root": to.exchange, "cache": to.cache, "assignment_dir": to.root}
-    options = [f"--course={to.course}", *(f"--Exchange.{name}={place}" for name, place in places.items())]
+    before = set(_list_cached(target))
+    places = {"root": target.exchange, "cache": target.cache, "assignment_dir": target.root}
+    options = [f"--course={target.course}", *(f"--Exchange.{name}={place}" for name, place in places.items())]
     with tempfile.TemporaryDirectory() as empty:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "nbgrader", "submit", to.lab, *options),
-            cwd=to.root if to.runs_config else empty,  # nbgrader runs the configuration of the folder it starts in
+            *(sys.executable, "-P", "-m", "nbgrader", "submit", target.lab, *options),
+            cwd=target.root
+            if target.runs_config
+            else empty,  # nbgrader runs the configuration in its working directory
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        told, _ = await process.communicate()
-    new = sorted(set(_list_cached(to)) - before)
+        output, _ = await process.communicate()
+    new = sorted(set(_list_cached(target)) - before)
     if process.returncode or not new:
-        why = ERROR.search(told.decode(errors="replace"))
-        raise SubmissionError(why[1] if why else "nbgrader did not say why.")
-    page = _get_page_path(to, new[-1])
-    for _ in range(int(wait / LOOK_SECONDS) + 1):
+        reason = ERROR.search(output.decode(errors="replace"))
+        raise SubmissionError(reason[1] if reason else "nbgrader gave no reason.")
+    page = _get_page_path(target, new[-1])
+    for _ in range(int(wait / POLL_SECONDS) + 1):
         if page.exists():
             text = page.read_text(encoding="utf-8")
-            if why := UNMARKED.search(text):
-                return {"words": f"Handed in. {html.unescape(why[1])}", "marked": False}
-            own = get_page_path(notebook)
-            own.parent.mkdir(exist_ok=True)
-            own.write_text(text, encoding="utf-8")
+            if reason := UNMARKED.search(text):
+                return {"words": f"Handed in. {html.unescape(reason[1])}", "marked": False}
+            kept_page = get_page_path(notebook)
+            kept_page.parent.mkdir(exist_ok=True)
+            kept_page.write_text(text, encoding="utf-8")
             mark = MARK.search(text)
             return {"words": f"Handed in, and marked: {mark[1]}" if mark else "Handed in, and marked.", "marked": True}
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
     return {"words": LATER, "marked": False}
 
 
-def _list_cached(to: ClassExchange) -> list[Path]:
-    """The student's own copies of this lab's submissions."""
-    return sorted((to.cache / to.course).glob(f"*+{to.lab}+*"), key=os.path.getmtime)
+def _list_cached(target: ClassExchange) -> list[Path]:
+    """List the student's own copies of this lab's submissions, oldest first."""
+    return sorted((target.cache / target.course).glob(f"*+{target.lab}+*"), key=os.path.getmtime)
 
 
-def _get_page_path(to: ClassExchange, handed_in: Path) -> Path:
-    """Where the page of this submission will be, which only someone with its secret knows."""
+def _get_page_path(target: ClassExchange, submission: Path) -> Path:
+    """Return where this submission's page will be. Only its secret reveals the name."""
     from nbgrader.utils import notebook_hash
 
-    secret = (handed_in / "submission_secret.txt").read_text()
-    return to.exchange / to.course / "feedback" / f"{notebook_hash(secret=secret, notebook_id=to.lab)}.html"
+    secret = (submission / "submission_secret.txt").read_text()
+    return target.exchange / target.course / "feedback" / f"{notebook_hash(secret=secret, notebook_id=target.lab)}.html"

@@ -1,4 +1,4 @@
-"""What nbgrader's formgrader may not do in the server that an instructor is logged in to."""
+"""Limits on nbgrader's formgrader in the server that an instructor is logged in to."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from labext.workspace import CONFIG, Workspace, can_configure
 
 
 def protect_formgrader(workspace: Workspace) -> None:
-    """Have the formgrader serve files as files, show names as text, and read configurations that the server trusts.
+    """Make the formgrader serve files without scripts, escape names, and run only trusted configurations.
 
-    It serves what is beside a notebook, HTML and SVG included, from the address the instructor is logged in at. It puts
-    students' names into pages as they are. And it runs `nbgrader_config.py` of whatever folder an address names: a link
-    or a picture in a submission can name one.
+    It serves the files next to a notebook, HTML and SVG included, from the origin that the instructor is logged in to.
+    It puts students' names into pages unescaped. And it runs `nbgrader_config.py` of any folder that a URL names, which
+    a link or a picture in a submission can do.
 
     Args:
-        workspace: Whose owner may decide what is run.
+        workspace: Its owner decides what may run.
     """
     with contextlib.suppress(ImportError):
         from nbgrader.server_extensions.formgrader.base import BaseHandler
@@ -38,7 +38,7 @@ def protect_formgrader(workspace: Workspace) -> None:
             if path:
                 refuse_parts_of_pages(handler)
             if path and not can_configure(path, workspace):
-                raise web.HTTPError(403, f"{path} is no course of this server's, so its {CONFIG} is not run")
+                raise web.HTTPError(403, f"{path} isn't one of this server's courses, so its {CONFIG} isn't run")
             return get(handler)
 
         FormgraderHandler.get = get_trusted
@@ -46,26 +46,22 @@ def protect_formgrader(workspace: Workspace) -> None:
 
 @dataclass(frozen=True)
 class EscapingExporter:
-    """An exporter whose template doesn't escape what it is given.
-
-    Attributes:
-        exporter: nbconvert's.
-    """
+    """A wrapper for an nbconvert exporter whose template doesn't escape its resources."""
 
     exporter: Any
 
     def from_filename(self, filename: str, resources: dict[str, Any]) -> Any:
-        """The page of this notebook, with every text in `resources` as text."""
+        """Export this notebook with the texts in `resources` escaped."""
         return self.exporter.from_filename(filename, resources=escape_texts(resources))
 
 
 def escape_texts(values: dict[str, Any]) -> dict[str, Any]:
-    """The same dictionary with its texts as HTML."""
+    """Escape the texts in a dictionary for HTML."""
     return {name: str(escape(value)) if isinstance(value, str) else value for name, value in values.items()}
 
 
 def escape_names(values: dict[str, Any]) -> dict[str, Any]:
-    """What a page is made of, with the names in it as HTML: those of students, and those that an address brings."""
+    """Escape the names in a page's values: those of students, and those from a URL."""
     names = {name: value for name, value in values.items() if name.endswith("_id") or name == "filename"}
     resources = {"resources": escape_texts(values["resources"])} if "resources" in values else {}
     return values | escape_texts(names) | resources

@@ -1,6 +1,6 @@
-"""Starts ipykernel as `python -m ipykernel_launcher` does, but nothing from the notebook's folder before a cell runs.
+"""Starts ipykernel like `python -m ipykernel_launcher`, but imports nothing from the notebook's folder before a cell.
 
-It is run as a program: Python then looks for modules beside it, which is undone at once.
+It runs as a script, so Python puts its folder on the path, which is undone at once.
 """
 
 import sys
@@ -14,14 +14,14 @@ if __name__ == "__main__":
     app.initialize()
     shell: Any = app.shell
     completer = shell.Completer
-    uses_jedi, completer.use_jedi = completer.use_jedi, False  # it looks for modules in the folder by itself
+    uses_jedi, completer.use_jedi = completer.use_jedi, False  # jedi looks for modules in the folder on its own
 
     def add_folder(info: Any) -> None:
-        """Let cells import what is beside their notebook, as in every kernel."""
+        """Let cells import modules next to their notebook, as in any kernel."""
         shell.events.unregister("pre_run_cell", add_folder)
         completer.use_jedi = uses_jedi
         app.ignore_cwd = False
         app.init_path()
 
-    shell.events.register("pre_run_cell", add_folder)  # not before a cell that an extension runs silently
+    shell.events.register("pre_run_cell", add_folder)  # not for a cell that an extension runs silently
     app.start()

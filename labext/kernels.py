@@ -1,4 +1,4 @@
-"""Starts kernels so that nothing in a notebook's folder runs before its first cell does."""
+"""Kernels that run nothing from a notebook's folder before its first cell."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 LAUNCHER = "ipykernel_launcher"
-OURS = Path(__file__).with_name("kernel_launcher.py")
+OUR_LAUNCHER = Path(__file__).with_name("kernel_launcher.py")
 
 
 def protect_kernels(specs: Any) -> None:
-    """Have this manager of kernel specifications start Python kernels without the current folder on their path.
+    """Make this manager of kernel specifications start Python kernels without the current folder on their path.
 
-    `python -m ipykernel_launcher` imports from the notebook's folder: opening a notebook would run a file beside it, if
-    IPython looks for its name. Python's option -P keeps the folder away for good, and students' cells import from it.
+    `python -m ipykernel_launcher` imports from the notebook's folder: opening a notebook would run a file there whose
+    name IPython imports. Python's option -P would exclude the folder for good, but students' cells import from it.
 
     Args:
         specs: The server's jupyter_client.kernelspec.KernelSpecManager.
@@ -30,8 +30,8 @@ def protect_kernels(specs: Any) -> None:
 
 
 def replace_launcher(command: list[str]) -> list[str]:
-    """The command with our launcher, if it starts ipykernel's as a module; any other command as it is."""
+    """Replace ipykernel's launcher with ours in a command. Other commands stay unchanged."""
     for place, (option, module) in enumerate(itertools.pairwise(command)):
         if (option, module) == ("-m", LAUNCHER):
-            return [*command[:place], str(OURS), *command[place + 2 :]]
+            return [*command[:place], str(OUR_LAUNCHER), *command[place + 2 :]]
     return command

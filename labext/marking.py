@@ -1,4 +1,4 @@
-"""Starts the grader of the user's own course, and asks it for marks. It keeps running, so it is warm."""
+"""The grader process of the user's own course. It keeps running, so it's warm for the next mark."""
 
 from __future__ import annotations
 
@@ -9,40 +9,43 @@ import sys
 from pathlib import Path
 from typing import Any
 
-LINE = 2**22  # bytes of one answer at most
+MAX_LINE_BYTES = 2**22  # of one answer
 NO_COURSE = (
-    "No grader is here: this folder belongs to no course with its source/ notebooks. Your checks show what can be "
-    "seen here; hand the notebook in (Nbgrader, Assignment List) to have it marked."
+    "There's no grader here: this folder belongs to no course with source/ notebooks. You can still run the visible "
+    "checks. To get a mark, hand in the notebook (Nbgrader, Assignment List)."
 )
 
 
 class GraderUnavailable(Exception):
-    """Why a notebook could not be marked, in words for its student."""
+    """A failure to mark a notebook, in words for the student."""
 
 
 class GraderProcess:
-    """The grader's process of one course. It starts when the student begins to write, long before a mark is requested.
+    """The grader process of one course. It starts when the student begins to write, long before a mark is requested.
 
     Args:
-        course: The course that the server found when it started; None starts nothing and marks nothing.
+        course: The course that the server found when it started. If None, no process starts, and marking fails.
     """
 
     def __init__(self, course: Path | None) -> None:
         self._course = course
         self._process: asyncio.subprocess.Process | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
     async def begin(self) -> None:
-        """Start the process unless it is running; that takes about ten seconds, while the student writes."""
-        if self._course is not None and not self._turn.locked():
-            async with self._turn:
+        """Start the process unless it's running. This takes about ten seconds, while the student writes."""
+        if self._course is not None and not self._lock.locked():
+            async with self._lock:
                 await self._start(self._course)
 
     async def mark(self, notebook: Path) -> dict[str, Any]:
-        """{points, worth, words}. Writes the feedback page and marks beside the labs. Raises GraderUnavailable."""
+        """Mark the notebook, and return {points, worth, words}. Raises GraderUnavailable.
+
+        The grader writes the feedback page and the marks next to the labs.
+        """
         if self._course is None:
             raise GraderUnavailable(NO_COURSE)
-        async with self._turn:
+        async with self._lock:
             process = await self._start(self._course)
             assert process.stdin is not None and process.stdout is not None
             try:
@@ -53,7 +56,9 @@ class GraderProcess:
                 line = b""
             if not line:
                 self._process = None
-                raise GraderUnavailable("The grader ended. Try again; `gradlab mark` in a terminal says why.")
+                raise GraderUnavailable(
+                    "The grader stopped. Try again, or run `gradlab mark` in a terminal to see why."
+                )
         answer: dict[str, Any] = json.loads(line)
         if "refused" in answer:
             raise GraderUnavailable(str(answer["refused"]))
@@ -64,6 +69,6 @@ class GraderProcess:
             command = [sys.executable, "-P", "-m", "autograder.cli", "mark", "--serve", "--course", str(course)]
             pipe = asyncio.subprocess.PIPE
             self._process = await asyncio.create_subprocess_exec(
-                *command, stdin=pipe, stdout=pipe, limit=LINE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+                *command, stdin=pipe, stdout=pipe, limit=MAX_LINE_BYTES, env=os.environ | {"PYTHONUNBUFFERED": "1"}
             )
         return self._process

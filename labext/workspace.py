@@ -1,8 +1,8 @@
 """The folder that JupyterLab serves, and the course whose grader may mark what is in it.
 
-Both are decided once, when the server starts, from the folder it was started on. A notebook never decides: a submission
-that an instructor opens can bring its own `source/` and `nbgrader_config.py`, and a grader started on those would run
-them as the instructor.
+Both are determined once, when the server starts, from its folder, and never by a notebook: a submission that an
+instructor opens can bring its own `source/` and `nbgrader_config.py`, and a grader started on those would run them as
+the instructor.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from traitlets.config.loader import ConfigFileNotFound, PyFileConfigLoader
 
 CONFIG = "nbgrader_config.py"
 SUBMISSIONS = frozenset({"autograded", "downloaded", "inbound", "submitted"})  # folders that hold other people's files
-COPIES = "work"  # the folder of a course in which `make lab` puts the student's own copies
+COPIES = "work"  # the folder of a course where `make lab` puts the student's own copies
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Workspace:
     """What the server knows about its folder."""
 
     root: Path
-    """The folder that JupyterLab shows, without links."""
+    """The folder that JupyterLab shows, with links resolved."""
     course: Path | None = None
-    """The course whose grader marks what is here; None if the folder doesn't belong to a course of the user's own."""
-    listed: tuple[Path, ...] = ()
-    """Further courses whose configuration the formgrader may run."""
+    """The course whose grader marks the labs here; None if the folder doesn't belong to a course of the user."""
+    extra_courses: tuple[Path, ...] = ()
+    """Other courses whose configuration the formgrader may run."""
 
     @cached_property
     def config(self) -> Config:
-        """What nbgrader's configuration says here: the user's own files, and the served folder's if it is trusted."""
+        """nbgrader's configuration: the user's own files, and the served folder's if it's trusted."""
         config = Config()
-        own = [str(self.root)] if self.runs_config else []
-        for folder in [*reversed(jupyter_config_path()), *own]:
+        folders = [str(self.root)] if self.runs_config else []
+        for folder in [*reversed(jupyter_config_path()), *folders]:
             try:
                 config.merge(PyFileConfigLoader(CONFIG, path=folder).load_config())
             except ConfigFileNotFound:
@@ -48,12 +48,12 @@ class Workspace:
 
     @property
     def runs_config(self) -> bool:
-        """Whether the served folder's configuration may run, and whatever else Jupyter looks for there."""
-        return bool(self.places) and is_closed(self.root, self.root) and is_trusted(self.root / CONFIG, self.root)
+        """Whether the served folder's configuration, and other files that Jupyter runs there, may run."""
+        return bool(self.lab_parents) and is_closed(self.root, self.root) and is_trusted(self.root / CONFIG, self.root)
 
     @cached_property
-    def places(self) -> tuple[Path, ...]:
-        """The folders whose subfolders are the student's own labs; none in a folder of submissions."""
+    def lab_parents(self) -> tuple[Path, ...]:
+        """The folders that contain the student's own labs; none in a folder of submissions."""
         if SUBMISSIONS.intersection(self.root.parts):
             return ()
         return (self.root, self.course / COPIES) if self.course else (self.root,)
@@ -65,7 +65,7 @@ class Workspace:
         return self.root / course if self.config.Exchange.get("path_includes_course", False) else self.root
 
     def has_grader(self, lab: str) -> bool:
-        """Whether the course here can mark this lab itself."""
+        """Return whether the course here can mark this lab itself."""
         return self.course is not None and (self.course / "source" / lab / f"{lab}.ipynb").is_file()
 
     def find_own_copy(self, path: str) -> Path | None:
@@ -75,40 +75,39 @@ class Workspace:
             path: Relative to root, as the browser sends it.
 
         Returns:
-            The notebook, without links, at PLACE/LAB/LAB.ipynb, where PLACE is one of `places`; None for all others.
+            The notebook, with links resolved, if it's PARENT/LAB/LAB.ipynb with PARENT in `lab_parents`, else None.
         """
-        found = self.inside(path)
-        if found is None or found.suffix != ".ipynb" or found.parent.name != found.stem or not self.places:
+        copy = self.resolve_path(path)
+        if copy is None or copy.suffix != ".ipynb" or copy.parent.name != copy.stem or not self.lab_parents:
             return None
-        place = found.parent.parent
-        return found if place in self.places or place == self.fetched_folder else None
+        parent = copy.parent.parent
+        return copy if parent in self.lab_parents or parent == self.fetched_folder else None
 
-    def inside(self, path: str) -> Path | None:
+    def resolve_path(self, path: str) -> Path | None:
         """Resolve a path from the browser; None if it leads out of the root."""
         try:
-            found = (self.root / path).resolve()
+            resolved = (self.root / path).resolve()
         except (OSError, ValueError, RuntimeError):  # a name that is too long, a NUL, a loop of links
             return None
-        return found if found.is_relative_to(self.root) and found != self.root else None
+        return resolved if resolved.is_relative_to(self.root) and resolved != self.root else None
 
 
-def read_workspace(root: Path, listed: Iterable[str] = ()) -> Workspace:
-    """Decide which course this folder belongs to: the one course at or above it.
+def read_workspace(root: Path, extra_courses: Iterable[str] = ()) -> Workspace:
+    """Determine which course this folder belongs to: the one course at or above it.
 
-    A course is a folder with `source/` and `nbgrader_config.py`. What is in it is run, so it counts only if its folder,
-    its configuration and all of `source/` belong to this process's user, to root, or to the owner of the served folder,
-    and if no one else can write there. A course inside another one doesn't count: what looks like it may have been
-    handed in.
+    A course is a folder with `source/` and `nbgrader_config.py`. Its files are run, so it counts only if the folder,
+    the configuration and all of `source/` belong to this process's user, to root, or to the owner of the served folder,
+    and no one else can write there. A course inside another one doesn't count: it may have been handed in.
 
     Args:
         root: The served folder.
-        listed: `c.Gradlab.courses` of the server's configuration.
+        extra_courses: `c.Gradlab.courses` in the server's configuration.
     """
-    root, others = root.resolve(), tuple(Path(os.path.abspath(path)) for path in listed)
+    root, extra = root.resolve(), tuple(Path(os.path.abspath(path)) for path in extra_courses)
     if SUBMISSIONS.intersection(root.parts):
-        return Workspace(root, listed=others)
+        return Workspace(root, extra_courses=extra)
     courses = [folder for folder in (root, *root.parents) if _is_course(folder, root)]
-    return Workspace(root, courses[0] if len(courses) == 1 else None, others)
+    return Workspace(root, courses[0] if len(courses) == 1 else None, extra)
 
 
 def _is_course(folder: Path, root: Path) -> bool:
@@ -119,35 +118,35 @@ def _is_course(folder: Path, root: Path) -> bool:
 
 
 def can_configure(path: str, workspace: Workspace) -> bool:
-    """Whether the formgrader may run the configuration in this folder, in the server's process.
+    """Return whether the formgrader may run the configuration in this folder, in the server's process.
 
-    A folder that merely looks like a course may be a submission that someone unpacked.
+    A folder that looks like a course may be an unpacked submission.
 
     Args:
-        path: As an address names it. What it says is what is run, so no part of it may be a link.
-        workspace: Names the courses, as they were when the server started.
+        path: The folder as a URL names it. No part may be a link, so what is checked is what runs.
+        workspace: Names the courses, as determined when the server started.
     """
     folder = Path(os.path.abspath(path))
     try:
-        known = folder in {workspace.course, *workspace.listed} and folder.resolve() == folder
-        return known and _is_course(folder, workspace.root)
+        is_listed = folder in {workspace.course, *workspace.extra_courses} and folder.resolve() == folder
+        return is_listed and _is_course(folder, workspace.root)
     except (OSError, ValueError, RuntimeError):
         return False
 
 
 def is_closed(folder: Path, root: Path) -> bool:
-    """Whether no one else can put a file into this folder, which a program that starts there would run."""
+    """Return whether no one else can put a file into this folder, which a program started there might run."""
     return is_trusted(folder, root) and not (hasattr(os, "getuid") and folder.stat().st_mode & stat.S_IWOTH)
 
 
 def is_trusted(path: Path, root: Path) -> bool:
-    """Whether this path's owner may decide what the server runs, and no one else. One that doesn't exist runs nothing.
+    """Return whether only trusted users control this path. A path that doesn't exist runs nothing, so it's trusted.
 
-    A link is its owner's, wherever it leads. A sticky folder that everyone can write keeps others' files as they are.
+    A link belongs to its owner, wherever it leads. In a sticky folder, no one can change other users' files.
     """
     if not hasattr(os, "getuid") or not os.path.lexists(path):
         return True
     status = path.lstat()
-    mine = status.st_uid in {os.getuid(), 0, root.stat().st_uid}
-    open_to_all = bool(status.st_mode & stat.S_IWOTH) and not (status.st_mode & stat.S_ISVTX)
-    return mine and (stat.S_ISLNK(status.st_mode) or not open_to_all)
+    has_trusted_owner = status.st_uid in {os.getuid(), 0, root.stat().st_uid}
+    is_world_writable = bool(status.st_mode & stat.S_IWOTH) and not (status.st_mode & stat.S_ISVTX)
+    return has_trusted_owner and (stat.S_ISLNK(status.st_mode) or not is_world_writable)

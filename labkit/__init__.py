@@ -1,7 +1,7 @@
-"""What a lab imports: checks, comparisons, hints, pictures, probes, and the device to work on.
+"""The package that labs import: checks, comparisons, hints, pictures, probes, and the device to work on.
 
-labkit imports nothing from `autograder`: a student needs only this package. Each name is imported when it is first
-used: torch takes seconds, and a page that only draws doesn't need it.
+A student needs only this package, so it imports nothing from `autograder`. Each name is imported on first use: torch
+takes seconds to import, and a page that only draws doesn't need it.
 """
 
 import sys
@@ -11,7 +11,7 @@ from typing import Any
 
 from labkit import pictures
 
-MODULES = {  # the module that each name is in
+MODULES = {  # the module that defines each name
     "Seen": "recorded_calls",
     "assert_answered": "choices",
     "assert_close": "compare",
@@ -29,21 +29,24 @@ __all__ = ["memory", "probes", *MODULES, *pictures.MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    """The object of this name, which is imported now."""
+    """Import and return the object with this name."""
     if name in pictures.MODULES:
-        found = getattr(pictures, name)
+        value = getattr(pictures, name)
     elif name in MODULES:
-        found = getattr(import_module(f"labkit.{MODULES[name]}"), name)
+        value = getattr(import_module(f"labkit.{MODULES[name]}"), name)
     elif name in ("memory", "probes"):
-        found = import_module(f"labkit.{name}")
+        value = import_module(f"labkit.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 class _Package(ModuleType):
-    """labkit.check is the class, although a module has this name, too: Python sets that where it imports the module."""
+    """This package's module type, which keeps a name such as `labkit.check` bound to its object.
+
+    Otherwise importing the submodule `labkit.check` would rebind the name to that module.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
         is_module = name in MODULES and isinstance(value, ModuleType)

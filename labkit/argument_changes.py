@@ -1,4 +1,4 @@
-"""A call that must leave its arguments as they are."""
+"""Calls that must leave their arguments unchanged."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from labkit.compare import Mismatch, assert_close, show_key
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of a dict, in order. A message names none: they can be those of a hidden input."""
+    """The keys of a dict, in order. Messages don't name them: they can belong to a hidden input."""
 
     keys: tuple[Any, ...]
 
 
 def unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call function with these arguments, and raise AssertionError where one is another afterwards. Returns its result.
+    """Call the function, return its result, and raise AssertionError if an argument has changed.
 
-    Looked at are tensors (values, dtype, requires_grad, .grad), arrays, numbers and texts, in lists, tuples and dicts
-    as well. What has changed is told by its place: "after the call, .grad of argument 2[0] is None".
+    It compares tensors (values, dtype, requires_grad, .grad), arrays, numbers and strings, also in lists, tuples and
+    dicts. The message names the part that changed: "after the call, .grad of argument 2[0] is None".
     """
-    given = {f"argument {place}": value for place, value in enumerate(args, start=1)} | kwargs
-    before = [(name, list(_iter_parts(name, value))) for name, value in given.items()]
+    arguments = {f"argument {place}": value for place, value in enumerate(args, start=1)} | kwargs
+    before = [(name, list(_iter_parts(name, value))) for name, value in arguments.items()]
     result = function(*args, **kwargs)
-    for name, looks in before:
-        after = dict(_iter_parts(name, given[name]))
-        for place, look in looks:  # the number of items before the items
-            if isinstance(look, Keys) and after.get(place) != look:
+    for name, copies in before:
+        after = dict(_iter_parts(name, arguments[name]))
+        for place, copy in copies:  # a container's length precedes its items
+            if isinstance(copy, Keys) and after.get(place) != copy:
                 raise Mismatch(f"after the call, {place} are not as before")
-            if not isinstance(look, Keys):
-                assert_close(after.get(place), look, rtol=0, atol=0, name=f"after the call, {place}")
+            if not isinstance(copy, Keys):
+                assert_close(after.get(place), copy, rtol=0, atol=0, name=f"after the call, {place}")
     return result
 
 
 def _iter_parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """(place, a copy) of everything in a value that can be compared, by where it stands."""
+    """Yield (place, copy) for each part of a value that can be compared."""
     if isinstance(value, Tensor):
         yield name, value.detach().clone()
         yield f"requires_grad of {name}", value.requires_grad

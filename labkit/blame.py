@@ -1,4 +1,4 @@
-"""Reads an exception that a check caught: what the student should see of it, and whose error it was."""
+"""Attribution of an exception that a check caught: what the student sees of it, and whose error it was."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.autograd import graph
 from labkit.cause import Cause, StopReason
 
 _HERE = str(Path(__file__).parent)
-_ENGINE = str(graph.__file__)  # where backward runs: through the graph of the student's result
+_ENGINE = str(graph.__file__)  # backward runs there, through the graph of the student's result
 _PROBES = str(Path(__file__).parent / "probes")
 _LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})
 NOT_WRITTEN = "This exercise is not written yet."
@@ -33,16 +33,18 @@ class Blame(NamedTuple):
 
 
 def describe_exception(error: BaseException, trace: TracebackType | None, cell: str) -> Blame:
-    """What to say of an exception that ended a check.
+    """Describe an exception that ended a check, and decide whose it was.
 
-    cell: the file name of the check cell. An exception that passed through code that is neither that cell's nor a
-    library's is the student's. So is one that ended a probe, which does nothing but use the student's object, or a
-    backward pass. One that was raised by the check's own lines is the check's, unless it is a plain `assert`: that is a
-    verdict, not an error, and has no type name.
+    An exception that passed through code outside the check cell and the libraries is the student's. So is one from a
+    probe, which only uses the student's object, or from a backward pass. One raised by the check's own lines is the
+    check's, unless it's a plain `assert`: that's a verdict, not an error, and has no type name.
+
+    Args:
+        cell: The file name of the check cell.
     """
     kind = type(error).__name__
     if getattr(error, "from_course", False):
-        return Blame(f"this check does not work: {shorten(str(error))}", kind, "check")
+        return Blame(f"this check doesn't work: {shorten(str(error))}", kind, "check")
     if isinstance(reason := getattr(error, "reason", None), StopReason):
         return Blame(reason.words, kind, "process", reason.cause, reason.seconds)
     unwritten = Blame(NOT_WRITTEN, kind, "student", Cause.UNWRITTEN)
@@ -50,14 +52,14 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     if getattr(error, "from_student", False):  # raised in a student process
         return unwritten if is_unwritten else Blame(f"raised {kind}: {shorten(str(error))}", kind, "student")
     frames = _list_frames(trace)
-    students = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
-    if students:
+    student_frames = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
+    if student_frames:
         if is_unwritten:
             return unwritten
-        file, line = students[-1]
+        file, line = student_frames[-1]
         source = linecache.getline(file, line).strip()
-        where = f", at your line: {source}" if source else ""
-        return Blame(f"raised {kind}: {shorten(str(error))}{where}", kind, "student")
+        place = f", at your line: {source}" if source else ""
+        return Blame(f"raised {kind}: {shorten(str(error))}{place}", kind, "student")
     if isinstance(error, AssertionError):
         return Blame(shorten(str(error)))
     if isinstance(error, NameError):
@@ -66,7 +68,7 @@ def describe_exception(error: BaseException, trace: TracebackType | None, cell: 
     in_backward = [name for name, _ in frames[-1:]] == [_ENGINE]
     whose = "student" if in_probe or in_backward else "check"
     if "'NoneType' object" in str(error):
-        return Blame(f"it gave nothing back, or a part of it did: {kind}: {shorten(str(error))}", kind, whose)
+        return Blame(f"it returned None, or a part of it is None: {kind}: {shorten(str(error))}", kind, whose)
     return Blame(f"your result could not be used: {kind}: {shorten(str(error))}", kind, whose)
 
 

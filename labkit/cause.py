@@ -1,4 +1,4 @@
-"""Why a check could not compare anything: as values, which code can ask for, with the words that people read."""
+"""Reasons why a check had nothing to compare: an enum for code, with words for people."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """What kept a check from comparing a result."""
+    """Why a check had nothing to compare."""
 
     UNWRITTEN = "unwritten"
-    """The exercise is as it was handed out."""
+    """The exercise is still as it was handed out."""
     NOTHING = "nothing"
-    """The function gave nothing back."""
+    """The function returned None."""
     TIME = "time"
     """The check's time limit was reached."""
     BUSY = "busy"
@@ -22,17 +22,17 @@ class Cause(StrEnum):
     GRADER = "grader"
     """The grader's own work on the result took too long."""
     OTHER = "other"
-    """Another limit or trouble of the student's process; the words say which."""
+    """Another limit or failure of the student's process, which the words name."""
 
 
 @dataclass(frozen=True)
 class StopReason:
-    """Why the student's process could not answer."""
+    """Why the student's process couldn't answer."""
 
     words: str
     cause: Cause = Cause.OTHER
     seconds: float = 0.0
-    """Of the time limit, if that was reached."""
+    """The time limit, if it was reached."""
 
     def __str__(self) -> str:
         return self.words

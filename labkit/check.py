@@ -1,7 +1,7 @@
-"""`with check("id", "label"):` runs one test, and never lets it stop the tests after it.
+"""`with check("id", "label"):` runs one test and never stops the tests that follow.
 
-Whatever a check raises becomes its outcome: the cell goes on, and its last line, `check.score(...)`, shows every
-outcome at once. Warnings and stderr of the code under test become notes, so that a right answer that warns stays right.
+Whatever a check raises becomes its outcome. The cell continues, and its last line, `check.score(...)`, shows all
+outcomes at once. Warnings and stderr of the code under test become notes, so a right answer that warns stays right.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import NamedTuple
 
 from labkit.blame import describe_exception, shorten
@@ -24,7 +24,7 @@ from labkit.verdict import Verdict
 
 
 class Recording(NamedTuple):
-    """Where outcomes go while a grader runs a check cell, and what it does around each check."""
+    """The outcomes that a grader collects from a check cell, and what it does before and after each check."""
 
     outcomes: list[Outcome]
     before_check: Callable[[], None]
@@ -32,21 +32,23 @@ class Recording(NamedTuple):
 
 
 MAX_NOTES = 20
-# Outcomes by id, for each cell that is running: a second run of a cell replaces the outcomes of the first.
-_by_cell: dict[str, dict[str, Outcome]] = {}
+# Outcomes by cell and check id. Running a cell again replaces its outcomes.
+_outcomes: dict[str, dict[str, Outcome]] = {}
 _recordings: list[Recording] = []
 
 
 class check:  # noqa: N801 - reads as a statement in a lab: with check("...", "..."):
     """One labelled test.
 
-    id: a short name for it. label: what holds where the test passes, as the student reads it; the id where left out.
-    hint: a question that leads on, shown where the test fails; a tuple of them opens one by one.
-    weight: its part of the cell's points, relative to the other checks of the cell.
-    guard: pays only where the exercise's other checks do not all fail.
-    required: where it fails, nothing else in the cell pays.
-    observed: rests on what only the student's process can say, a count or a number of bytes. It pays only where a
-    check of a value passed.
+    Args:
+        id: A short name.
+        label: What holds if the test passes, as the student reads it; defaults to the id.
+        hint: A leading question, shown if the test fails. Several in a tuple open one by one.
+        weight: Its share of the cell's points, relative to the cell's other checks.
+        guard: Whether it pays only if the exercise's other checks don't all fail.
+        required: Whether nothing else in the cell pays if it fails.
+        observed: Whether it relies on what only the student's process can report, such as a count or a number of
+            bytes. It pays only if a check of a value passes.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         self.outcome = Outcome(
             id, label, float(weight), guard, required, first, observed=observed, further_hints=tuple(further)
         )
-        self._cell = _get_caller(sys._getframe(1))
+        self._cell = sys._getframe(1).f_code.co_filename
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> check:
@@ -99,25 +101,28 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         outcome.notes = [shorten(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
             outcome.notes.append(shorten(text, 2_000))
-        _keep(outcome, self._cell)
+        _record(outcome, self._cell)
         return True
 
     @staticmethod
     def score(exercise: str, *, points: float, hidden: Sequence[str] = ()) -> Verdict:
-        """The verdict on the checks of the calling cell: a card, and as plain text the points.
+        """Return the verdict on the calling cell's checks: a card, whose plain text is the points.
 
-        points: what the exercise is worth. hidden: labels of the checks that a student's notebook does not have. The
-        builder writes this call.
+        The builder writes this call.
+
+        Args:
+            points: What the exercise is worth.
+            hidden: Labels of the checks that a student's notebook doesn't have.
         """
-        outcomes = list(_by_cell.pop(_get_caller(sys._getframe(1)), {}).values())
-        came = {outcome.label for outcome in outcomes}
+        outcomes = list(_outcomes.pop(sys._getframe(1).f_code.co_filename, {}).values())
+        labels = {outcome.label for outcome in outcomes}
         verdict = Verdict(
             exercise=exercise,
             outcomes=outcomes,
             points=points,
             earned=compute_earned(outcomes, points),
-            later=tuple(label for label in hidden if label not in came),
-            hidden_present=came >= set(hidden),
+            later=tuple(label for label in hidden if label not in labels),
+            hidden_present=labels >= set(hidden),
             source=digest_cell(exercise),
         )
         if os.environ.get("NBGRADER_EXECUTION") == "validate" and verdict.earned < points:
@@ -129,10 +134,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
 def record_outcomes(
     before_check: Callable[[], None] = lambda: None, after_check: Callable[[], None] = lambda: None
 ) -> Iterator[list[Outcome]]:
-    """Outcomes of the checks that run inside go to the list that it gives, and nowhere else.
-
-    before_check, after_check: called as each check begins and ends.
-    """
+    """Collect the outcomes of checks that run inside the block in the returned list, and nowhere else."""
     _recordings.append(Recording([], before_check, after_check))
     try:
         yield _recordings[-1].outcomes
@@ -140,15 +142,11 @@ def record_outcomes(
         _recordings.pop()
 
 
-def _get_caller(frame: FrameType) -> str:
-    return frame.f_code.co_filename
-
-
-def _keep(outcome: Outcome, cell: str) -> None:
+def _record(outcome: Outcome, cell: str) -> None:
     if _recordings:
         _recordings[-1].outcomes.append(outcome)
         return
-    _by_cell.setdefault(cell, {})[outcome.id] = outcome
+    _outcomes.setdefault(cell, {})[outcome.id] = outcome
     if not _is_in_shell():
         print(f"{'pass' if outcome.passed else 'FAIL'}  {outcome.label}", *filter(None, [outcome.seen]), sep="\n      ")
 

@@ -1,7 +1,7 @@
-"""Comparing a student's result with what a check wants, and saying what was seen of it.
+"""Comparison of a student's result with the value that a check expects.
 
-One table of tolerances serves every lab. Messages describe the student's own value; the wanted one is kept apart, so
-that whoever shows the message decides whether it may be seen.
+All labs share one table of tolerances. Messages describe the student's value. The expected value is kept separately, so
+the code that shows a message decides whether to reveal it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 from labkit.cause import Cause
 from labkit.difference import Pair
 
-# (rtol, atol): wide enough for another order of summation, narrow enough that a wrong formula fails.
+# (rtol, atol): wide enough for a different order of summation, narrow enough to fail a wrong formula.
 TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float64: (1e-9, 1e-10),
     torch.complex128: (1e-9, 1e-10),
@@ -27,14 +27,18 @@ TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.bfloat16: (2e-2, 1e-2),
     torch.float16: (2e-3, 1e-3),
 }
-WHOLE_RESULT = re.compile(r"your \w+")  # the name of a result, and of no part of one
-CUDA_FACTOR = 5.0  # other kernels, other orders of summation
+WHOLE_RESULT = re.compile(r"your \w+")  # the name of a whole result, not of a part
+CUDA_FACTOR = 5.0  # its kernels sum in another order
 
 
 class Mismatch(AssertionError):
-    """A result that differs from the wanted one. `seen` speaks of the student's value, `expected` of the wanted one.
+    """A result that differs from the expected one.
 
-    pair: the two tensors, where they are tensors. cause: why there was nothing to compare.
+    Args:
+        seen: Describes the student's value.
+        expected: Describes the expected value.
+        pair: The two values, if they are tensors.
+        cause: Why there was nothing to compare.
     """
 
     def __init__(
@@ -61,10 +65,15 @@ def assert_close(
 ) -> None:
     """Raise Mismatch unless `got` equals `want`: type, shape, dtype, device and values.
 
-    want: a Tensor, an ndarray, a number, a string, None, or lists, tuples and dicts of these.
-    rtol, atol: relative and absolute tolerance; the table's for the dtype of `want` where not given.
-    check_dtype: False compares values only, after casting `got` to the dtype of `want`. NaN equals NaN.
-    check_device: False lets a tensor lie on another device than `want`.
+    NaN equals NaN.
+
+    Args:
+        want: A Tensor, an ndarray, a number, a string, None, or lists, tuples and dicts of these.
+        rtol: Relative tolerance; by default, that of TOLERANCES for the dtype of `want`.
+        atol: Absolute tolerance, with the same default.
+        check_dtype: False compares only values, after casting `got` to the dtype of `want`.
+        check_device: False accepts a tensor on another device than `want`.
+        name: How messages call `got`.
     """
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "check_dtype": check_dtype, "check_device": check_device}
     if isinstance(want, Tensor):
@@ -96,31 +105,34 @@ def assert_close(
 
 
 def _build_mismatch(got: Any, name: str, expected: str) -> Mismatch:
-    """Of a value that is of another kind than the wanted one. A whole result of None is most often a lost return."""
+    """Return the Mismatch for a value of the wrong kind. If the whole result is None, a return is probably missing."""
     is_nothing = got is None and WHOLE_RESULT.fullmatch(name)
     return Mismatch(f"{name} is {describe(got)}", expected, cause=Cause.NOTHING if is_nothing else None)
 
 
 def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: Any) -> None:
-    """assert_close, but where `got` equals what a known misconception gives, say that misconception.
+    """Call assert_close, and name the misconception if `got` equals the value that a known one leads to.
 
-    misconceptions: message -> the value that somebody gets who believes it. A value of None is left out. About a
-    gradient, compare the values first in the same check: a gradient of the wrong function explains nothing.
+    To explain a gradient, compare the values first in the same check: a gradient of the wrong function explains
+    nothing.
+
+    Args:
+        misconceptions: Message -> the value that this belief leads to. A value of None is skipped.
     """
     try:
         assert_close(got, want, **options)
     except Mismatch as mismatch:
-        for message, wrong in misconceptions.items():
-            if wrong is not None and _is_close(got, wrong, options):
+        for message, value in misconceptions.items():
+            if value is not None and _is_close(got, value, options):
                 raise Mismatch(mismatch.seen, mismatch.expected, message, mismatch.pair, mismatch.cause) from None
         raise
 
 
 def describe(value: Any) -> str:
-    """A short description of a value: what it is, and its shape, dtype and device where it has them."""
+    """Describe a value briefly, with its shape, dtype and device if it has them."""
     if isinstance(value, Tensor):
-        where = "" if value.device.type == "cpu" else f" on {value.device.type}"
-        return f"a tensor of shape {tuple(value.shape)}, {str(value.dtype).removeprefix('torch.')}{where}"
+        device = "" if value.device.type == "cpu" else f" on {value.device.type}"
+        return f"a tensor of shape {tuple(value.shape)}, {str(value.dtype).removeprefix('torch.')}{device}"
     if isinstance(value, np.ndarray):
         return f"a NumPy array of shape {value.shape}, {value.dtype}"
     if value is None or isinstance(value, bool | int | float | torch.dtype):
@@ -130,17 +142,21 @@ def describe(value: Any) -> str:
 
 
 def _describe_type(value: Any) -> str:
-    """What kind of value this is. A name that the value's author chose isn't quoted: it could say anything."""
+    """Name the value's type. The name of a student's own class isn't quoted: it could say anything."""
     kind = type(value)
     if isinstance(value, tuple) and hasattr(kind, "_fields"):
         return "a named tuple"
-    known = kind.__module__.partition(".")[0] in ("builtins", "collections", "numpy", "torch")
-    name = kind.__name__ if known and kind.__name__.isascii() and len(kind.__name__) < 40 else "object of its own class"
+    is_public = kind.__module__.partition(".")[0] in ("builtins", "collections", "numpy", "torch")
+    name = (
+        kind.__name__
+        if is_public and kind.__name__.isascii() and len(kind.__name__) < 40
+        else "object of its own class"
+    )
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a repr shows nothing but numbers, brackets and texts that know not to show themselves."""
+    """Return whether the repr shows only numbers, brackets and strings. A masked string hides its own text."""
     if len(value) > 80:
         return False
     if isinstance(value, dict):
@@ -163,9 +179,9 @@ def _assert_tensors_close(
     name: str,
     check_device: bool = True,
 ) -> None:
-    wanted = describe(want)
+    description = describe(want)
     if not isinstance(got, Tensor):
-        raise _build_mismatch(got, name, wanted)
+        raise _build_mismatch(got, name, description)
     pair = Pair(got, want)
     if got.shape != want.shape:
         raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}", pair=pair)
@@ -181,20 +197,20 @@ def _assert_tensors_close(
         got = got.to(want.dtype)
     table = TOLERANCES.get(want.dtype, (0.0, 0.0))
     factor = CUDA_FACTOR if want.is_cuda else 1.0
-    same = torch.isclose(
+    matches = torch.isclose(
         got,
         want,
         rtol=table[0] * factor if rtol is None else rtol,
         atol=table[1] * factor if atol is None else atol,
         equal_nan=want.dtype.is_floating_point or want.dtype.is_complex,
     )
-    if bool(same.all()):
+    if bool(matches.all()):
         return
-    index = tuple(int(i) for i in (~same).nonzero()[0])
+    index = tuple(int(i) for i in (~matches).nonzero()[0])
     place = f" at index {index}" if index else ""
-    many = int((~same).sum())
-    count = f"; {many} of {same.numel()} values differ" if same.numel() > 1 else ""
-    pair = pair._replace(differs=~same)
+    many = int((~matches).sum())
+    count = f"; {many} of {matches.numel()} values differ" if matches.numel() > 1 else ""
+    pair = pair._replace(differs=~matches)
     yours, expected = _format_distinct(got[index].item(), want[index].item())
     raise Mismatch(f"{name} is {yours}{place}{count}", f"{expected}{place}", pair=pair)
 
@@ -210,9 +226,9 @@ def _assert_numbers_close(got: Any, want: float, rtol: float | None, atol: float
         raise Mismatch(f"{name} is {yours}", expected)
 
 
-def _is_close(got: Any, wrong: Any, options: Mapping[str, Any]) -> bool:
+def _is_close(got: Any, want: Any, options: Mapping[str, Any]) -> bool:
     try:
-        assert_close(got, wrong, **options)
+        assert_close(got, want, **options)
     except AssertionError:
         return False
     return True
@@ -223,7 +239,7 @@ def _format_dtype(t: Tensor) -> str:
 
 
 def _format_distinct(*numbers: Any) -> list[str]:
-    """Two numbers as texts: with six digits, or with as many as show that they differ."""
+    """Format two numbers with six digits, or with as many as it takes to tell them apart."""
     for digits in (6, 9, 17):
         texts = [f"{n:.{digits}g}" if isinstance(n, float | complex) else repr(n) for n in numbers]
         if texts[0] != texts[1]:
@@ -236,15 +252,15 @@ def _count_items(sequence: Sequence[Any]) -> str:
 
 
 def _count_keys(got: Mapping[Any, Any], want: Mapping[Any, Any]) -> str:
-    """How many of the wanted keys are there, and how many others. Their names could be a hidden input's."""
-    known = sum(1 for key in want if key in got)
+    """Count the expected keys that are present, and the others. Their names could belong to a hidden input."""
+    present = sum(1 for key in want if key in got)
     others = sum(1 for key in got if key not in want)
-    found = f"{known} of the {len(want)} wanted keys"
-    return found + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
+    count = f"{present} of {len(want)} expected key{'' if len(want) == 1 else 's'}"
+    return count + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
 
 
 def show_key(key: Any, place: int) -> str:
-    """A key as an index: by name if it is one, such as a parameter's. Other keys can be values of a hidden input."""
+    """Format a key as an index, by name if it's an identifier. Other keys can be values of a hidden input."""
     if isinstance(key, str) and all(part.isidentifier() or part.isdecimal() for part in key.split(".")):
         return f"[{key!r}]"
     return f"[key {place + 1}]"

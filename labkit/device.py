@@ -1,4 +1,4 @@
-"""The device that a lab works on, and new tensors there by themselves."""
+"""The device that a lab works on, and how to make it the default for new tensors."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ import torch
 
 
 def device() -> torch.device:
-    """The best device here: CUDA, else Apple's MPS, else the CPU.
+    """Return the best device available: CUDA, else Apple's MPS, else the CPU.
 
-    The environment variable GRADLAB_DEVICE ("cpu", "cuda", "cuda:1", "mps") decides instead where it is set.
-    Raises RuntimeError where that device is not available, rather than later in the first operation.
+    The environment variable GRADLAB_DEVICE ("cpu", "cuda", "cuda:1", "mps") overrides this. If that device isn't
+    available, RuntimeError is raised here rather than later by the first operation.
     """
-    wanted = os.environ.get("GRADLAB_DEVICE", "")
+    name = os.environ.get("GRADLAB_DEVICE", "")
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if not wanted:
-        return torch.device(next(kind for kind, there in available.items() if there))
-    chosen = torch.device(wanted)
+    if not name:
+        return torch.device(next(kind for kind, is_available in available.items() if is_available))
+    chosen = torch.device(name)
     if not available.get(chosen.type, False):
-        raise RuntimeError(f"GRADLAB_DEVICE is {wanted}, and this machine has no {chosen.type}: unset it, or set cpu")
+        raise RuntimeError(f"GRADLAB_DEVICE is {name}, but this machine has no {chosen.type}: unset it, or set cpu")
     return chosen
 
 
 def use_device() -> torch.device:
-    """device(), where torch.zeros and its like make new tensors from here on, without device=.
+    """Make device() the default for torch.zeros and other functions that create tensors, and return it.
 
-    It is the CPU where device() is Apple's MPS, which has no float64. torch.from_numpy still gives what lies on the
-    CPU, and a generator is made for a device: torch.Generator(here).
+    If device() is Apple's MPS, which has no float64, it's the CPU. torch.from_numpy still returns tensors on the CPU,
+    and a generator needs its device: torch.Generator(use_device()).
     """
-    here = device()
-    if here.type == "mps":
-        here = torch.device("cpu")
-    if here.type != "cpu":  # the CPU is the default already, and a default that was set slows every call of torch
-        torch.set_default_device(here)
-    return here
+    default = device()
+    if default.type == "mps":
+        default = torch.device("cpu")
+    if default.type != "cpu":  # the CPU is the default already, and setting one slows every torch call
+        torch.set_default_device(default)
+    return default

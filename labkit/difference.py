@@ -1,6 +1,6 @@
-"""Two tensors side by side, as a card shows them: their form, and small matrices as shades.
+"""The difference of two tensors as a card shows it: their form, and small matrices as shades.
 
-It decides nothing, and leaves out what can't be shown. It is below 4,000 bytes as JSON, whatever the tensors hold.
+It decides nothing, and omits what can't be shown. As JSON it takes less than 4,000 bytes, whatever the tensors hold.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-MAX_SIDE = 32  # of a matrix that is shown as shades
+MAX_SIDE = 32  # of a matrix shown as shades
 LEVELS = "0123456789abcdef"
 NOT_FINITE, DIFFERS, SAME = "!", "x", "."
-ABOVE = len(LEVELS)  # the place of NOT_FINITE after them
-MAX_DIMENSIONS = 8  # of a tensor whose form is told
+ABOVE = len(LEVELS)  # the index of NOT_FINITE, after the levels
+MAX_DIMENSIONS = 8  # of a tensor whose form is shown
 
 
 class Pair(NamedTuple):
-    """A result and what was wanted."""
+    """A result and the expected value."""
 
     got: Tensor
     want: Tensor
     differs: Tensor | None = None
-    """A mask of where they differ; None if their shapes or dtypes already do."""
+    """A mask of where the values differ; None if the shapes or dtypes do."""
 
 
 @dataclass(frozen=True)
 class Difference:
     """What differs between two tensors.
 
-    Shades show two matrices, with a text for each row and a character for each value: one of LEVELS or NOT_FINITE.
+    Shades hold a string for each row of a matrix, with a character for each value: one of LEVELS, or NOT_FINITE.
     """
 
     yours: str
     """Shape, dtype and device of the result, with strides if only the order of the values differs."""
     expected: str
-    """The same of what was wanted."""
+    """The same for the expected tensor."""
     note: str = ""
     """What they have in common."""
     your_shades: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class Difference:
 
 
 def compute_difference(pair: Pair | None) -> Difference | None:
-    """The difference; None if there is nothing to show. It never raises, though a student's tensor class might."""
+    """Return the difference; None if there's nothing to show. Never raises, although a student's tensor class might."""
     try:
         return _compute_difference(pair) if pair else None
     except Exception:
@@ -61,7 +61,7 @@ def compute_difference(pair: Pair | None) -> Difference | None:
 def _compute_difference(pair: Pair) -> Difference | None:
     got, want = pair.got, pair.want
     if max(got.dim(), want.dim()) > MAX_DIMENSIONS or (pair.differs is not None and got.dim() == 0):
-        return None  # of two numbers the message says all
+        return None  # for two numbers, the message says it all
     if not (_is_small(got) and _is_small(want)):
         return Difference(_describe_form(got), _describe_form(want))
     g, w = _convert_numbers(got), _convert_numbers(want)
@@ -80,8 +80,8 @@ def _compute_difference(pair: Pair) -> Difference | None:
 
 def _describe_form(t: Tensor, strides: bool = False) -> str:
     dtype = str(t.dtype).removeprefix("torch.")
-    where = "" if t.device.type == "cpu" else f" on {t.device.type}"
-    return f"shape {tuple(t.shape)}, {dtype}{where}" + (f", strides {t.stride()}" if strides else "")
+    device = "" if t.device.type == "cpu" else f" on {t.device.type}"
+    return f"shape {tuple(t.shape)}, {dtype}{device}" + (f", strides {t.stride()}" if strides else "")
 
 
 def _is_small(t: Tensor) -> bool:
@@ -115,5 +115,5 @@ def _compute_shades(t: Tensor, least: float, most: float) -> tuple[str, ...]:
 
 
 def _format_rows(numbers: Tensor, characters: str) -> tuple[str, ...]:
-    """A text for each row, with the character of each number."""
+    """Return a string for each row, with the character for each number."""
     return tuple("".join([characters[number] for number in row]) for row in numbers.to("cpu", torch.uint8).tolist())

@@ -1,4 +1,4 @@
-"""Hints that a student opens one at a time, when wanted."""
+"""Hints that a student opens one at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Hints:
     hints: tuple[str, ...]
 
     def __repr__(self) -> str:
-        more = f" ({len(self.hints) - 1} more: call hint with a notebook open)" if len(self.hints) > 1 else ""
+        more = f" ({len(self.hints) - 1} more in a notebook)" if len(self.hints) > 1 else ""
         return f"hint 1: {self.hints[0]}{more}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -22,7 +22,7 @@ class Hints:
 
 
 def fold_hints(hints: tuple[str, ...]) -> str:
-    """The hints as Markdown with HTML's <details>: each opens by a click, inside the one before."""
+    """Render the hints as Markdown with <details>: each opens with a click, inside the one before."""
     text = ""
     for number, one in reversed(list(enumerate(hints, start=1))):
         text = f"<details><summary>Hint {number}</summary>\n\n{escape(one, quote=False)}\n\n{text}</details>\n"
@@ -30,7 +30,7 @@ def fold_hints(hints: tuple[str, ...]) -> str:
 
 
 def hint(*hints: str) -> Hints:
-    """Hints for the exercise that follows, from a nudge to nearly the answer. Each unfolds inside the one before."""
+    """Show hints for the next exercise, from a nudge to nearly the answer. Each opens inside the one before."""
     if not hints:
         raise ValueError("hint() needs at least one hint")
     return Hints(hints)

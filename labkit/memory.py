@@ -1,4 +1,4 @@
-"""Bytes of tensors: what is alive, the peak, what is kept for backward, and a timeline.
+"""Bytes of tensors: how many are alive, the peak, what is kept for backward, and a timeline.
 
     with memory.watch() as seen:
         loss = model(x).sum()
@@ -6,8 +6,8 @@
         loss.backward()
     seen.peak, seen.now, seen.timeline
 
-The storages that operations make are counted, by asking each operation: a CPU has no allocator that keeps statistics.
-What a kernel allocates for itself is not seen. `on_device` gives an accelerator's own statistics.
+It counts the storages that each operation makes, since the CPU's allocator keeps no statistics. Memory that a kernel
+allocates internally isn't seen. `on_device` returns an accelerator's own statistics.
 """
 
 from __future__ import annotations
@@ -26,10 +26,17 @@ __all__ = ["Watch", "nbytes", "on_device", "saved_bytes", "watch"]
 
 
 class Watch(StorageCounter):
-    """now: bytes that are alive. peak: the most that were. timeline: `now` after each change. marks: places in it."""
+    """A count of live bytes and its history.
 
-    def __init__(self, known: list[Any]) -> None:
-        super().__init__(known)
+    Attributes:
+        now: The bytes that are alive.
+        peak: The most that were alive at one time.
+        timeline: `now` after each change.
+        marks: Positions in the timeline, with their names.
+    """
+
+    def __init__(self, existing: list[Any]) -> None:
+        super().__init__(existing)
         self.timeline: list[int] = [0]
         self.marks: list[tuple[int, str]] = []
 
@@ -38,7 +45,7 @@ class Watch(StorageCounter):
         return self
 
     def mark(self, name: str) -> None:
-        """Name this place of the timeline."""
+        """Name the current position in the timeline."""
         self.marks.append((len(self.timeline) - 1, name))
 
     def _add(self, t: Tensor) -> None:
@@ -52,14 +59,18 @@ class Watch(StorageCounter):
         self.timeline.append(self.now)
 
 
-def watch(*known: Any) -> Watch:
-    """Count, in a with block, the storages made there. known: models and tensors that were there before."""
-    tensors = [t for m in known if isinstance(m, nn.Module) for t in (*m.parameters(), *m.buffers())]
-    return Watch([*tree_leaves(known), *tensors, *(t.grad for t in tensors if t.grad is not None)])
+def watch(*existing: Any) -> Watch:
+    """Count the storages made in a with block.
+
+    Args:
+        existing: Models and tensors that exist already.
+    """
+    tensors = [t for m in existing if isinstance(m, nn.Module) for t in (*m.parameters(), *m.buffers())]
+    return Watch([*tree_leaves(existing), *tensors, *(t.grad for t in tensors if t.grad is not None)])
 
 
 def nbytes(tensors: Any) -> int:
-    """Bytes of the memory behind all tensors in nested lists, tuples and dicts, each storage once."""
+    """Return the bytes of all tensors' storages in nested lists, tuples and dicts, counting each storage once."""
     storages = {
         t.untyped_storage()._cdata: t.untyped_storage().nbytes() for t in tree_leaves(tensors) if isinstance(t, Tensor)
     }
@@ -67,12 +78,12 @@ def nbytes(tensors: Any) -> int:
 
 
 def on_device() -> dict[str, int]:
-    """An accelerator's own statistics: {"allocated", "reserved", "peak"} in bytes. Empty where there is none."""
+    """Return an accelerator's own statistics: {"allocated", "reserved", "peak"} in bytes; empty if there is none."""
     if not torch.accelerator.is_available():
         return {}
-    read: dict[str, Callable[[], int]] = {
+    statistics: dict[str, Callable[[], int]] = {
         "allocated": torch.accelerator.memory_allocated,
         "reserved": torch.accelerator.memory_reserved,
         "peak": torch.accelerator.max_memory_allocated,
     }
-    return {name: statistic() for name, statistic in read.items()}
+    return {name: statistic() for name, statistic in statistics.items()}

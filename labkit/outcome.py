@@ -1,4 +1,4 @@
-"""What one check saw, and what a cell's checks are worth together."""
+"""Outcomes of checks, and the points that a cell's outcomes earn together."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ class Outcome:
     """The verdict of one check."""
 
     id: str
-    """The check's id."""
     label: str = ""
-    """The check's label."""
     weight: float = 1.0
     guard: bool = False
     required: bool = False
@@ -26,18 +24,18 @@ class Outcome:
     seen: str = ""
     """What the check saw of the student's result."""
     expected: str = ""
-    """What it expected; shown only beside a check that the student can read."""
+    """What it expected; shown only with a check that the student can read."""
     misconception: str = ""
     error: str = ""
-    """The exception, about the student's result."""
+    """The type of the exception that ended the check; empty for a plain `assert`."""
     blame: str = ""
-    """Whose exception it was: "student", "check" (an error in the test), "process" (its process was gone) or ""."""
+    """Whose error it was: "student", "check" (an error in the test), "process" (it had ended) or ""."""
     notes: list[str] = field(default_factory=list)
     observed: bool = False
     hidden: bool = False
-    """Whether the student never sees the check's code."""
+    """Whether the check's code is hidden from the student."""
     further_hints: tuple[str, ...] = ()
-    """Hints that follow the first, one by one."""
+    """The hints after the first."""
     difference: Difference | None = None
     """How two tensors differ; never kept for a hidden check."""
     cause: Cause | None = None
@@ -54,7 +52,7 @@ class Outcome:
 
 
 def build_outcome(data: Mapping[str, Any]) -> Outcome:
-    """The outcome that as_dict() made a dictionary of."""
+    """Rebuild the outcome from what as_dict() returned."""
     difference = data.get("difference")
     cause = data.get("cause")
     parts = {"difference": Difference(**difference) if difference else None, "cause": Cause(cause) if cause else None}
@@ -62,18 +60,18 @@ def build_outcome(data: Mapping[str, Any]) -> Outcome:
 
 
 def select_hints(outcome: Outcome) -> tuple[str, ...]:
-    """The check's hints, if they fit what failed: none beside an exception, or if nothing was returned."""
+    """Return a failed check's hints. After an exception, or a result of None, they don't apply."""
     if outcome.passed or outcome.error or outcome.cause is Cause.NOTHING or not outcome.hint:
         return ()
     return (outcome.hint, *outcome.further_hints)
 
 
 def select_paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The checks whose weight is paid.
+    """Return the checks that pay.
 
-    A required check that fails voids the whole cell: it says that the result has not even the right form.
-    A guard pays only where the other checks do not all fail: leaving the input unchanged is worth nothing alone.
-    An observed check, which a lying process could pass, pays only where a check of a value passed.
+    A required check that fails voids the whole cell: the result doesn't even have the right form.
+    A guard pays only if the other checks don't all fail: on its own, leaving the input unchanged is worth nothing.
+    An observed check, which a lying process could pass, pays only if a check of a value passes.
     """
     if any(o.required and not o.passed for o in outcomes):
         return []
@@ -84,11 +82,11 @@ def select_paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
 
 
 def compute_share(outcomes: Sequence[Outcome]) -> float:
-    """The part of a cell's points that these outcomes earn, between 0 and 1."""
+    """Return the share of a cell's points that these outcomes earn, between 0 and 1."""
     total = sum(o.weight for o in outcomes)
     return sum(o.weight for o in select_paying(outcomes)) / total if total else 0.0
 
 
 def compute_earned(outcomes: Sequence[Outcome], points: float) -> float:
-    """Points earned, rounded to four places so that thirds add up to the same mark everywhere."""
+    """Return the points earned, rounded to four places so thirds add up to the same mark everywhere."""
     return round(points * compute_share(outcomes), 4)

@@ -1,4 +1,4 @@
-"""`Seen(f)`: f, with a record of how it was called and how much of its history is still kept for backward."""
+"""`Seen(f)`: f, with a record of its calls and of how many of their graphs are still kept for backward."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ class SeenCall(NamedTuple):
 
 
 class Seen:
-    """Hand it to a function in place of f. `calls`: one SeenCall for each time that it was called.
+    """A stand-in for f that a check passes to a function.
 
-    `backwards`: how many gradients have gone back through its results, one for each tensor and backward pass.
+    When grading, it stays in the grader: it records what happened, not what the student's process says.
 
-    In grading it stays in the grader: what it records is what happened, not what the student's process says.
+    Attributes:
+        calls: One SeenCall for each call.
+        backwards: How many gradients went back through its results, one for each tensor and backward pass.
     """
 
     def __init__(self, f: Callable[..., Any]) -> None:
@@ -39,7 +41,7 @@ class Seen:
 
     @property
     def kept(self) -> int:
-        """Calls whose graph is still there: 0 behind a checkpointed forward pass, and after backward."""
+        """How many calls' graphs are still kept: 0 after a checkpointed forward pass, and after backward."""
         return self._kept[0]
 
     @property
@@ -66,20 +68,20 @@ def _attach_mark(value: Any, ticket: Tensor, backwards: list[int]) -> Any:
 
 
 class _Mark(torch.autograd.Function):
-    """Hands its input on, and saves a ticket for backward: as long as that is there, so is the graph."""
+    """The identity, which saves a ticket for backward. The ticket is freed together with the graph."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor, ticket: Tensor, backwards: list[int]) -> Tensor:
         ctx.save_for_backward(ticket)
         ctx.backwards = backwards
-        return value.clone()  # a view of a custom function's could not be changed in place, as what f gave could
+        return value.clone()  # in place, a custom function's view can't be changed, but f's result can
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        _ = ctx.saved_tensors  # as any function does that needs what it saved: so a checkpoint computes it again
+        _ = ctx.saved_tensors  # like any function that needs what it saved, so a checkpoint recomputes it
         ctx.backwards[0] += 1
         return grads[0], None, None
 
 
-def _forget(kept: list[int]) -> None:
-    kept[0] -= 1
+def _forget(count: list[int]) -> None:
+    count[0] -= 1

@@ -1,7 +1,7 @@
-"""`python -m labkit.start [FOLDER]`: open JupyterLab on a folder of labs, with the course beside them.
+"""`python -m labkit.start [FOLDER]`: open JupyterLab on a folder of labs, with the course panel.
 
---release DIR: first copy labs from there that FOLDER does not have. --instructor: keep nbgrader's panels for teachers,
-and the pages for reading answers, at /gradlab/desk. Everything else goes to JupyterLab.
+--release DIR first copies files from DIR that FOLDER doesn't have. --instructor keeps nbgrader's instructor panels and
+the pages for reading answers at /gradlab/desk. All other options are passed to JupyterLab.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # nbgrader's default
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """JupyterLab's exit status, once it has ended."""
+    """Start JupyterLab. Return its exit status, unless it replaces this process."""
     parser = argparse.ArgumentParser(prog="python -m labkit.start", description=__doc__)
     parser.add_argument("folder", nargs="?", default=".", type=Path)
     parser.add_argument("--release", type=Path)
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         for path in add_new(parsed.release, parsed.folder):
             print(f"new: {path}")
     if not parsed.folder.is_dir():
-        parser.error(f"there is no folder {parsed.folder}: name the one that holds the labs")
+        parser.error(f"there is no folder {parsed.folder}: give the folder that holds the labs")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={parsed.folder.resolve()}", *rest]
     if os.name == "posix":  # signals reach JupyterLab itself
         os.execve(sys.executable, command, build_environment(parsed.folder, parsed.instructor))
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def add_new(release: Path, folder: Path) -> list[Path]:
-    """Copy what the release has and the folder has not; a student's file is never written over. The new files."""
+    """Copy files that the folder lacks from the release, and return them. A student's file is never overwritten."""
     new = []
     for source in sorted(path for path in release.rglob("*") if path.is_file()):
         target = folder / source.relative_to(release)
@@ -50,31 +50,31 @@ def add_new(release: Path, folder: Path) -> list[Path]:
 
 
 def build_environment(folder: Path, instructor: bool = False) -> dict[str, str]:
-    """This process's environment, in which JupyterLab finds the course's extension where it is not installed.
+    """Return this process's environment, extended so JupyterLab finds the course extension even if not installed.
 
-    A student gets none of nbgrader's panels for teachers, and its list of assignments only where an exchange is.
+    A student gets none of nbgrader's instructor panels, and its assignment list only if there is an exchange.
     """
-    own = dict(os.environ)
-    found = importlib.util.find_spec("labext")
-    if found and found.submodule_search_locations:
-        here = Path(next(iter(found.submodule_search_locations)))
-        _add(own, "JUPYTER_PATH", here / "share" / "jupyter")
-        _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "jupyter")
-        _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / ("instructor" if instructor else "student"))
+    variables = dict(os.environ)
+    spec = importlib.util.find_spec("labext")
+    if spec and spec.submodule_search_locations:
+        extension = Path(next(iter(spec.submodule_search_locations)))
+        _prepend(variables, "JUPYTER_PATH", extension / "share" / "jupyter")
+        _prepend(variables, "JUPYTER_CONFIG_PATH", extension / "etc" / "jupyter")
+        _prepend(variables, "JUPYTER_CONFIG_PATH", extension / "etc" / ("instructor" if instructor else "student"))
         if not instructor and not has_exchange(folder):
-            _add(own, "JUPYTER_CONFIG_PATH", here / "etc" / "alone")
-    return own
+            _prepend(variables, "JUPYTER_CONFIG_PATH", extension / "etc" / "alone")
+    return variables
 
 
 def has_exchange(folder: Path) -> bool:
-    """Whether nbgrader has a folder for handing in: its usual one, or one that a configuration names."""
-    places = [folder, Path.cwd(), *map(Path, jupyter_config_path())]
-    files = [place / "nbgrader_config.py" for place in places]
-    named = any("Exchange" in file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file())
-    return named or EXCHANGE.is_dir()
+    """Return whether nbgrader has an exchange: the default one, or one that a configuration file mentions."""
+    folders = [folder, Path.cwd(), *map(Path, jupyter_config_path())]
+    files = [folder / "nbgrader_config.py" for folder in folders]
+    mentions = ("Exchange" in file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file())
+    return any(mentions) or EXCHANGE.is_dir()
 
 
-def _add(variables: dict[str, str], name: str, path: Path) -> None:
+def _prepend(variables: dict[str, str], name: str, path: Path) -> None:
     variables[name] = os.pathsep.join([str(path), *filter(None, [variables.get(name)])])
 
 

@@ -1,6 +1,6 @@
-"""The verdict on one exercise, as a card in a notebook and as text without one.
+"""The verdict on one exercise, shown as a card in a notebook and as text elsewhere.
 
-Its plain-text form inside a notebook is the bare number of points: nbgrader reads a partial score from there.
+In a notebook, its plain text is just the number of points: nbgrader reads a partial score from there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from labkit.hint import fold_hints
 from labkit.outcome import Outcome, select_hints, select_paying
 
 MIME = "application/vnd.gradlab.verdict+json"
-NO_RETURN = "Your function gave nothing back. Does each way through it end in a return?"
+NO_RETURN = "Your function returned None. Does every path through it end with a return?"
 
 
 @dataclass
@@ -29,13 +29,13 @@ class Verdict:
     """What the exercise is worth."""
     earned: float
     later: tuple[str, ...] = ()
-    """The labels of the checks that did not run."""
+    """The labels of the checks that didn't run."""
     hidden_present: bool = True
-    """Whether hidden checks ran, too, as they do when an instructor grades."""
+    """Whether hidden checks ran too, as they do in grading."""
     source: str = ""
-    """A digest of the exercise's cell as it was then; empty if that isn't known."""
+    """The digest of the exercise's cell when the checks ran; empty if unknown."""
     folds: bool = True
-    """Whether what shows it supports <details>, unlike nbgrader's pages."""
+    """Whether the page that shows it supports <details>. nbgrader's pages don't."""
 
     def __repr__(self) -> str:
         return render_text(self)
@@ -60,7 +60,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def summarize(verdict: Verdict) -> str:
-    """One line: how many checks passed, and what is still to be decided."""
+    """Say in one line how many checks passed and what remains to be decided."""
     if is_unwritten(verdict):
         return f"not written yet; {_format_points(verdict.points)} to earn"
     passed, ran = sum(o.passed for o in verdict.outcomes), len(verdict.outcomes)
@@ -73,36 +73,36 @@ def summarize(verdict: Verdict) -> str:
 
 
 def is_unwritten(verdict: Verdict) -> bool:
-    """Whether the exercise is as it was handed out."""
+    """Return whether the exercise is still as it was handed out."""
     return bool(verdict.outcomes) and all(o.cause is Cause.UNWRITTEN for o in verdict.outcomes)
 
 
 def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
-    """What a student reads under a check's label: nothing where it passed without a note."""
+    """List the lines under a check's label; none if it passed without a note."""
     lines = [f"note: {note}" for note in outcome.notes]
     if outcome.passed:
         if verdict.outcomes and outcome not in select_paying(verdict.outcomes):
             lines.append("pays nothing yet: see the checks that failed")
         return lines
-    told = [outcome.misconception] if outcome.misconception else []
+    failures = [outcome.misconception] if outcome.misconception else []
     if outcome.seen and not (outcome.misconception and verdict.hidden_present):
         expected = f" (expected: {outcome.expected})" if outcome.expected and not verdict.hidden_present else ""
-        told.append(outcome.seen + expected)
+        failures.append(outcome.seen + expected)
     if difference := select_difference(outcome, verdict):
-        told += _format_forms(difference)
+        failures += _format_forms(difference)
     if outcome.cause is Cause.NOTHING:
         lines.append(NO_RETURN)
-    return told + lines
+    return failures + lines
 
 
 def select_difference(outcome: Outcome, verdict: Verdict) -> Difference | None:
-    """None where hidden checks ran too: which of the outcomes are theirs is not known here."""
+    """Return the difference to show. None if hidden checks ran too: here it's unknown which outcomes are theirs."""
     return None if outcome.passed or verdict.hidden_present else outcome.difference
 
 
 def _format_forms(difference: Difference) -> list[str]:
-    same = difference.yours == difference.expected
-    forms = f"both: {difference.yours}" if same else f"yours: {difference.yours}; expected: {difference.expected}"
+    is_same = difference.yours == difference.expected
+    forms = f"both: {difference.yours}" if is_same else f"yours: {difference.yours}; expected: {difference.expected}"
     return [forms, difference.note] if difference.note else [forms]
 
 
@@ -117,7 +117,7 @@ def render_text(verdict: Verdict) -> str:
     return "\n".join([*lines, *(f"later {label}" for label in verdict.later)])
 
 
-# JupyterLab's own colours, light or dark. The second ones stand where there is no JupyterLab, as in feedback.
+# JupyterLab's own colours, light or dark, with fallbacks for pages outside JupyterLab, such as feedback.
 COLOURS = {
     "pass": "var(--jp-success-color1, #1a7f37)",
     "fail": "var(--jp-error-color1, #b42318)",
@@ -127,25 +127,25 @@ CARD = "border:1px solid var(--jp-border-color1, #c3cad1);border-radius:4px;padd
 
 
 def render_html(verdict: Verdict) -> str:
-    """The card: no script, no table, so that JupyterLab, nbgrader's pages and nbviewer show the same."""
+    """Render the card without scripts or tables, so JupyterLab, nbgrader's pages and nbviewer show the same."""
     shown = [] if is_unwritten(verdict) else verdict.outcomes
     rows = [
-        _render_row("pass" if o.passed else "fail", o.label, list_details(o, verdict), _render_opened(o, verdict))
+        _render_row("pass" if o.passed else "fail", o.label, list_details(o, verdict), _render_details(o, verdict))
         for o in shown
     ]
     waiting = [_render_row("later", o.label, []) for o in verdict.outcomes if not shown]
     waiting += [_render_row("later", label, []) for label in verdict.later]
     head = f"<b>{escape(verdict.exercise)}</b>: {escape(summarize(verdict))}"
     label = escape(f"Checks of {verdict.exercise}", quote=True)
-    listed = "".join(rows + waiting)
-    return f'<div class="gradlab-card" role="group" aria-label="{label}" style="{CARD}"><div>{head}</div>{listed}</div>'
+    items = "".join(rows + waiting)
+    return f'<div class="gradlab-card" role="group" aria-label="{label}" style="{CARD}"><div>{head}</div>{items}</div>'
 
 
-def _render_opened(outcome: Outcome, verdict: Verdict) -> str:
-    """What stands below the lines, as HTML: the two matrices, and hints that open one by one."""
+def _render_details(outcome: Outcome, verdict: Verdict) -> str:
+    """Render what follows the lines: the two matrices, and hints that open one by one."""
     difference, matrices = select_difference(outcome, verdict), ""
     if difference and difference.your_shades:
-        from labkit.pictures.shades import draw_side_by_side  # here, since most checks need none
+        from labkit.pictures.shades import draw_side_by_side  # most checks need none
 
         matrices = draw_side_by_side(difference)
     hints = select_hints(outcome)
@@ -156,8 +156,8 @@ def _render_opened(outcome: Outcome, verdict: Verdict) -> str:
     return matrices + fold_hints(hints)
 
 
-def _render_row(state: str, label: str, lines: list[str], opened: str = "") -> str:
-    under = "".join(f'<div style="opacity:.85;white-space:pre-wrap">{escape(line)}</div>' for line in lines) + opened
+def _render_row(state: str, label: str, lines: list[str], details: str = "") -> str:
+    under = "".join(f'<div style="opacity:.85;white-space:pre-wrap">{escape(line)}</div>' for line in lines) + details
     word = f'<b style="color:{COLOURS[state]};min-width:3em">{state}</b>'
     return f'<div style="display:flex;gap:.8em;margin-top:.35em">{word}<div>{escape(label)}{under}</div></div>'
 
@@ -171,5 +171,5 @@ def _format_count(number: float, noun: str) -> str:
 
 
 def _format_number(number: float) -> str:
-    """A number of points as a person says it: at most one decimal."""
+    """Format a number of points with at most one decimal."""
     return f"{round(number, 1):g}"

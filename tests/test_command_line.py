@@ -170,7 +170,7 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     (small_course / "submitted" / "Ada" / "sub").mkdir(parents=True)
     output = gradlab("grade", "01_squares", cwd=small_course)
     assert "01_squares: 5 graded; 2 damaged; 1 at a limit. Next: gradlab feedback 01_squares" in output
-    assert "submitted/slash/ holds sub, which is no assignment" in output
+    assert "submitted/slash/ contains sub, which isn't an assignment" in output
     assert "Ada and ada look like one student" in output
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
         scores = {s.student_id: s.score for s in book.assignment_submissions("01_squares")}

@@ -1,1 +1,1 @@
-"""The intake for what students hand in: read as data, repaired, and matched to the course's own cells."""
+"""The intake of submissions: reads them as data, matches their cells with the course's, and repairs them."""

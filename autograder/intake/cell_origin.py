@@ -1,4 +1,4 @@
-"""What is known of a submitted cell after matching, in its metadata: as grading, pages and the desk read it."""
+"""The origin of a submitted cell, kept in its metadata for grading, pages and the desk."""
 
 from __future__ import annotations
 
@@ -18,12 +18,18 @@ MAX_BEGIN = 40  # characters of a cell's first line
 
 
 def record_origin(cell: NotebookNode, number: int, text: str, grade_id: str = "", given: bool = False) -> None:
-    """number: in the notebook as it was handed in, from 1. text: as the student has it. given: the course's own."""
+    """Record what is known of a cell after matching.
+
+    Args:
+        number: The cell's number in the notebook as handed in, from 1.
+        text: The cell's text as the student has it.
+        given: Whether it's the course's own.
+    """
     cell.metadata[KEY] = {"name": _format_name(number, text, grade_id), "number": number, "given": given}
 
 
 def set_waiting(cell: NotebookNode) -> None:
-    """A person is to read this answer, though it is as it was handed out: there is work of the student's beside it."""
+    """Mark an unchanged answer to be read by a person anyway, because the student wrote something next to it."""
     cell.metadata.setdefault(KEY, {})["waits"] = True
 
 
@@ -32,17 +38,17 @@ def is_waiting(cell: NotebookNode) -> bool:
 
 
 def is_own(cell: NotebookNode) -> bool:
-    """Whether the student added this cell, or changed one of the course's that nbgrader doesn't keep.
+    """Return whether the student added this cell, or changed a course cell that nbgrader doesn't keep.
 
-    Nobody knows where another program graded the notebook: then it may be.
+    If another program graded the notebook, that's unknown, and the cell counts as the student's.
     """
     return "nbgrader" not in cell.metadata and not _get_origin(cell).get("given") and cell.get("id") != NOTES_ID
 
 
 def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
-    """Where the answer is that a person reads, and what the student wrote beside it, up to the course's next cells.
+    """Return the indices of an answer that a person reads, and of the student's cells next to it.
 
-    What follows another answer belongs to that one. A task is answered after its cell.
+    Cells that follow another answer belong to that one. A task is answered after its cell.
     """
     first, last = place, place
     while first and is_own(cells[first - 1]):
@@ -55,15 +61,15 @@ def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
 
 
 def find_lab_answer(cells: Sequence[Any], place: int) -> list[int]:
-    """Where the answer of a lab is, and the code that the student added after it."""
+    """Return the indices of a lab's answer, and of the code that the student added after it."""
     last = next((n for n in range(place + 1, len(cells)) if "nbgrader" in cells[n].metadata), len(cells))
     return [place, *(n for n in range(place + 1, last) if cells[n].cell_type == "code")]
 
 
 def digest_answer(cells: Sequence[Any]) -> str:
-    """A digest of all that a person reads of an answer: its text, its pictures and the cells beside it.
+    """Return a digest of everything that a person reads of an answer: text, pictures and neighbouring cells.
 
-    Of a text alone it is the text's, as results of earlier versions have it.
+    For a single text it's that text's digest, as in the results of earlier versions.
     """
     parts = [cell.source for cell in cells]
     pictures = [json.dumps(cell.attachments, sort_keys=True) for cell in cells if cell.get("attachments")]
@@ -71,28 +77,32 @@ def digest_answer(cells: Sequence[Any]) -> str:
 
 
 def get_shown_name(cell: NotebookNode, name: str) -> str:
-    """What a student finds this cell by. name: nbgrader's, of one that was missing in the submission."""
-    return str(_get_origin(cell).get("name") or f"{name}, which was missing in your notebook")
+    """Return a name by which the student finds this cell.
+
+    Args:
+        name: nbgrader's name, used if the cell was missing from the submission.
+    """
+    return str(_get_origin(cell).get("name") or f"{name}, which was missing from your notebook")
 
 
 def get_short_name(cell: NotebookNode, name: str) -> str:
-    """The same, without how the cell begins, of one that has no name of nbgrader's."""
+    """Return nbgrader's name of the cell, or its number, without how it begins."""
     return name if "nbgrader" in cell.metadata else f"your cell {_get_origin(cell).get('number', '')}".strip()
 
 
 def shorten_first_line(text: str) -> str:
-    """The first line that isn't blank, cut off; empty if there isn't one."""
+    """Return the first line that isn't blank, shortened; empty if there is none."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "").replace("`", "'")
     line = replace_controls(line)
     return line if len(line) <= MAX_BEGIN else line[:MAX_BEGIN].rstrip() + "…"
 
 
 def _format_name(number: int, text: str, grade_id: str) -> str:
-    own, begin = f"your cell {number}", shorten_first_line(text)
-    found = [grade_id, own, f"which begins `{begin}`" if begin else "which is blank"]
-    return ", ".join(filter(None, found))
+    begin = shorten_first_line(text)
+    parts = [grade_id, f"your cell {number}", f"which begins `{begin}`" if begin else "which is blank"]
+    return ", ".join(filter(None, parts))
 
 
 def _get_origin(cell: NotebookNode) -> dict[str, Any]:
-    known = cell.metadata.get(KEY)
-    return known if isinstance(known, dict) else {}
+    origin = cell.metadata.get(KEY)
+    return origin if isinstance(origin, dict) else {}

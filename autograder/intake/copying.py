@@ -1,6 +1,6 @@
-"""Copies a folder that a stranger can change meanwhile: regular files only, nothing followed, and not too much of it.
+"""Safe copying of a folder that a stranger may be changing: only regular files, no links followed, within limits.
 
-All goes through descriptors: what was looked at is what is read, whatever stands under its name by then.
+Everything goes through descriptors, so the file that was checked is the file that is read, even if its name changes.
 """
 
 from __future__ import annotations
@@ -17,36 +17,40 @@ from autograder.base.atomic_files import is_of_one_name
 from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, find_free_path, is_too_long, write_placeholder
 from autograder.intake.safe_names import CHECKPOINTS, make_safe_name
 
-MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so that its size is what it is refused for
+MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so the intake refuses it for its size
 MAX_ALL = 500_000_000
 MAX_FILES = 2_000
-MAX_LISTED = 100_000  # names that are looked at
-MAX_DEPTH = 20  # of folders in one another; MAX_FOLDER bounds their names together
+MAX_LISTED = 100_000  # names that are read
+MAX_DEPTH = 20  # of nested folders; MAX_FOLDER limits the length of their path
 PIECE = 2**20
-FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # no link is followed, no pipe waited for
+FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # follow no links, and don't wait for pipes
 
 
 @dataclass
 class _CopyJob:
-    """What is being copied, and how much more may be."""
+    """The state of a copy, and how much more it may take."""
 
     root: Path
     """The copy."""
     owner: int | None
-    """Whose files count; None for anyone's."""
+    """The user whose files are copied; None for anyone's."""
     wait: bool
-    """Whether a file that can't be read yet ends the copy."""
+    """Whether a file that can't be read yet aborts the copy."""
     size: int
     """Bytes that may still be copied."""
     files: int
     listed: int
-    """Names that may still be looked at."""
+    """Names that may still be read."""
 
 
 @contextlib.contextmanager
-def open_folder(path: str | Path, within: int | None = None) -> Iterator[int]:
-    """Its descriptor. within: of the folder that it lies in. Raises OSError for a link, too."""
-    descriptor = os.open(path, FLAGS | os.O_DIRECTORY, dir_fd=within)
+def open_folder(path: str | Path, parent: int | None = None) -> Iterator[int]:
+    """Open a folder, and yield its descriptor. Raises OSError for a link too.
+
+    Args:
+        parent: The descriptor of the folder that `path` is relative to.
+    """
+    descriptor = os.open(path, FLAGS | os.O_DIRECTORY, dir_fd=parent)
     try:
         yield descriptor
     finally:
@@ -54,31 +58,36 @@ def open_folder(path: str | Path, within: int | None = None) -> Iterator[int]:
 
 
 def copy_folder(folder: int, target: Path, owner: int | None = None, wait: bool = False) -> None:
-    """Copy this folder into a new one. An empty file with an ending that says why stands for what is left out.
+    """Copy this folder into a new one. What is left out gets an empty placeholder, whose ending says why.
 
-    owner: whose files count, where others' do not: a hard link can lead to any. wait: raise PermissionError for a file
-    that cannot be read, since it may be so only until whoever hands it in is done.
+    Args:
+        owner: The user whose files are copied; others' aren't, since a hard link can lead to any file.
+        wait: Whether to raise PermissionError for a file that can't be read, since its student may not be done yet.
     """
     _copy(folder, target, _CopyJob(target, owner, wait, MAX_ALL, MAX_FILES, MAX_LISTED), MAX_DEPTH)
 
 
 def _copy(folder: int, target: Path, job: _CopyJob, depth: int, package: str = "") -> None:
-    """package: the folder's name, if a kernel may start beside it."""
+    """Copy one folder.
+
+    Args:
+        package: The folder's name, if a kernel may start next to it.
+    """
     target.mkdir(parents=True)
     with os.scandir(folder) as entries:
         names = [entry.name for entry in itertools.islice(entries, job.listed)]
     job.listed -= len(names)
     names = [name for name in names if name != CHECKPOINTS]
-    names.sort(key=lambda name: (not name.endswith(".ipynb"), name))  # notebooks before it is too much
+    names.sort(key=lambda name: (not name.endswith(".ipynb"), name))  # notebooks first, in case of a limit
     starts = depth == MAX_DEPTH or any(name.endswith(".ipynb") for name in names)
     for name in names:
         if job.files == 0:
-            write_placeholder(target / name, LEFT_OUT)  # it stands for the rest, too
+            write_placeholder(target / name, LEFT_OUT)  # also represents the rest
             break
         job.files -= 1
         try:
-            kept = find_free_path(target / make_safe_name(name, package, starts), name)
-            ending = _copy_one(folder, name, kept, job, depth, starts)
+            copy = find_free_path(target / make_safe_name(name, package, starts), name)
+            ending = _copy_entry(folder, name, copy, job, depth, starts)
         except PermissionError:
             if job.wait:
                 raise
@@ -88,12 +97,12 @@ def _copy(folder: int, target: Path, job: _CopyJob, depth: int, package: str = "
                 raise
             ending = LEFT_OUT
         if ending:
-            with contextlib.suppress(OSError):  # of a path that is too long already
+            with contextlib.suppress(OSError):  # the path is too long already
                 write_placeholder(target / name, ending)
 
 
-def _copy_one(folder: int, name: str, target: Path, job: _CopyJob, depth: int, starts: bool) -> str:
-    """Copy what has this name to the target, or say with what ending it is left out."""
+def _copy_entry(folder: int, name: str, target: Path, job: _CopyJob, depth: int, starts: bool) -> str:
+    """Copy one file or folder, or return the ending that says why it is left out."""
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISDIR(status.st_mode):
         if depth == 1 or is_too_long(target, job.root):
@@ -111,8 +120,8 @@ def _copy_one(folder: int, name: str, target: Path, job: _CopyJob, depth: int, s
         most = min(MAX_FILE, job.size)
         if status.st_size > most and not name.endswith(".ipynb"):
             return LEFT_OUT
-        with target.open("wb") as copied:
+        with target.open("wb") as copy:
             while most > 0 and (piece := file.read(min(PIECE, most))):
-                copied.write(piece)
+                copy.write(piece)
                 most, job.size = most - len(piece), job.size - len(piece)
     return ""

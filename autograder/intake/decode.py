@@ -1,14 +1,14 @@
-"""From the bytes of a submitted file to the JSON in it, or the reason why there is none, in a student's words."""
+"""Decoding of a submitted file to JSON, or the reason why that fails, in words for the student."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-MAX_VALUES = 10_000_000  # in the JSON: each takes up to some 70 bytes of memory
-AGAIN = "Save it from JupyterLab, and hand it in again while the lab is open."
+MAX_VALUES = 10_000_000  # in the JSON; each takes up to about 70 bytes of memory
+AGAIN = "Save it in JupyterLab, and hand it in again while the lab is open."
 
-# What students hand in instead of a notebook, by how the file begins.
+# What students hand in instead of a notebook, by the first bytes.
 KINDS_OF_FILE = {
     b"PK": f"It is a zip archive. {AGAIN}",
     b"\x1f\x8b": f"It is a compressed archive. {AGAIN}",
@@ -19,11 +19,11 @@ CODECS = {b"\xff\xfe\x00\x00": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "ut
 
 
 class RefusedSubmission(Exception):
-    """This file cannot be graded. The message tells the student why, and what to do."""
+    """A file that can't be graded. The message says why, and what the student can do."""
 
 
 def decode(data: bytes) -> tuple[Any, list[str]]:
-    """(the JSON value, what had to be put right to read it). Raises Refused."""
+    """Return the JSON value, and notes on what was repaired to read it. Raises RefusedSubmission."""
     text, notes = _decode_text(data)
     if sum(text.count(mark) for mark in ",[{") > MAX_VALUES:
         raise RefusedSubmission(
@@ -48,18 +48,17 @@ def _decode_text(data: bytes) -> tuple[str, list[str]]:
             ) from None
         warning = "Your file was not stored as UTF-8. Letters with accents may have changed."
         return data.decode("cp1252", "replace"), [warning]
-    return text, [f"Your file was stored as {codec.upper()}, and was read as such."] if codec != "utf-8" else []
+    return text, [f"Your file was stored as {codec.upper()}, and was read that way."] if codec != "utf-8" else []
 
 
 def _describe_content(data: bytes, text: str) -> str:
     start = data.lstrip()
-    named = next((words for mark, words in KINDS_OF_FILE.items() if start.startswith(mark)), "")
-    if named:
-        return named
+    if words := next((words for mark, words in KINDS_OF_FILE.items() if start.startswith(mark)), ""):
+        return words
     if "\n<<<<<<< " in text or text.startswith("<<<<<<< "):
-        return "It holds marks of a merge (<<<<<<<). Choose one of the versions and save it as a notebook."
+        return "It contains merge conflict markers (<<<<<<<). Choose one of the versions, and save it as a notebook."
     if not text:
         return f"It is a binary file. {AGAIN}"
     if not text.lstrip().startswith(("{", "[")):
-        return f"It is a text, a Python file perhaps. {AGAIN}"
+        return f"It is a text file, perhaps a Python file. {AGAIN}"
     return f"Was it cut off, or saved by another program? {AGAIN}"

@@ -1,4 +1,4 @@
-"""The folder of a submission: which file in it is the notebook, and what in it is no file to be copied."""
+"""The folder of a submission: which file is the notebook, and which entries can't be copied as files."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ NOT_FOLLOWED = ".not-followed"  # the ending of an empty file that replaces a li
 NOT_A_FOLDER = ".not-a-folder"
 UNREADABLE = ".unreadable"
 LEFT_OUT = ".left-out"
-MAX_NAMES = 10  # that a note tells
-MAX_FOLDER = 700  # bytes of a folder's path in a submission: with a file's name, under 1,000 wherever it is copied
-SUFFIX = 20  # characters of the longest one that is kept when a name is cut
+MAX_NAMES = 10  # listed in a note
+MAX_FOLDER = 700  # bytes of a folder's path in a submission: with a file's name, under 1,000 wherever it's copied
+MAX_SUFFIX = 20  # characters of a suffix that is kept when a name is shortened
 
 
 def normalize_folder(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
-    """Make the folder one that nbgrader can copy: LAB.ipynb is there, and links and pipes, which it follows, are not.
+    """Prepare the folder for nbgrader, which copies it: it gets LAB.ipynb, and loses links and pipes.
 
-    The only other notebook takes the place of a missing one, or else an empty file, which the intake refuses.
-    notebooks: the names of those that are asked for, where that is not LAB; of several, none takes another's place.
+    If the notebook is missing, the only other notebook replaces it, or else an empty file, which the intake refuses.
+
+    Args:
+        notebooks: The names of the expected notebooks, if not LAB. If there are several, none replaces another.
     """
-    every = [folder / f"{name}.ipynb" for name in notebooks or [lab]]
-    wanted = every[0]
+    expected = [folder / f"{name}.ipynb" for name in notebooks or [lab]]
+    wanted = expected[0]
     if folder.is_symlink():
         target = os.readlink(folder)
         folder.unlink()
@@ -42,31 +44,31 @@ def normalize_folder(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> N
         os.replace(content, wanted)
     for place, folders, _ in os.walk(folder, topdown=False):
         for name in folders:
-            if name == CHECKPOINTS:  # JupyterLab writes into it as the notebook beside it is opened, through links too
+            if name == CHECKPOINTS:  # JupyterLab writes into it when it opens the notebook, even through links
                 _remove(Path(place, name))
                 continue
             if name != make_safe_name(name) and not os.path.islink(os.path.join(place, name)):
                 os.replace(os.path.join(place, name), find_free_path(Path(place, make_safe_name(name)), name))
     _shorten_paths(folder)
-    found = _list_files(folder)
-    starts = {folder, *(path.parent for path in found if path.suffix == ".ipynb")}  # where a kernel may be started
-    for path in found:
-        kept = make_safe_name(
+    files = _list_files(folder)
+    starts = {folder, *(path.parent for path in files if path.suffix == ".ipynb")}  # folders where a kernel may start
+    for path in files:
+        safe_name = make_safe_name(
             path.name, path.parent.name if path.parent.parent in starts else "", path.parent in starts
         )
-        if path not in every and not _is_plain(path):
+        if path not in expected and not _is_plain(path):
             path.unlink()
             write_placeholder(path, NOT_FOLLOWED)
-        elif path.name != kept:
-            os.replace(path, find_free_path(path.with_name(kept), path.name))
+        elif path.name != safe_name:
+            os.replace(path, find_free_path(path.with_name(safe_name), path.name))
     _rename_bad_timestamp(folder / TIMESTAMP)
-    if len(every) == 1 and not os.path.lexists(wanted):
+    if len(expected) == 1 and not os.path.lexists(wanted):
         others = _select_notebooks(_list_files(folder))
         wanted.write_bytes(others[0].read_bytes() if len(others) == 1 else b"")
 
 
 def _remove(path: Path) -> None:
-    """Remove a folder with everything in it, or the link that stands for it."""
+    """Remove a folder with its content, or a link to a folder."""
     if path.is_symlink():
         path.unlink()
     else:
@@ -74,39 +76,42 @@ def _remove(path: Path) -> None:
 
 
 def rename_student_folders(submitted: Path) -> None:
-    """Give each student's folder whose name no database takes one that it does: a submission must have its score."""
+    """Rename student folders whose names a database can't store, so each submission can have a score."""
     for folder in submitted.iterdir() if submitted.is_dir() else ():
         if folder.name != make_readable(folder.name):
             os.replace(folder, find_free_path(folder.with_name(make_readable(folder.name)), folder.name))
 
 
-def collect_folder_notes(path: Path, content: bytes, asked: Sequence[Path] = ()) -> list[str]:
-    """What a student should know of the files beside this notebook, whose bytes are `content`.
+def collect_folder_notes(path: Path, content: bytes, graded: Sequence[Path] = ()) -> list[str]:
+    """Collect what the student should know about the files next to this notebook.
 
-    asked: the other notebooks that are graded.
+    Args:
+        content: The notebook's bytes.
+        graded: The other notebooks that are graded.
     """
-    found = _list_files(path.parent)
-    others = [p for p in _select_notebooks(found) if p != path and p not in asked]
-    same = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
-    rest = [p for p in others if p not in same]
-    aside = [p.with_suffix("") for p in found if p.suffix == NOT_FOLLOWED]
-    out = [p.with_suffix("") for p in found if p.suffix in (LEFT_OUT, UNREADABLE)]
-    settings = [p.with_suffix("") for p in found if p.suffix == NOT_RUN]
-    out = [p for p in out if p != path.with_name(TIMESTAMP)]
+    files = _list_files(path.parent)
+    others = [p for p in _select_notebooks(files) if p != path and p not in graded]
+    duplicates = [p for p in others if content and p.stat().st_size == len(content) and p.read_bytes() == content]
+    different = [p for p in others if p not in duplicates]
+    links = [p.with_suffix("") for p in files if p.suffix == NOT_FOLLOWED]
+    left_out = [p.with_suffix("") for p in files if p.suffix in (LEFT_OUT, UNREADABLE)]
+    renamed = [p.with_suffix("") for p in files if p.suffix == NOT_RUN]
+    left_out = [p for p in left_out if p != path.with_name(TIMESTAMP)]
     notes = []
-    if same:
-        notes.append(f"Your notebook was found as {_format_names(same, path)}, and graded as {path.name}.")
-    if rest:
-        notes.append(f"Other notebooks in your folder were not graded: {_format_names(rest, path)}.")
-    if aside:
-        notes.append(f"Links and pipes in your folder were taken out: {_format_names(aside, path)}.")
-    if settings:
-        names = _format_names(settings, path)
-        notes.append(f"Files that a tool could run have other names on your instructor's computer: {names}.")
-    if out:
-        notes.append(f"Files that are too many, too large or cannot be read were left out: {_format_names(out, path)}.")
+    if duplicates:
+        notes.append(f"Your notebook was found as {_format_names(duplicates, path)}, and graded as {path.name}.")
+    if different:
+        notes.append(f"Other notebooks in your folder were not graded: {_format_names(different, path)}.")
+    if links:
+        notes.append(f"Links and pipes in your folder were removed: {_format_names(links, path)}.")
+    if renamed:
+        names = _format_names(renamed, path)
+        notes.append(f"Files that a tool could run were renamed on your instructor's computer: {names}.")
+    if left_out:
+        names = _format_names(left_out, path)
+        notes.append(f"Files that are too many, too large or unreadable were left out: {names}.")
     if path.with_name(f"{TIMESTAMP}{UNREADABLE}").exists():
-        notes.append("The time of your submission cannot be read, so nothing was taken off for lateness.")
+        notes.append("The time of your submission can't be read, so no points were taken off for lateness.")
     return notes
 
 
@@ -116,43 +121,47 @@ def _format_names(paths: list[Path], notebook: Path) -> str:
 
 
 def _list_files(folder: Path) -> list[Path]:
-    """All that is in the folder and below, but for folders; links are not followed."""
-    found = []
+    """List everything in the folder and below, except folders. Links aren't followed."""
+    files_found: list[Path] = []
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(place, name))]
-        found += [Path(place, name) for name in sorted([*files, *links])]
+        files_found += [Path(place, name) for name in sorted([*files, *links])]
         folders[:] = sorted(name for name in folders if name != CHECKPOINTS and name not in links)
-    return found
+    return files_found
 
 
-def _select_notebooks(found: Sequence[Path]) -> list[Path]:
-    return [p for p in found if p.suffix == ".ipynb" and _is_plain(p) and p.stat().st_size]
+def _select_notebooks(files: Sequence[Path]) -> list[Path]:
+    return [p for p in files if p.suffix == ".ipynb" and _is_plain(p) and p.stat().st_size]
 
 
 def _is_plain(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
 
 
-def find_free_path(path: Path, was: str) -> Path:
-    """This path, or one like it that nothing has yet. was: the name that gets this one."""
-    kept, seed = path, was
-    while os.path.lexists(kept):  # digests: thousands of names that become the same one are not counted through
-        ending = path.suffix if len(path.suffix) <= SUFFIX else ""
-        before = "" if kept is path else seed[:SUFFIX]
-        kept = path.with_name(truncate_name(f"{before}_{path.name.removesuffix(ending)}", ending))
+def find_free_path(path: Path, original: str) -> Path:
+    """Return this path, or a similar one that's free.
+
+    Args:
+        original: The name that is replaced.
+    """
+    free, seed = path, original
+    while os.path.lexists(free):  # digests, since counting would be slow if thousands of names collide
+        ending = path.suffix if len(path.suffix) <= MAX_SUFFIX else ""
+        prefix = "" if free is path else seed[:MAX_SUFFIX]
+        free = path.with_name(truncate_name(f"{prefix}_{path.name.removesuffix(ending)}", ending))
         seed = digest(os.fsencode(seed))
-    return kept
+    return free
 
 
 def is_too_long(path: Path, folder: Path) -> bool:
-    """Whether this folder in a submission has a path with which files in it could not be copied everywhere."""
+    """Return whether this folder's path in a submission is too long for its files to be copied everywhere."""
     return len(os.fsencode(path.relative_to(folder))) > MAX_FOLDER
 
 
 def _shorten_paths(folder: Path) -> None:
-    """Move folders whose paths are too long up into the submission's own, with a note where they were."""
+    """Move folders with overlong paths up into the submission's own folder, and leave a placeholder there."""
     moved = True
-    while moved:  # what was moved can have long paths in it again
+    while moved:  # a moved folder may again contain long paths
         moved = False
         for place, folders, _ in os.walk(folder):
             for name in folders[:]:
@@ -165,15 +174,15 @@ def _shorten_paths(folder: Path) -> None:
 
 
 def write_placeholder(path: Path, ending: str) -> None:
-    """Write an empty file instead of what is left out, with an ending that says why."""
-    aside = path.with_name(truncate_name(make_readable(path.name), ending))
-    if aside.is_symlink():
-        aside.unlink()  # else what it points to would be made
-    aside.touch()
+    """Write an empty file for what is left out, with an ending that says why."""
+    placeholder = path.with_name(truncate_name(make_readable(path.name), ending))
+    if placeholder.is_symlink():
+        placeholder.unlink()  # otherwise touch() would create its target
+    placeholder.touch()
 
 
 def _rename_bad_timestamp(path: Path) -> None:
-    """nbgrader stops at a time that it cannot read."""
+    """Rename a timestamp file that nbgrader can't read, since it would stop there."""
     if not path.exists():
         return
     text = read_small_text(path)

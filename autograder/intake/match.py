@@ -1,6 +1,6 @@
-"""Which cell of the course each submitted cell is: by its text, by what it claims to be, by the name it defines.
+"""Matching of submitted cells with the course's: by text, by what a cell claims to be, and by the names it defines.
 
-An answer in words, which has no name, is the first text of the student's at its place.
+A written answer, which defines no name, is matched with the student's first text at its position.
 """
 
 from __future__ import annotations
@@ -26,76 +26,80 @@ from autograder.intake.submitted_cells import (
 )
 from autograder.model.metadata import collect_exercises, is_named
 
-MAX_SPLITS = 30  # joining is trying: a notebook of nothing but halves would take minutes
+MAX_SPLITS = 30  # joining is trial and error: a notebook of nothing but halves would take minutes
 
 
 def match(
-    submitted: NotebookNode, own: dict[str, NotebookNode], found: RepairLog, releases: Releases
+    submitted: NotebookNode, course_cells: dict[str, NotebookNode], log: RepairLog, releases: Releases
 ) -> list[SubmittedCell]:
-    """The submission's cells in their order, each with its identity; of course code only what the student put into it.
+    """Return the submission's cells in order, each with its identity. Of course code only students' additions remain.
 
-    own: identity -> the course's cell. releases: what students may have fetched before.
+    Args:
+        course_cells: Identity -> the course's cell.
+        releases: What students may have fetched earlier.
     """
     pieces = [piece for piece in map(make_piece, submitted.cells) if NOTES_ID not in (piece.id, piece.grade_id)]
-    known = {identity: list_texts(cell) for identity, cell in own.items()}
-    pieces = _update_outdated(pieces, known, releases, found)
-    exercises = collect_exercises(own.values())
-    _identify(pieces, own, known)
-    pieces = _join_splits(pieces, exercises, found)
-    _note_order_and_settings(pieces, own, found)
-    pieces = _remove_course_code(pieces, own, known, set(exercises.values()), found)
-    _find_exercises(pieces, exercises, known, found)
-    _find_text_answers(pieces, own, found)
+    course_texts = {identity: list_texts(cell) for identity, cell in course_cells.items()}
+    pieces = _update_outdated(pieces, course_texts, releases, log)
+    exercises = collect_exercises(course_cells.values())
+    _identify(pieces, course_cells, course_texts)
+    pieces = _join_splits(pieces, exercises, log)
+    _note_order_and_settings(pieces, course_cells, log)
+    pieces = _remove_course_code(pieces, course_cells, course_texts, set(exercises.values()), log)
+    _find_exercises(pieces, exercises, course_texts, log)
+    _find_text_answers(pieces, course_cells, log)
     return pieces
 
 
-def _identify(pieces: list[SubmittedCell], own: dict[str, NotebookNode], known: dict[str, list[str]]) -> None:
-    """Match by text if that is the course's, else by nbgrader's id, else by the cell's id if no other cell has it."""
+def _identify(
+    pieces: list[SubmittedCell], course_cells: dict[str, NotebookNode], course_texts: dict[str, list[str]]
+) -> None:
+    """Match by text if it's the course's, else by nbgrader's id, else by the cell's id if it's unique."""
     by_text: dict[str, list[str]] = {}
-    for identity, versions in known.items():
+    for identity, versions in course_texts.items():
         for text in filter(None, versions):
             by_text.setdefault(text, []).append(identity)
     ids = Counter(piece.id for piece in pieces)
     for piece in pieces:
         by_id = piece.id if ids[piece.id] == 1 or piece.grade_id == piece.id else ""
-        claims = [c for c in (piece.grade_id, by_id) if c in own and _can_be(piece, own[c])]
-        same = by_text.get(piece.text.strip(), [])
-        fitting = [claim for claim in claims if claim in same] or same or claims
-        piece.identity = fitting[0] if fitting else ""
-        piece.own = not piece.identity or is_answer(own[piece.identity])
+        claims = [c for c in (piece.grade_id, by_id) if c in course_cells and _can_be(piece, course_cells[c])]
+        matches = by_text.get(piece.text.strip(), [])
+        candidates = [claim for claim in claims if claim in matches] or matches or claims
+        piece.identity = candidates[0] if candidates else ""
+        piece.is_students = not piece.identity or is_answer(course_cells[piece.identity])
 
 
 def _update_outdated(
-    pieces: list[SubmittedCell], known: dict[str, list[str]], releases: Releases, found: RepairLog
+    pieces: list[SubmittedCell], course_texts: dict[str, list[str]], releases: Releases, log: RepairLog
 ) -> list[SubmittedCell]:
-    """Without cells that are the course's of an earlier release; a stub becomes the stub of now, still unwritten."""
-    now = {text for versions in known.values() for text in versions}
-    followed = []
+    """Drop cells of the course's earlier releases. An earlier stub becomes the current stub, still unwritten."""
+    current_texts = {text for versions in course_texts.values() for text in versions}
+    updated = []
     for piece in pieces:
         text = piece.text.strip()
-        name = releases.named.get(text) if text not in now else None
+        name = releases.names_by_text.get(text) if text not in current_texts else None
         if name is None:
-            followed.append(piece)
-        elif name in known and is_named(name):
-            found.outdated.append(name)
-            followed.append(replace(piece, text=known[name][-1], grade_id=name))
-    return followed
+            updated.append(piece)
+        elif name in course_texts and is_named(name):
+            log.outdated.append(name)
+            updated.append(replace(piece, text=course_texts[name][-1], grade_id=name))
+    return updated
 
 
 def _can_be(piece: SubmittedCell, cell: NotebookNode) -> bool:
-    """Treat code in a cell of prose as the student's own."""
+    """Return whether the piece may be this cell. Code in a prose cell is the student's own."""
     return piece.kind != "code" or cell.cell_type == "code" or not is_prose(cell)
 
 
-def _join_splits(pieces: list[SubmittedCell], exercises: Collection[str], found: RepairLog) -> list[SubmittedCell]:
-    """Join neighbours that are whole only together, or that share an identity and define different names."""
+def _join_splits(pieces: list[SubmittedCell], exercises: Collection[str], log: RepairLog) -> list[SubmittedCell]:
+    """Join neighbours that are only together valid code, or share an identity and define different names."""
     joined: list[SubmittedCell] = []
     for piece in pieces:
         before = joined[-1] if joined else None
-        if before is not None and len(found.split) < MAX_SPLITS and _can_join(before, piece, exercises):
+        if before is not None and len(log.split) < MAX_SPLITS and _can_join(before, piece, exercises):
             before.identity = before.identity or piece.identity
             before.text = f"{before.text}\n{piece.text}"
-            found.split.append(before.identity)
+            log.split.append(before.identity)
         else:
             joined.append(piece)
     return joined
@@ -106,7 +110,7 @@ def _can_join(a: SubmittedCell, b: SubmittedCell, exercises: Collection[str]) ->
     if (
         len(identities) != 1
         or identities.pop() not in exercises
-        or not (a.own and b.own)
+        or not (a.is_students and b.is_students)
         or "markdown" in (a.kind, b.kind)
     ):
         return False
@@ -117,108 +121,117 @@ def _can_join(a: SubmittedCell, b: SubmittedCell, exercises: Collection[str]) ->
     return a.identity == b.identity and not a.defines & b.defines
 
 
-def _note_order_and_settings(pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog) -> None:
-    places = {identity: place for place, identity in enumerate(own)}
+def _note_order_and_settings(
+    pieces: list[SubmittedCell], course_cells: dict[str, NotebookNode], log: RepairLog
+) -> None:
+    places = {identity: place for place, identity in enumerate(course_cells)}
     furthest = -1
     for identity in dict.fromkeys(piece.identity for piece in pieces if piece.identity):
         if places[identity] < furthest:
-            found.moved.append(identity)
+            log.moved.append(identity)
         furthest = max(furthest, places[identity])
     for piece in pieces:
         if piece.identity:
-            flags = own[piece.identity].metadata.get("nbgrader", {})
+            flags = course_cells[piece.identity].metadata.get("nbgrader", {})
             changed = any(flags.get(name, False) != value for name, value in piece.settings.items())
             if piece.tags or changed:
-                found.settings.append(piece.identity)
+                log.settings.append(piece.identity)
 
 
 def _remove_course_code(
     pieces: list[SubmittedCell],
-    own: dict[str, NotebookNode],
-    known: dict[str, list[str]],
+    course_cells: dict[str, NotebookNode],
+    course_texts: dict[str, list[str]],
     exercises: set[str],
-    found: RepairLog,
+    log: RepairLog,
 ) -> list[SubmittedCell]:
-    """Take the course's own code out, alone or merged into other cells; what a student wrote into it stays.
+    """Remove the course's own code, also where it's merged into other cells. What students wrote into it stays.
 
-    exercises: the names that they define. A piece without text stands for each cell of the course, so that it counts
-    as there and has its place.
+    A piece without text represents each cell of the course, so it counts as present and keeps its position.
+
+    Args:
+        exercises: The names that exercises define.
     """
     present = {piece.identity for piece in pieces}
-    gone = {i: versions[-1] for i, versions in known.items() if i not in present and _is_removable(own[i])}
-    kept: list[SubmittedCell] = []
+    missing = {
+        i: versions[-1] for i, versions in course_texts.items() if i not in present and _is_removable(course_cells[i])
+    }
+    remaining: list[SubmittedCell] = []
     for piece in pieces:
-        versions = known.get(piece.identity, [])
+        versions = course_texts.get(piece.identity, [])
         if piece.text.strip() in versions:
-            kept.append(piece if piece.own else replace(piece, text=""))
+            remaining.append(piece if piece.is_students else replace(piece, text=""))
             continue
-        rest, inside = _remove_parts(piece.text, gone)
-        found.merged += inside
-        if piece.own:
-            kept.append(replace(piece, text=rest))
+        rest, merged = _remove_parts(piece.text, missing)
+        log.merged += merged
+        if piece.is_students:
+            remaining.append(replace(piece, text=rest))
             continue
-        found.changed.append(piece.identity)
-        kept.append(replace(piece, text=""))
+        log.changed.append(piece.identity)
+        remaining.append(replace(piece, text=""))
         rest, _ = _remove_parts(rest, {piece.identity: versions[-1]})
         if find_defined_names(rest) & exercises:
-            kept.append(replace(piece, text=rest, identity="", own=True))
-    return kept
+            remaining.append(replace(piece, text=rest, identity="", is_students=True))
+    return remaining
 
 
 def _is_removable(cell: NotebookNode) -> bool:
-    """Whether the text of this cell, if it is missing, can be taken out of others: course code, and prose."""
+    """Return whether this cell's text, if the cell is missing, may be removed from others: course code, and prose."""
     return not is_answer(cell) or (is_prose(cell) and cell.cell_type != "code")
 
 
 def _remove_parts(text: str, parts: dict[str, str]) -> tuple[str, list[str]]:
-    """(the text without the parts that are in it, in whole lines; which these are)."""
-    inside = []
+    """Remove the parts that the text contains as whole lines. Return the rest, and the names of these parts."""
+    removed = []
     for identity, part in parts.items():
-        around = f"\n{text}\n"
-        if part and f"\n{part}\n" in around:
-            text = around.replace(f"\n{part}\n", "\n\n", 1).strip("\n")
-            inside.append(identity)
-    return text, inside
+        padded = f"\n{text}\n"
+        if part and f"\n{part}\n" in padded:
+            text = padded.replace(f"\n{part}\n", "\n\n", 1).strip("\n")
+            removed.append(identity)
+    return text, removed
 
 
 def _find_exercises(
-    pieces: list[SubmittedCell], exercises: Mapping[str, str], known: dict[str, list[str]], found: RepairLog
+    pieces: list[SubmittedCell], exercises: Mapping[str, str], course_texts: dict[str, list[str]], log: RepairLog
 ) -> None:
-    """Give each exercise without a cell that defines its name the last cell that does, or its part of one."""
+    """Match each exercise whose cell doesn't define its name with the last cell that does, or with a part of one."""
     for identity, name in exercises.items():
-        mine = [piece for piece in pieces if piece.identity == identity]
-        written = [piece for piece in mine if piece.text.strip() not in known[identity]]
+        claimed = [piece for piece in pieces if piece.identity == identity]
+        written = [piece for piece in claimed if piece.text.strip() not in course_texts[identity]]
         if any(name in piece.defines or parse_statements(piece.text) is None for piece in written):
             continue
         others = [
             p
             for p in pieces
-            if p.own and p not in mine and name in p.defines and p.text.strip() not in known.get(p.identity, [])
+            if p.is_students
+            and p not in claimed
+            and name in p.defines
+            and p.text.strip() not in course_texts.get(p.identity, [])
         ]
-        whole = [p for p in others if exercises.get(p.identity) not in p.defines]
-        if whole:
-            whole[-1].identity = identity
-            found.adopted.append(identity)
+        unclaimed = [p for p in others if exercises.get(p.identity) not in p.defines]
+        if unclaimed:
+            unclaimed[-1].identity = identity
+            log.adopted.append(identity)
         elif others:
             text = extract_definition(others[-1].text, name, set(exercises.values()))
             pieces.append(SubmittedCell(text, "code", identity=identity))
-            found.merged.append(identity)
+            log.merged.append(identity)
         else:
             continue
-        for piece in mine:
+        for piece in claimed:
             if piece not in written:
                 pieces.remove(piece)
 
 
-def _find_text_answers(pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog) -> None:
-    """Give each question without a cell the first text after what precedes it in the course."""
+def _find_text_answers(pieces: list[SubmittedCell], course_cells: dict[str, NotebookNode], log: RepairLog) -> None:
+    """Match each question without a cell with the first text after the course cell that precedes it."""
     places = {piece.identity: number for number, piece in enumerate(pieces) if piece.identity}
     last = -1
-    for identity, cell in own.items():
+    for identity, cell in course_cells.items():
         if identity not in places and cell.cell_type != "code" and is_answer(cell) and not is_prose(cell):
             following = itertools.takewhile(lambda number: not pieces[number].identity, range(last + 1, len(pieces)))
             texts_there = (n for n in following if pieces[n].kind != "code" and pieces[n].text.strip())
             if (number := next(texts_there, None)) is not None:
                 pieces[number].identity, places[identity] = identity, number
-                found.placed.append(identity)
+                log.placed.append(identity)
         last = places.get(identity, last)

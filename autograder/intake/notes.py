@@ -1,4 +1,4 @@
-"""What was put right in a submission, for the student and the instructor."""
+"""Notes on what was repaired in a submission, for the student and the instructor."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from autograder.model.notes import Note
 
 NOTES_ID = "grader-notes"
 MAX_IDS = 30
-NOTES_KEY = "gradlab_notes"  # in that cell's metadata, for nbgrader autograde, which passes notebooks on as files
+NOTES_KEY = "gradlab_notes"  # metadata key of that cell, for nbgrader autograde, which passes notebooks on as files
 
 
 @dataclass
 class RepairLog:
-    """What had to be put right, by the identities of the course's cells."""
+    """What was repaired, by the identities of the course's cells."""
 
     changed: list[str] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
@@ -33,37 +33,43 @@ class RepairLog:
     kinds: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     moved: list[str] = field(default_factory=list)
-    whole: list[str] = field(default_factory=list)  # about the notebook, in whole sentences
+    whole: list[str] = field(default_factory=list)
+    """Sentences about the whole notebook."""
 
-    def notes(self, named: Callable[[str], str] = str, between: str = ", ") -> list[Note]:
-        """What was put right. named: what a cell is called there. between: two of these names."""
-        listed = [
+    def build_notes(self, get_name: Callable[[str], str] = str, separator: str = ", ") -> list[Note]:
+        """Build the notes.
+
+        Args:
+            get_name: Returns the name of a cell in the notes, by identity.
+            separator: Separates two names.
+        """
+        sentences = [
             (self.changed, "Course cells that were changed were put back as they were"),
-            (self.outdated, "The course changed these cells after you fetched the lab, and they count as they are now"),
+            (self.outdated, "The course changed these cells after you fetched the lab, and the current version counts"),
             (self.deleted, "Course cells that were missing were put back"),
-            (self.missing, "Cells of yours that were missing were put back, empty"),
-            (self.adopted, "Cells of yours that were missing were found again by the name that they define"),
-            (self.placed, "Answers in words whose cells were missing were found again by their place"),
+            (self.missing, "Your cells that were missing were put back, empty"),
+            (self.adopted, "Your cells that were missing were found again by the names they define"),
+            (self.placed, "Written answers whose cells were missing were found again by their position"),
             (self.split, "Cells that were split were joined again"),
-            (self.merged, "Cells that were merged into others were taken out of them"),
-            (self.repeated, "Cells that stood more than once were all run, so the last version counts"),
-            (self.copies, "Copies of cells, and untouched versions beside yours, were left out"),
-            (self.kinds, "Cells of another type were made what they are in the course"),
+            (self.merged, "Cells that were merged into others were separated again"),
+            (self.repeated, "Cells that appeared more than once were all run, so the last version counts"),
+            (self.copies, "Copies of cells, and untouched versions next to yours, were left out"),
+            (self.kinds, "Cells of another type were changed back to their type in the course"),
             (self.settings, "Changed settings of cells (points, locks, tags) do not count"),
-            (self.moved, "Cells that stood elsewhere were put in the course's order"),
+            (self.moved, "Cells that were moved were put back in the course's order"),
         ]
-        put_right = [f"{words}: {_format_ids(ids, named, between)}." for ids, words in listed if ids]
-        return [Note(words=words) for words in (*self.whole, *put_right)]
+        repairs = [f"{words}: {_format_ids(ids, get_name, separator)}." for ids, words in sentences if ids]
+        return [Note(words=words) for words in (*self.whole, *repairs)]
 
 
-def _format_ids(ids: list[str], named: Callable[[str], str], between: str) -> str:
-    different = list(dict.fromkeys(ids))
-    listed = between.join(named(each) for each in different[:MAX_IDS])
-    return listed + (" and more" if len(different) > MAX_IDS else "")
+def _format_ids(ids: list[str], get_name: Callable[[str], str], separator: str) -> str:
+    distinct = list(dict.fromkeys(ids))
+    names = separator.join(get_name(each) for each in distinct[:MAX_IDS])
+    return names + (" and more" if len(distinct) > MAX_IDS else "")
 
 
 def add_notes(notebook: NotebookNode, notes: list[Note]) -> NotebookNode:
-    """The notebook with the notes in a cell at its top, where the feedback page shows them."""
+    """Insert the notes in a cell at the top of the notebook, where the feedback page shows them."""
     if notes:
         text = "**Notes from the grader**\n\n" + "\n".join(f"- {describe_note(note)}" for note in notes)
         metadata = {NOTES_KEY: [note.model_dump(mode="json", exclude_defaults=True) for note in notes]}
@@ -72,6 +78,6 @@ def add_notes(notebook: NotebookNode, notes: list[Note]) -> NotebookNode:
 
 
 def read_notes(notebook: NotebookNode) -> list[Note]:
-    """The notes that add_notes wrote into this notebook."""
+    """Read the notes that add_notes wrote into this notebook."""
     cell = next((c for c in notebook.cells if c.get("id") == NOTES_ID), None)
     return [Note.model_validate(note) for note in cell.metadata.get(NOTES_KEY, ())] if cell else []

@@ -1,4 +1,4 @@
-"""Reads a submitted file. What comes in is data: nothing in it is run, and nothing in it is believed."""
+"""Reading of a submitted file as untrusted data: nothing in it is run, and nothing it claims is trusted."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ SETTINGS = ("grade", "locked", "points", "solution", "task")  # nbgrader's, whic
 
 
 def read_submission(path: Path) -> NotebookNode:
-    """The notebook in this file: cells of code, markdown or raw text, without outputs and metadata of their own.
+    """Read the notebook in this file: cells of code, markdown or raw text, without outputs and metadata of their own.
 
-    Each cell's metadata says what it claims to be (grade_id, id) and which settings it brought; the notebook's holds
-    `notes`. Raises Refused where the file is a link, too large, not JSON, or not a notebook.
+    Each cell's metadata says what it claims to be (grade_id, id) and which settings it had. The notebook's metadata has
+    `notes`. Raises RefusedSubmission if the file is a link, too large, not JSON, or not a notebook.
     """
     return read_notebook(*read_file(path))
 
 
-def read_file(path: Path, asked: Sequence[Path] = ()) -> tuple[bytes, list[str]]:
-    """The bytes of this file, and what a student should know of the files beside it. Raises Refused as above.
+def read_file(path: Path, graded: Sequence[Path] = ()) -> tuple[bytes, list[str]]:
+    """Read the bytes of this file, and notes for the student on the files next to it. Raises RefusedSubmission.
 
-    asked: the other notebooks that are graded.
+    Args:
+        graded: The other notebooks that are graded.
     """
     content = _read_content(path)
-    return content, collect_folder_notes(path, content, asked)
+    return content, collect_folder_notes(path, content, graded)
 
 
 def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> NotebookNode:
-    """The notebook in these bytes, as read_submission gives it. Raises Refused."""
+    """Read the notebook in these bytes, as read_submission() returns it. Raises RefusedSubmission."""
     data, notes = decode(content)
     cells, left_out = [], []
     for number, cell in enumerate(_get_cells(data), start=1):
@@ -58,13 +59,13 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
         raise RefusedSubmission(f"The file is a damaged notebook: none of its cells can be read. {AGAIN}")
     if sum(len(cell.source) for cell in cells) > MAX_SOURCES:
         raise RefusedSubmission(
-            f"The cells hold more than {MAX_SOURCES:,} characters. Remove what is not yours, and save again."
+            f"The cells hold more than {MAX_SOURCES:,} characters. Remove what isn't yours, and save again."
         )
     if left_out:
         shown = ", ".join(left_out[:20]) + (" and more" if len(left_out) > 20 else "")
-        notes.append(f"Cells that are damaged or too long were left out, by their number: {shown}.")
+        notes.append(f"Cells that are damaged or too long were left out. Their numbers: {shown}.")
     if any(cell.metadata["claims"]["mended"] for cell in cells):
-        notes.append("Characters that are no text were replaced by question marks.")
+        notes.append("Characters that aren't text were replaced with question marks.")
     language = _read_language(data)
     if language not in ("", "python"):
         notes.append(f"The notebook was saved with a kernel for {language}. It was graded with Python.")
@@ -72,23 +73,23 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
 
 
 def _read_content(path: Path) -> bytes:
-    """The bytes of a regular file that is not too large; a link is not followed, and a pipe not waited for."""
-    no_file = RefusedSubmission("The file is a link, a pipe or a device. Hand in the notebook itself.")
+    """Read a regular file that isn't too large, without following links or waiting for pipes."""
+    refusal = RefusedSubmission("This is a link, a folder, a pipe or a device. Hand in the notebook itself.")
     if path.parent.is_symlink():
-        raise no_file
+        raise refusal
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        raise no_file from None
+        raise refusal from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        raise no_file
+        raise refusal
     with os.fdopen(descriptor, "rb") as file:
         if status.st_size == 0:
-            names = "".join(f" {note}" for note in collect_folder_notes(path, b""))
+            notes = "".join(f" {note}" for note in collect_folder_notes(path, b""))
             raise RefusedSubmission(
-                f"No notebook named {path.name} was handed in, or it is empty. Hand it in again under this name.{names}"
+                f"No notebook named {path.name} was handed in, or it is empty. Hand it in again under this name.{notes}"
             )
         if status.st_size > MAX_BYTES:
             raise RefusedSubmission(
@@ -99,56 +100,56 @@ def _read_content(path: Path) -> bytes:
 
 
 def _get_cells(data: Any) -> list[Any]:
-    """The notebook's cells, as they are in its format."""
+    """Return the notebook's cells, as they are in its format."""
     version = data.get("nbformat") if isinstance(data, dict) else None
     if type(version) is not int or version not in (2, 3, 4):
-        raise RefusedSubmission(f"The file is JSON, but no notebook of format 2, 3 or 4. {AGAIN}")
+        raise RefusedSubmission(f"The file is JSON, but not a notebook of format 2, 3 or 4. {AGAIN}")
     if version == 4:
         cells = data.get("cells")
     else:
         sheets = data.get("worksheets")
         lists = [_ensure_dict(sheet).get("cells") for sheet in sheets] if isinstance(sheets, list) else []
-        whole = [own for own in lists if isinstance(own, list)]
-        cells = [cell for own in whole for cell in own] if whole and len(whole) == len(lists) else None
+        valid = [each for each in lists if isinstance(each, list)]
+        cells = [cell for each in valid for cell in each] if valid and len(valid) == len(lists) else None
     if not isinstance(cells, list):
         raise RefusedSubmission(f"The file is a damaged notebook: it has no list of cells. {AGAIN}")
     if len(cells) > MAX_CELLS:
         raise RefusedSubmission(
-            f"The notebook has more than {MAX_CELLS:,} cells. Remove those that are not yours, and save again."
+            f"The notebook has more than {MAX_CELLS:,} cells. Remove those that aren't yours, and save again."
         )
     return cells
 
 
 def _upgrade(cell: Any) -> Any:
-    """A cell of format 2 or 3 in format 4, without its outputs; as it is if it can't be read.
+    """Convert a cell of format 2 or 3 to format 4, without its outputs; unchanged if it can't be read.
 
-    Nothing else of the file is converted: nbformat makes objects of every value in it, at 460 bytes each.
+    Nothing else in the file is converted: nbformat makes an object of every value, at 460 bytes each.
     """
-    own = _ensure_dict(cell)
-    text = own.get("input" if own.get("cell_type") == "code" else "source")
+    old = _ensure_dict(cell)
+    text = old.get("input" if old.get("cell_type") == "code" else "source")
     source = "".join(text) if isinstance(text, list) and all(isinstance(line, str) for line in text) else text
-    level = own.get("level")
+    level = old.get("level")
     if not isinstance(source, str) or len(source) > MAX_SOURCE or (level is not None and type(level) is not int):
         return cell
-    kept: dict[str, Any] = {
-        "cell_type": own.get("cell_type"),
+    fields: dict[str, Any] = {
+        "cell_type": old.get("cell_type"),
         "source": source,
         "input": source,
         "level": min(max(level or 1, 1), 6),
         "outputs": [],
     }
-    upgraded = upgrade_cell(NotebookNode(kept))
-    upgraded.metadata = {"nbgrader": _ensure_dict(_ensure_dict(own.get("metadata")).get("nbgrader"))}
+    upgraded = upgrade_cell(NotebookNode(fields))
+    upgraded.metadata = {"nbgrader": _ensure_dict(_ensure_dict(old.get("metadata")).get("nbgrader"))}
     return upgraded
 
 
 def _clean(cell: Any) -> NotebookNode:
-    """A cell with its type, its text, and what it claims to be. Raises where it has none of them."""
+    """Return a cell with only its type, its text, and what it claims to be. Raises if it has no type or text."""
     kind, source = cell["cell_type"], cell["source"]
-    written = "".join(source) if isinstance(source, list) else source
-    if kind not in KINDS or not isinstance(written, str) or len(written) > MAX_SOURCE:
+    raw = "".join(source) if isinstance(source, list) else source
+    if kind not in KINDS or not isinstance(raw, str) or len(raw) > MAX_SOURCE:
         raise ValueError(kind)
-    text = written.encode("utf-8", "replace").decode().replace("\0", "?")
+    text = raw.encode("utf-8", "replace").decode().replace("\0", "?")
     metadata = _ensure_dict(cell.get("metadata"))
     flags = _ensure_dict(metadata.get("nbgrader"))
     clean = create_cell(kind, text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -157,7 +158,7 @@ def _clean(cell: Any) -> NotebookNode:
         "id": _clean_name(cell.get("id")),
         "settings": {name: flags[name] for name in SETTINGS if isinstance(flags.get(name), bool | int | float)},
         "tags": bool(metadata.get("tags")),
-        "mended": text != written,
+        "mended": text != raw,
     }
     if kind == "markdown" and (pictures := _read_pictures(cell.get("attachments"))):
         clean.attachments = pictures
@@ -173,16 +174,16 @@ def _clean_name(value: Any) -> str:
 
 
 def _read_pictures(attachments: Any) -> dict[str, dict[str, str]]:
-    """Pictures that were pasted into an answer in words."""
-    found: dict[str, dict[str, str]] = {}
-    left = MAX_PICTURES
+    """Read the pictures that were pasted into a written answer."""
+    pictures: dict[str, dict[str, str]] = {}
+    remaining = MAX_PICTURES
     for name, versions in _ensure_dict(attachments).items():
         for mime, data in _ensure_dict(versions).items():
             if mime in ("image/png", "image/jpeg", "image/gif") and isinstance(data, str) and data.isascii():
-                left -= len(data)
-                if left >= 0 and _clean_name(name) == name:
-                    found.setdefault(name, {})[mime] = data
-    return found
+                remaining -= len(data)
+                if remaining >= 0 and _clean_name(name) == name:
+                    pictures.setdefault(name, {})[mime] = data
+    return pictures
 
 
 def _read_language(data: Any) -> str:

@@ -1,4 +1,4 @@
-"""The cells of each release of a lab, so what the course changed later doesn't count as the student's change."""
+"""The cells of each release of a lab, so later changes to the course don't count as the student's."""
 
 from __future__ import annotations
 
@@ -18,32 +18,31 @@ from autograder.model.metadata import get_cell_name
 class Releases:
     """What a lab's releases contained."""
 
-    named: Mapping[str, str] = field(default_factory=dict)
-    """The name of the cell that was released with each text, by text."""
-    always: frozenset[str] | None = None
-    """The texts that every release had; None if that isn't known."""
+    names_by_text: Mapping[str, str] = field(default_factory=dict)
+    """Text of a released cell -> its name."""
+    common_texts: frozenset[str] | None = None
+    """The texts that all releases contained; None if unknown."""
 
     def is_newer(self, text: str) -> bool:
-        """Whether students who fetched the lab early may never have had a cell with this text."""
-        return self.always is not None and text not in self.always
+        """Return whether students who fetched the lab early may never have had a cell with this text."""
+        return self.common_texts is not None and text not in self.common_texts
 
 
 def get_releases_path(course: Path, lab: str) -> Path:
-    return course / "results" / lab / ".releases.json"  # not a student's, whose ids never begin with a dot
+    return course / "results" / lab / ".releases.json"  # no student's result: their ids never begin with a dot
 
 
 def save_release(course: Path, lab: str, released: NotebookNode) -> None:
-    """Keep the texts of the student's notebook, if this release is a new one."""
+    """Keep the texts of the released notebook, if this release is new."""
     cells = {get_cell_name(cell): cell.source.strip() for cell in released.cells}
     path = get_releases_path(course, lab)
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    if cells in known:
-        return
-    write_atomically(path, json.dumps([*known, cells], indent=1))
+    releases = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    if cells not in releases:
+        write_atomically(path, json.dumps([*releases, cells], indent=1))
 
 
 def read_release_bytes(course: Path, lab: str) -> bytes:
-    """What is remembered, as a task carries it; empty if there is nothing."""
+    """Read the saved releases as a task carries them; empty if there are none."""
     path = get_releases_path(course, lab)
     return path.read_bytes() if path.exists() else b""
 
@@ -52,6 +51,6 @@ def read_release_bytes(course: Path, lab: str) -> bytes:
 def read_releases(content: bytes) -> Releases:
     if not content:
         return Releases()
-    known = json.loads(content)
-    named = {text: name for release in known for name, text in release.items() if text}
-    return Releases(named, frozenset.intersection(*(frozenset(release.values()) for release in known)))
+    releases = json.loads(content)
+    names_by_text = {text: name for release in releases for name, text in release.items() if text}
+    return Releases(names_by_text, frozenset.intersection(*(frozenset(release.values()) for release in releases)))

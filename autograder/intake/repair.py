@@ -1,7 +1,7 @@
-"""Rebuilds a submission on the course's own notebook: the student's answers, and everything else from the course.
+"""Rebuilds a submission from the course's own notebook, with the student's answers in it.
 
-Course code comes back as the course wrote it, whatever a submission did to it; deleted cells come back; of copies one
-is kept; cells that the student added stay after the cell they followed. Every repair is put into words.
+Course code is restored, whatever a submission did to it. So are deleted cells. Of several copies one is kept, and cells
+that the student added stay after the cell they followed. Every repair is noted in words.
 """
 
 from __future__ import annotations
@@ -36,68 +36,75 @@ MARKERS = ("### BEGIN SOLUTION", "### BEGIN HIDDEN TESTS")
 
 @dataclass
 class RepairedNotebook:
-    """The notebook to grade, and what was put right in it."""
+    """The notebook to grade, and notes on what was repaired."""
 
     notebook: NotebookNode
     notes: list[Note] = field(default_factory=list)
 
 
 def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = NO_RELEASES) -> RepairedNotebook:
-    """submitted: as read_submission gives it. course: the lab's source notebook, with its hidden tests. releases: what
-    students may have fetched before.
+    """Rebuild a submission from the course's notebook.
 
-    Raises Refused where the submission is the notebook of another lab, GradlabError where the course's was not built.
+    Raises RefusedSubmission if the submission is the notebook of another lab, and GradlabError if the course's notebook
+    wasn't built by Gradlab.
+
+    Args:
+        submitted: What read_submission() returned.
+        course: The lab's source notebook, with its hidden tests.
+        releases: What students may have fetched earlier.
     """
     refuse_unbuilt(course)
-    own = {get_cell_name(cell): cell for cell in course.cells}
-    found = RepairLog(whole=list(submitted.metadata.get("notes", [])))
-    pieces = match(submitted, own, found, releases)
-    _refuse_another_lab(submitted, pieces, own)
-    answers, added = _sort(pieces, own, found)
+    course_cells = {get_cell_name(cell): cell for cell in course.cells}
+    log = RepairLog(whole=list(submitted.metadata.get("notes", [])))
+    pieces = match(submitted, course_cells, log, releases)
+    _refuse_another_lab(submitted, pieces, course_cells)
+    answers, added = _split_answers(pieces, course_cells, log)
     cells = [_build_added_cell(piece) for piece in added.get("", [])]
     present = {piece.identity for piece in pieces}
-    for identity, cell in own.items():
+    for identity, cell in course_cells.items():
         if identity in answers:
             cells.append(_insert_answer(cell, answers[identity]))
         elif not is_answer(cell):
             cells.append(copy_json(cell))
             if identity not in present:
                 newer = releases.is_newer(list_texts(cell)[-1])
-                (found.outdated if newer else found.deleted).append(identity)
+                (log.outdated if newer else log.deleted).append(identity)
         elif not is_prose(cell):
             cells.append(build_released_cell(cell))
-            found.missing.append(identity)
+            log.missing.append(identity)
         cells += [_build_added_cell(piece) for piece in added.get(identity, [])]
     _number(cells, {cell.id for cell in course.cells})
-    _note_whole_notebook(submitted, answers, own, found)
+    _note_whole_notebook(submitted, answers, course_cells, log)
     notebook = create_notebook(cells, copy_json(course.metadata))
-    notes = found.notes()
+    notes = log.build_notes()
     return RepairedNotebook(add_notes(notebook, notes), notes)
 
 
 def build_blank(course: NotebookNode, reason: str) -> RepairedNotebook:
-    """The empty notebook, instead of a submission that could not be read."""
+    """Build the unwritten notebook that replaces a submission which couldn't be read."""
     notes = [Note(kind=NoteKind.REFUSED, words=reason)]
     cells = [build_released_cell(c) if is_answer(c) else copy_json(c) for c in course.cells]
     notebook = create_notebook(cells, copy_json(course.metadata))
     return RepairedNotebook(add_notes(notebook, notes), notes)
 
 
-def _refuse_another_lab(submitted: NotebookNode, pieces: list[SubmittedCell], own: dict[str, NotebookNode]) -> None:
-    """Where more of its exercises and checks are another lab's than this one's; a quiz has the same name in each."""
-    mine = {piece.identity for piece in pieces if is_named(piece.identity)}
+def _refuse_another_lab(
+    submitted: NotebookNode, pieces: list[SubmittedCell], course_cells: dict[str, NotebookNode]
+) -> None:
+    """Refuse a notebook with more exercises and checks of another lab than of this one. Quizzes share their names."""
+    recognized = {piece.identity for piece in pieces if is_named(piece.identity)}
     claims = [cell.metadata["claims"]["grade_id"] for cell in submitted.cells]
-    foreign = list(dict.fromkeys(claim for claim in claims if is_named(claim) and claim not in own))
-    if len(foreign) > len(mine):
+    foreign = list(dict.fromkeys(claim for claim in claims if is_named(claim) and claim not in course_cells))
+    if len(foreign) > len(recognized):
         raise RefusedSubmission(
-            f"It is the notebook of another lab: it holds {', '.join(foreign[:3])}. Hand in this lab's."
+            f"It is the notebook of another lab: it contains {', '.join(foreign[:3])}. Hand in this lab's notebook."
         )
 
 
-def _sort(
-    pieces: list[SubmittedCell], own: dict[str, NotebookNode], found: RepairLog
+def _split_answers(
+    pieces: list[SubmittedCell], course_cells: dict[str, NotebookNode], log: RepairLog
 ) -> tuple[dict[str, SubmittedCell], dict[str, list[SubmittedCell]]]:
-    """(identity -> the student's version of the cell, identity -> the cells that the student added after it)."""
+    """Return the student's version of each cell, and the cells that the student added after it, both by identity."""
     versions: dict[str, list[SubmittedCell]] = {}
     added: dict[str, list[SubmittedCell]] = {}
     place = ""
@@ -106,21 +113,21 @@ def _sort(
             added.setdefault(place, []).append(piece)
             continue
         place = piece.identity
-        if piece.own:
+        if piece.is_students:
             versions.setdefault(place, []).append(piece)
     answers = {}
     for identity, all_versions in versions.items():
-        answers[identity], later = _select_distinct(all_versions, own[identity])
+        answers[identity], later = _select_distinct(all_versions, course_cells[identity])
         added.setdefault(identity, [])[:0] = later
-        if not is_prose(own[identity]):
-            found.repeated += [identity] * bool(later)
-            found.copies += [identity] * (len(all_versions) > 1 + len(later))
-            found.kinds += [identity] * (answers[identity].kind != own[identity].cell_type)
+        if not is_prose(course_cells[identity]):
+            log.repeated += [identity] * bool(later)
+            log.copies += [identity] * (len(all_versions) > 1 + len(later))
+            log.kinds += [identity] * (answers[identity].kind != course_cells[identity].cell_type)
     return answers, added
 
 
 def _select_distinct(versions: list[SubmittedCell], cell: NotebookNode) -> tuple[SubmittedCell, list[SubmittedCell]]:
-    """(the first version, the later ones) of a cell, leaving out copies and untouched stubs."""
+    """Return the first and the later versions of a cell, without copies and untouched stubs."""
     stub = get_released_source(cell).strip()
     texts = {piece.text.strip(): piece for piece in reversed(versions) if piece.text.strip() != stub}
     written = [piece for piece in versions if any(piece is kept for kept in texts.values())]
@@ -128,23 +135,25 @@ def _select_distinct(versions: list[SubmittedCell], cell: NotebookNode) -> tuple
 
 
 def _note_whole_notebook(
-    submitted: NotebookNode, answers: dict[str, SubmittedCell], own: dict[str, NotebookNode], found: RepairLog
+    submitted: NotebookNode, answers: dict[str, SubmittedCell], course_cells: dict[str, NotebookNode], log: RepairLog
 ) -> None:
     if any(marker in cell.source for cell in submitted.cells for marker in MARKERS):
-        found.whole.append("The notebook holds marks of the instructor's version (### BEGIN SOLUTION or HIDDEN TESTS).")
-    exercises = collect_exercises(own.values())
+        log.whole.append(
+            "The notebook contains markers of the instructor's version (### BEGIN SOLUTION or HIDDEN TESTS)."
+        )
+    exercises = collect_exercises(course_cells.values())
     if exercises and all(
-        identity in answers and answers[identity].text.strip() == get_released_source(own[identity]).strip()
+        identity in answers and answers[identity].text.strip() == get_released_source(course_cells[identity]).strip()
         for identity in exercises
     ):
-        found.whole.append(f"Every exercise is as it was handed out. Was your work saved? If not: {AGAIN}")
+        log.whole.append(f"Every exercise is as it was handed out. Was your work saved? If not: {AGAIN}")
 
 
-def _number(cells: list[NotebookNode], taken: set[str]) -> None:
-    """Give added cells ids that are the same in every run, and no course cell's."""
-    free = (name for number in range(len(cells) + len(taken)) if (name := f"added-{number}") not in taken)
+def _number(cells: list[NotebookNode], used: set[str]) -> None:
+    """Give added cells ids that are the same in every run and differ from the course's."""
+    free = (name for number in range(len(cells) + len(used)) if (name := f"added-{number}") not in used)
     for cell in cells:
-        if cell.id not in taken:
+        if cell.id not in used:
             cell.id = next(free)
 
 

@@ -1,7 +1,7 @@
-"""Which files of a submission a tool would run on its own as soon as someone works in their folder.
+"""Safe names for files of a submission that a tool would run on its own when someone works in their folder.
 
-A kernel that starts in a folder imports from there first: a student's `ipykernel_launcher.py` or `json.py` runs when
-their notebook is opened. nbgrader and Jupyter read their configurations, which are programs, from where they start.
+A kernel imports from its start folder first, so a student's `ipykernel_launcher.py` or `json.py` would run when their
+notebook is opened. nbgrader and Jupyter run configuration files from the folder in which they start.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 
 from autograder.base.text import make_readable, truncate_name
 
-NOT_RUN = ".not-run"  # the ending under which such a file is kept
-CHECKPOINTS = ".ipynb_checkpoints"  # JupyterLab's own copies, which nobody needs of a submission
-# Whole families, since there is always one more tool. Where a submission's cells run, files have their own names again,
-# so a data set that is called like a configuration costs no mark.
+NOT_RUN = ".not-run"  # the ending that such a file gets
+CHECKPOINTS = ".ipynb_checkpoints"  # JupyterLab's own copies, not needed from a submission
+# Whole families, since there's always another tool. Where a submission's cells run, files have their original names, so
+# a data set that is named like a configuration file costs no points.
 CONFIGURATION = re.compile(
-    r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*"  # of what an instructor starts here
+    r"\.?(nbgrader|jupyter|ipython)[\w.-]*config[\w.-]*"  # of programs that instructors start here
     r"|.+\.(toml|ini|cfg|conf|config|properties|ya?ml|lock|code-workspace|sublime-\w+|service|desktop)"  # of tools
-    r"|.+\.([cm]?[jt]sx?|cmd|bat|ps1|vbs|lnk|url)"  # programs of tools and desktops that look into folders
+    r"|.+\.([cm]?[jt]sx?|cmd|bat|ps1|vbs|lnk|url)"  # programs that tools and desktops run
     r"|.+\.(j2|jinja2?|tpl)|conf\.json"  # nbconvert's templates, which are programs
     r"|.+\.(dist|egg)-(info|link)"  # installed packages, whose plugins tools load
     r"|(package|composer|[jt]sconfig|pyrightconfig)\.json|jupytext[\w.-]*"
@@ -39,17 +39,17 @@ PACKAGE = "__init__"
 
 
 def restore_path(path: str) -> str:
-    """The path that a file or folder had before make_safe_name() changed its names."""
+    """Return the path that a file or folder had before make_safe_name() renamed its parts."""
     return "/".join(part.removesuffix(NOT_RUN) for part in path.split("/"))
 
 
 def make_safe_name(name: str, folder: str = "", starts: bool = False) -> str:
-    """The name under which a student's file or folder is kept: text, and none that a tool would run on its own.
+    """Return a name for a student's file or folder that is readable text and that no tool would run on its own.
 
     Args:
-        name: As the student has it.
-        folder: The name of the folder it is in, if a kernel may start beside that folder.
-        starts: Whether a kernel may start in the folder it is in, since a notebook is there.
+        name: The student's name for it.
+        folder: The name of its folder, if a kernel may start next to that folder.
+        starts: Whether a kernel may start in its folder, since a notebook is there.
     """
     text = make_readable(name)
     if text.endswith(NOT_RUN):
@@ -63,11 +63,11 @@ def make_safe_name(name: str, folder: str = "", starts: bool = False) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def is_installed(module: str) -> bool:
-    """Whether this interpreter has a module of its own under this name, which another file would take the place of."""
+    """Return whether this interpreter has a module with this name, which a student's file would shadow."""
     if not module.isidentifier():
         return False
-    own = [path for path in sys.path if (path and Path(path).is_relative_to(sys.prefix)) or _is_library(path)]
-    return module in sys.stdlib_module_names or PathFinder.find_spec(module, own) is not None
+    library_paths = [path for path in sys.path if (path and Path(path).is_relative_to(sys.prefix)) or _is_library(path)]
+    return module in sys.stdlib_module_names or PathFinder.find_spec(module, library_paths) is not None
 
 
 def _is_library(path: str) -> bool:

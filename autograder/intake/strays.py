@@ -1,4 +1,4 @@
-"""Finds what in submitted/ counts for no one: folders and files in the wrong place, ids that look alike."""
+"""Entries of submitted/ that won't be graded: files and folders in the wrong place, and ids that look alike."""
 
 from __future__ import annotations
 
@@ -10,58 +10,67 @@ from autograder.base.text import join_names
 from autograder.base.timestamps import SECRET
 from autograder.model.assignments import list_assignments
 
-PLACE = "submitted/STUDENT/LAB/LAB.ipynb"
+EXPECTED_PATH = "submitted/STUDENT/LAB/LAB.ipynb"
 
 
 def find_strays(course: Path, roster: Collection[str] = ()) -> list[str]:
-    """What in submitted/ nobody will grade, and ids that look alike, a line each.
+    """List what in submitted/ won't be graded, and ids that look alike, with a line for each.
 
-    roster: ids that it names, where there is one.
+    Args:
+        roster: The ids on the roster, if there is one.
     """
-    known = list_assignments(course)
-    found, students = [], []
+    assignments = list_assignments(course)
+    lines, students = [], []
     for folder in sorted((course / "submitted").glob("*")):
         if not folder.is_dir():
-            found.append(f"submitted/{folder.name} is no student's folder, and was left alone")
+            lines.append(f"submitted/{folder.name} isn't a student's folder and was ignored")
             continue
         students.append(folder.name)
-        inside = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        unknown = [name for name in inside if name not in known]
+        folders = sorted(path.name for path in folder.iterdir() if path.is_dir())
+        unknown = [name for name in folders if name not in assignments]
         if unknown:
-            found.append(
-                f"submitted/{folder.name}/ holds {join_names(unknown)}, which is no assignment: "
-                f"a submission lies in {PLACE}"
+            verdict = "which isn't an assignment" if len(unknown) == 1 else "which aren't assignments"
+            lines.append(
+                f"submitted/{folder.name}/ contains {join_names(unknown)}, {verdict}: "
+                f"submissions belong in {EXPECTED_PATH}"
             )
-        elif not inside:
+        elif not folders:
             files = sorted(path.name for path in folder.iterdir())
-            holds = f"{join_names(files)}, and no submission" if files else "no submission"
-            found.append(f"submitted/{folder.name}/ holds {holds}: one lies in {PLACE}")
-    return found + _find_alike(course, students, roster)
+            content = f"{join_names(files)} but no submission" if files else "no submission"
+            lines.append(f"submitted/{folder.name}/ contains {content}: submissions belong in {EXPECTED_PATH}")
+    return lines + _find_similar_ids(course, students, roster)
 
 
-def _find_alike(course: Path, students: Sequence[str], roster: Collection[str]) -> list[str]:
-    """Ids that differ in nothing that a person sees. Two that the roster names are two students."""
+def _find_similar_ids(course: Path, students: Sequence[str], roster: Collection[str]) -> list[str]:
+    """List ids that look the same to a person. Two ids on the roster are two students."""
     groups: dict[str, list[str]] = {}
     for student in sorted({*students, *roster}):
         groups.setdefault(unicodedata.normalize("NFKC", student).casefold().strip(), []).append(student)
-    found = []
+    lines = []
     for ids in groups.values():
-        named, strangers = [i for i in ids if i in roster], [i for i in ids if i not in roster]
-        if named:
-            found += [_suggest_fix(course, student, named) for student in strangers if student in students]
+        known, strangers = [i for i in ids if i in roster], [i for i in ids if i not in roster]
+        if known:
+            lines += [_suggest_fix(course, student, known) for student in strangers if student in students]
         elif len(ids) > 1:
-            found.append(f"{' and '.join(ids)} look like one student: each gets a mark of its own")
-    return found
+            lines.append(f"{' and '.join(ids)} look like one student: each gets a separate mark")
+    return lines
 
 
-def _suggest_fix(course: Path, stranger: str, named: Sequence[str]) -> str:
-    """What to do if the stranger is a student on the roster."""
-    told, (own, meant) = f"{stranger} handed in, and the roster has {' and '.join(named)}", (stranger, named[0])
-    labs = [path.name for path in sorted((course / "submitted" / own).iterdir()) if path.is_dir()]
-    if any((course / "submitted" / own / lab / SECRET).exists() for lab in labs):
-        return f"{told}: the exchange goes by logins, so if that is one student, the roster's id must be {own}"
-    there = course / "submitted" / meant
-    if both := [lab for lab in labs if (there / lab).exists()]:
-        return f"{told}, who handed in {join_names(both)}, too: if that is one student, keep one folder of each lab"
-    files = f"submitted/{own}/* submitted/{meant}/" if there.exists() else f"submitted/{own} submitted/{meant}"
-    return f"{told}: if that is one student, mv {files}, and nbgrader db student remove {own} --force"
+def _suggest_fix(course: Path, stranger: str, roster_ids: Sequence[str]) -> str:
+    """Say what to do if the stranger is a student on the roster."""
+    summary, student = f"{stranger} handed in, but the roster has {' and '.join(roster_ids)}", roster_ids[0]
+    labs = [path.name for path in sorted((course / "submitted" / stranger).iterdir()) if path.is_dir()]
+    if any((course / "submitted" / stranger / lab / SECRET).exists() for lab in labs):
+        return (
+            f"{summary}: if they're the same student, change the roster's id to {stranger}, the login in the exchange"
+        )
+    target = course / "submitted" / student
+    if both := [lab for lab in labs if (target / lab).exists()]:
+        labs_of_both = join_names(both)
+        return f"{summary}, who also handed in {labs_of_both}: if they're the same student, keep one folder of each lab"
+    files = (
+        f"submitted/{stranger}/* submitted/{student}/"
+        if target.exists()
+        else f"submitted/{stranger} submitted/{student}"
+    )
+    return f"{summary}: if they're the same student, mv {files}, and nbgrader db student remove {stranger} --force"

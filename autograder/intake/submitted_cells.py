@@ -1,4 +1,4 @@
-"""A submitted cell while it is matched with the course's: its text, what it claims to be, the names it defines."""
+"""Submitted cells while they're matched with the course's: text, claims, and the names they define."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 
 from autograder.model.metadata import read_kind, read_stub
 
-MAX_PARSED = 50_000  # characters of a cell; the parser needs some hundred times that in bytes
+MAX_PARSED = 50_000  # characters of a cell; the parser needs about a hundred times that in bytes
 
 
 @dataclass(eq=False)
@@ -28,22 +28,22 @@ class SubmittedCell:
     tags: bool = False
     pictures: dict[str, Any] = field(default_factory=dict)
     identity: str = ""
-    """The name of the course's cell that this is; empty if the student added it."""
-    own: bool = True
-    """Whether it is the student's work: an answer, or a cell that the student added."""
+    """The name of the course's cell that it matches; empty if the student added it."""
+    is_students: bool = True
+    """Whether it's the student's work: an answer, or a cell that the student added."""
 
     _defines: tuple[str, set[str]] | None = None
 
     @property
     def defines(self) -> set[str]:
-        """The names that its text defines, at its top level."""
+        """The names that its text defines at the top level."""
         if self._defines is None or self._defines[0] is not self.text:
             self._defines = self.text, find_defined_names(self.text)
         return self._defines[1]
 
 
 def make_piece(cell: NotebookNode) -> SubmittedCell:
-    """Make the piece of a cell that the intake has read."""
+    """Make a SubmittedCell of a cell that read_notebook() returned."""
     claims = cell.metadata["claims"]
     return SubmittedCell(
         cell.source,
@@ -57,7 +57,7 @@ def make_piece(cell: NotebookNode) -> SubmittedCell:
 
 
 def parse_statements(text: str) -> list[ast.stmt] | None:
-    """Its top-level statements; None if it isn't valid Python."""
+    """Parse the top-level statements; None if the text isn't valid Python."""
     try:
         return ast.parse(text).body if len(text) <= MAX_PARSED else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -76,7 +76,7 @@ def _get_defined_names(statement: ast.stmt) -> set[str]:
 
 
 def extract_definition(text: str, name: str, names: set[str]) -> str:
-    """The lines up to the last definition of this name, from behind the one before of any of the other names."""
+    """Return the lines that end with the last definition of `name` and start after the preceding one of `names`."""
     start, end = 0, 0
     for statement in parse_statements(text) or []:
         if name in _get_defined_names(statement):
@@ -87,19 +87,19 @@ def extract_definition(text: str, name: str, names: set[str]) -> str:
 
 
 def is_answer(cell: NotebookNode) -> bool:
-    """Whether the student may change this cell of the course: exercises, questions, scratch cells and prose."""
+    """Return whether students may change this course cell: an exercise, a question, a scratch cell or prose."""
     kind = read_kind(cell)
     return kind is None or not kind.traits.locked
 
 
 def is_prose(cell: NotebookNode) -> bool:
-    """Whether the cell is text or code that isn't graded, and may be missing."""
+    """Return whether the cell is text or code that isn't graded and may be missing."""
     kind = read_kind(cell)
     return kind is not None and not (kind.traits.locked or kind.traits.written)
 
 
 def build_released_cell(cell: NotebookNode) -> NotebookNode:
-    """The cell as a student receives it: with a stub instead of the solution."""
+    """Return the cell as students receive it, with a stub instead of the solution."""
     stub: NotebookNode = copy_json(cell)
     stub.source = get_released_source(cell)
     return stub
@@ -111,7 +111,7 @@ def get_released_source(cell: NotebookNode) -> str:
 
 
 def create_cell(kind: str, text: str) -> NotebookNode:
-    """A cell as nbformat makes it, without its look at the schema; the id is one that no notebook has yet."""
+    """Create a cell as nbformat does, with a new id, but without validating it."""
     cell = NotebookNode(id=uuid.uuid4().hex[:8], cell_type=kind, source=text, metadata=NotebookNode())
     if kind == "code":
         cell.update(execution_count=None, outputs=[])
@@ -123,7 +123,7 @@ def create_notebook(cells: list[NotebookNode], metadata: NotebookNode) -> Notebo
 
 
 def copy_json(value: Any) -> Any:
-    """A copy of a cell, or of what it holds, in a tenth of the time of a deep one: JSON has no circles."""
+    """Copy a cell, or a part of one, ten times faster than copy.deepcopy(): JSON has no cycles."""
     if isinstance(value, dict):
         node = NotebookNode()
         dict.update(node, {name: copy_json(each) for name, each in value.items()})
@@ -138,7 +138,7 @@ def _strip_hidden_tests(source: str) -> str:
 
 
 def list_texts(cell: NotebookNode) -> list[str]:
-    """The texts of a course's cell that are not a change: as the student received it, and as the instructor has it."""
+    """List the texts of a course cell that count as unchanged: as released, and as the instructor has it."""
     if is_answer(cell):
         return [get_released_source(cell).strip()]
     return list(dict.fromkeys([cell.source.strip(), _strip_hidden_tests(cell.source).strip()]))

@@ -1,1 +1,1 @@
-"""Assignments made for stock nbgrader: repaired, run and scored by its rules, and checked if possible."""
+"""Assignments made for stock nbgrader: repairs, runs and scores them by its rules, and verifies tests if possible."""

@@ -22,21 +22,21 @@ from autograder.model.assignments import list_source_notebooks
 from autograder.model.course import Model
 from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits, is_kept
 
-SILENT = logging.Logger("nbgrader, unheard")
+SILENT = logging.Logger("nbgrader, silenced")
 SILENT.addHandler(logging.NullHandler())
 
 
 class StockCell(Model):
-    """A cell that nbgrader keeps, as it is put back into submissions."""
+    """A cell that nbgrader keeps, as it's restored in submissions."""
 
     id: str
     cell_type: str
     source: str
-    """Its text with hidden tests, or its mark scheme."""
+    """Its text, including hidden tests or the mark scheme."""
     released: str
     """Its text as students have it."""
     checksum: str = ""
-    """nbgrader's checksum of an answer that is as it was handed out."""
+    """nbgrader's checksum of the unchanged answer cell."""
     grade: bool = False
     solution: bool = False
     locked: bool = False
@@ -48,12 +48,12 @@ class StockCell(Model):
     """The attachments of a locked text."""
 
     @property
-    def hides(self) -> bool:
-        """Whether it has tests, or a mark scheme, that students don't have."""
+    def has_hidden_part(self) -> bool:
+        """Whether it has tests or a mark scheme that students don't see."""
         return self.source != self.released
 
-    def flags(self) -> dict[str, Any]:
-        """Its metadata.nbgrader, of the newest version."""
+    def build_flags(self) -> dict[str, Any]:
+        """Build its metadata.nbgrader, in the newest version."""
         flags = {
             "grade": self.grade,
             "grade_id": self.id,
@@ -71,23 +71,23 @@ class _SourceCleaner:
     """Removes hidden tests and mark schemes from a graded cell, as nbgrader does for students."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        known = Config(
+        settings = Config(
             {kind.__name__: dict(config.get(kind.__name__, {})) for kind in (ClearHiddenTests, ClearMarkScheme)}
         )
-        self._hidden, self._scheme = ClearHiddenTests(config=known), ClearMarkScheme(config=known)
+        self._hidden, self._scheme = ClearHiddenTests(config=settings), ClearMarkScheme(config=settings)
 
-    def released(self, source: str) -> str:
+    def clean(self, source: str) -> str:
         cell = NotebookNode(cell_type="code", source=source, metadata=NotebookNode())
         try:
             self._hidden._remove_hidden_test_region(cell)
             self._scheme._remove_mark_scheme_region(cell)
         except RuntimeError:
-            return ""  # a region without an end: only the instructor sees it
+            return ""  # a region without an end, which only the instructor sees
         return str(cell.source)
 
 
 class StockNotebook(Model):
-    """One notebook of a stock assignment. Keys of cells are those of settings.get_cell_key()."""
+    """One notebook of a stock assignment. The keys of cells are those of settings.get_cell_key()."""
 
     name: str
     kernelspec: dict[str, Any]
@@ -100,7 +100,7 @@ class StockNotebook(Model):
     worked: str = ""
     """The source notebook as a file, without outputs."""
     limits: dict[str, float] = Field(default_factory=dict)
-    """Seconds for cells with their own time limit, by key."""
+    """Time limits in seconds of cells that have their own, by key."""
     skipped: tuple[str, ...] = ()
     """The keys of cells that aren't run."""
     order: tuple[str, ...] = ()
@@ -120,36 +120,36 @@ class StockContent(Model):
 
 
 def read_kept_names(path: Path) -> set[str]:
-    """nbgrader's names of the cells of this source notebook that it keeps."""
+    """Read nbgrader's names of the cells that it keeps in this source notebook."""
     cells = upgrade_metadata(nbformat.read(path, as_version=4)).cells
     return {_get_grade_id(cell) for cell in cells if is_kept(cell)}
 
 
 def read_content(course: Path, name: str, gradebook: Any, config: Any = None) -> StockContent:
-    """Read an assignment from the gradebook, which has its cells, and from the source, which has their order.
+    """Read an assignment: its cells from the gradebook, and their order from the source.
 
     Args:
-        config: nbgrader's: how hidden tests and mark schemes are marked, which cells are run, and for how long.
+        config: nbgrader's configuration, which sets markers of hidden parts, skipped cells and time limits.
     """
     paths = {path.stem: path for path in list_source_notebooks(course, name)}
-    clear = _SourceCleaner(config or {})
-    known = [row for row in gradebook.find_assignment(name).notebooks if row.name in paths]
+    cleaner = _SourceCleaner(config or {})
+    rows = [row for row in gradebook.find_assignment(name).notebooks if row.name in paths]
     notebooks = []
-    for row in known:
-        also = [course / "release" / name / f"{row.name}.ipynb", *_list_headers(course, config or {})]
-        more = [text for path in also for text in _read_unkept_texts(path)]
-        notebooks.append(_build_notebook(row, paths[row.name], clear, config or {}, more))
+    for row in rows:
+        extra_paths = [course / "release" / name / f"{row.name}.ipynb", *_list_headers(course, config or {})]
+        extra_texts = [text for path in extra_paths for text in _read_unkept_texts(path)]
+        notebooks.append(_build_notebook(row, paths[row.name], cleaner, config or {}, extra_texts))
     return StockContent(name=name, notebooks=tuple(notebooks))
 
 
 def _list_headers(course: Path, config: Mapping[str, Any]) -> list[Path]:
-    """The files that nbgrader adds above and below each notebook."""
-    known = config.get("IncludeHeaderFooter", {})
-    return [course / str(known[part]) for part in ("header", "footer") if known.get(part)]
+    """List the files that nbgrader adds above and below each notebook."""
+    settings = config.get("IncludeHeaderFooter", {})
+    return [course / str(settings[part]) for part in ("header", "footer") if settings.get(part)]
 
 
 def _read_unkept_texts(path: Path) -> list[str]:
-    """The text of the cells in this notebook that nbgrader doesn't keep; empty if it can't be read."""
+    """Read the texts of cells that nbgrader doesn't keep; none if the notebook can't be read."""
     try:
         cells = nbformat.read(path, as_version=4).cells
     except Exception:
@@ -158,7 +158,7 @@ def _read_unkept_texts(path: Path) -> list[str]:
 
 
 def _build_notebook(
-    row: Any, path: Path, clear: _SourceCleaner, config: Mapping[str, Any], more: Sequence[str]
+    row: Any, path: Path, cleaner: _SourceCleaner, config: Mapping[str, Any], extra_texts: Sequence[str]
 ) -> StockNotebook:
     source = upgrade_metadata(nbformat.read(path, as_version=4))
     kernelspec = dict(source.metadata.get("kernelspec", {}))
@@ -168,9 +168,9 @@ def _build_notebook(
     solutions = {cell.name for cell in row.solution_cells}
     pictures = {_get_grade_id(cell): cell.attachments for cell in source.cells if cell.get("attachments")}
     order = [_get_grade_id(cell) for cell in source.cells if _get_grade_id(cell)]
-    kept = sorted(row.source_cells, key=lambda cell: order.index(cell.name) if cell.name in order else len(order))
+    cells = sorted(row.source_cells, key=lambda cell: order.index(cell.name) if cell.name in order else len(order))
     code = [cell for cell in source.cells if cell.cell_type == "code"]
-    written = {_get_grade_id(cell): find_defined_names(cell.source) for cell in code if is_solution(cell)}
+    defined = {_get_grade_id(cell): find_defined_names(cell.source) for cell in code if is_solution(cell)}
     return StockNotebook(
         name=row.name,
         kernelspec=kernelspec,
@@ -179,17 +179,17 @@ def _build_notebook(
                 id=cell.name,
                 cell_type=cell.cell_type,
                 source=cell.source,
-                released=clear.released(cell.source) if cell.name in grades | tasks else cell.source,
+                released=cleaner.clean(cell.source) if cell.name in grades | tasks else cell.source,
                 checksum=cell.checksum or "",
                 grade=cell.name in grades,
                 solution=cell.name in solutions,
                 locked=bool(cell.locked),
                 task=cell.name in tasks,
                 points=points.get(cell.name),
-                defines=tuple(sorted(written.get(cell.name, ()))),
+                defines=tuple(sorted(defined.get(cell.name, ()))),
                 attachments=pictures.get(cell.name, {}) if cell.locked else {},
             )
-            for cell in kept
+            for cell in cells
         ),
         code=tuple(cell.source for cell in code),
         solutions=tuple(cell.source for cell in code if is_solution(cell) and not is_grade(cell)),
@@ -197,7 +197,7 @@ def _build_notebook(
         limits=get_cell_limits(config, source.cells),
         skipped=find_skipped_cells(config, source.cells),
         order=tuple(get_cell_key(cell) for cell in source.cells),
-        texts=tuple(dict.fromkeys([*_read_unkept_texts(path), *more])),
+        texts=tuple(dict.fromkeys([*_read_unkept_texts(path), *extra_texts])),
     )
 
 
@@ -209,9 +209,9 @@ def _encode_source(source: NotebookNode) -> str:
 def upgrade_metadata(notebook: NotebookNode) -> NotebookNode:
     """Upgrade nbgrader's metadata to the newest version, with nbgrader's own code."""
     validator = MetadataValidator()
-    validator.log = SILENT  # its own is shared by the whole program
-    newest: NotebookNode = validator.upgrade_notebook_metadata(notebook)
-    return newest
+    validator.log = SILENT  # its own logger is shared by the whole program
+    upgraded: NotebookNode = validator.upgrade_notebook_metadata(notebook)
+    return upgraded
 
 
 def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_info: Mapping[str, Any]) -> None:
@@ -219,10 +219,10 @@ def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_i
     language = str(kernelspec.get("language") or language_info.get("name") or "python").lower()
     if not language.startswith(("python", "ipython")) or str(kernelspec.get("name", "")) in ("ir", "julia", "octave"):
         raise GradlabError(
-            f"{path} is written for a kernel of {language}: Gradlab runs Python\n    fix: grade it with stock nbgrader"
+            f"{path} needs a kernel of {language}, but Gradlab runs only Python\n    fix: grade it with stock nbgrader"
         )
 
 
 def _get_grade_id(cell: NotebookNode) -> str:
-    """nbgrader's name of a cell that it keeps; empty for any other cell."""
+    """Return nbgrader's name of a cell that it keeps; empty for any other cell."""
     return str(cell.metadata.nbgrader.get("grade_id") or "") if is_kept(cell) else ""

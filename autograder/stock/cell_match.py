@@ -1,7 +1,7 @@
-"""Matches submitted cells with those of a stock assignment: by name, by text, by what they define, by place.
+"""Matching of submitted cells with those of a stock assignment: by name, text, definitions and position.
 
-A student may lose the metadata of a cell, copy it, leave it blank and write below it. What is written there is taken as
-the answer. If that isn't clear, a person has to read it.
+A student may lose a cell's metadata, copy the cell, or leave it blank and write below it. Text written there is taken
+as the answer. If that isn't clear, a person has to read it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from autograder.intake.submitted_cells import find_defined_names
 from autograder.stock.assignment import StockCell, StockNotebook
 
 KEPT = ("grade", "solution", "locked", "task")  # with one of these, nbgrader keeps a cell
-UNWRITTEN = "NotImplementedError"  # what the stub of a program raises
+UNWRITTEN = "NotImplementedError"  # raised by the stub of a program
 
 
 @dataclass(eq=False)
@@ -28,12 +28,12 @@ class Piece:
 
     cell: NotebookNode
     number: int
-    """Its place in the notebook as it was handed in."""
+    """Its number in the notebook as handed in."""
     identity: str = ""
-    """nbgrader's name of the course's cell that it is."""
-    given: bool = False
-    """Whether it is an unchanged cell of the course that nbgrader doesn't keep."""
-    waits: bool = False
+    """nbgrader's name of the course's cell that it matches."""
+    is_given: bool = False
+    """Whether it's an unchanged course cell that nbgrader doesn't keep."""
+    needs_reader: bool = False
     """Whether a person has to read it."""
 
     @property
@@ -46,54 +46,54 @@ class Piece:
 
     @functools.cached_property
     def defines(self) -> Set[str]:
-        """The names that its text defines, cached since a submission may have thousands of cells."""
+        """The names that its text defines. Cached, since a submission may have thousands of cells."""
         return find_defined_names(self.cell.source)
 
     @property
     def is_own(self) -> bool:
-        return not self.identity and not self.given
+        return not self.identity and not self.is_given
 
     @property
     def words(self) -> str:
         return f"your cell {self.number}, which begins `{shorten_first_line(self.text)}`"
 
 
-def match(submitted: NotebookNode, course: StockNotebook, found: RepairLog) -> list[Piece]:
-    """The submission's cells in order, some of them moved to where they belong, or taken as an answer."""
+def match(submitted: NotebookNode, course: StockNotebook, log: RepairLog) -> list[Piece]:
+    """Match the submission's cells, in order. Some are moved to where they belong, or taken as an answer."""
     pieces = [Piece(cell, number) for number, cell in enumerate(submitted.cells, start=1)]
-    kept = {cell.id: cell for cell in course.cells}
-    _find_names([piece for piece in pieces if not _is_ordinary(piece, course)], kept, found)
+    course_cells = {cell.id: cell for cell in course.cells}
+    _find_names([piece for piece in pieces if not _is_ordinary(piece, course)], course_cells, log)
     _find_texts(pieces, course)
     for piece in pieces:
-        piece.given = not piece.identity and piece.text in course.texts
-    _find_definitions(pieces, course, found)
-    for own in course.cells:
-        if own.grade and own.solution:
-            _find_answer(pieces, own, course, found)
+        piece.is_given = not piece.identity and piece.text in course.texts
+    _find_definitions(pieces, course, log)
+    for cell in course.cells:
+        if cell.grade and cell.solution:
+            _find_answer(pieces, cell, course, log)
     return pieces
 
 
-def _find_names(pieces: Sequence[Piece], kept: dict[str, StockCell], found: RepairLog) -> None:
-    """Match by nbgrader's name. If a cell occurs more than once, the last counts; of an answer, the last written."""
+def _find_names(pieces: Sequence[Piece], course_cells: dict[str, StockCell], log: RepairLog) -> None:
+    """Match by nbgrader's name. Of several copies the last counts; of an answer, the last written one."""
     claims: dict[str, list[Piece]] = {}
     for piece in pieces:
         claims.setdefault(str(piece.cell.metadata["claims"]["grade_id"]), []).append(piece)
-    for name, own in kept.items():
+    for name, cell in course_cells.items():
         copies = claims.get(name, [])
-        written = [piece for piece in copies if own.grade and own.solution and not _is_blank(piece, own)]
+        written = [piece for piece in copies if cell.grade and cell.solution and not _is_blank(piece, cell)]
         if copies:
             (written or copies)[-1].identity = name
-            found.repeated += [name] * (len(copies) > 1)
+            log.repeated += [name] * (len(copies) > 1)
 
 
 def _find_texts(pieces: Sequence[Piece], course: StockNotebook) -> None:
-    """Match by text: a cell that lost its name is the course's only cell with this text."""
-    there = {piece.identity for piece in pieces}
+    """Match by text: a cell without its name is the missing course cell with that text, if this is unambiguous."""
+    present = {piece.identity for piece in pieces}
     missing: dict[str, list[str]] = {}
-    for own in course.cells:
-        if own.id not in there:
-            for text in {own.source.strip(), own.released.strip()} - {""}:
-                missing.setdefault(text, []).append(own.id)
+    for cell in course.cells:
+        if cell.id not in present:
+            for text in {cell.source.strip(), cell.released.strip()} - {""}:
+                missing.setdefault(text, []).append(cell.id)
     texts = Counter(piece.text for piece in pieces if not piece.identity)
     for piece in pieces:
         names = missing.get(piece.text, [])
@@ -102,48 +102,48 @@ def _find_texts(pieces: Sequence[Piece], course: StockNotebook) -> None:
             texts[piece.text] -= 1
 
 
-def _find_definitions(pieces: list[Piece], course: StockNotebook, found: RepairLog) -> None:
-    """Match by definitions: a program is the student's last cell that defines what the course's solution defines.
+def _find_definitions(pieces: list[Piece], course: StockNotebook, log: RepairLog) -> None:
+    """Match by definitions: a program is the student's last cell that defines the same names as the solution.
 
-    If the course's cell is there, as it was handed out, a cell after its tests takes its place.
+    If the course's cell is present but unwritten, a cell after its tests replaces it.
     """
-    for own in course.cells:
-        if own.grade or not own.solution or own.cell_type != "code" or not own.defines:
+    for cell in course.cells:
+        if cell.grade or not cell.solution or cell.cell_type != "code" or not cell.defines:
             continue
-        names = set(own.defines)
+        names = set(cell.defines)
         others = [p for p in pieces if p.is_own and p.is_code and names <= p.defines]
-        place = _find_place(pieces, own.id)
+        place = _find_place(pieces, cell.id)
         if not others:
             continue
         if place is None:
-            others[-1].identity = own.id
+            others[-1].identity = cell.id
             continue
-        if UNWRITTEN not in own.released or not _is_blank(pieces[place], own):
+        if UNWRITTEN not in cell.released or not _is_blank(pieces[place], cell):
             continue
         tests = next((n for n in range(place + 1, len(pieces)) if _is_test(pieces[n], course)), len(pieces))
         if all(pieces.index(other) > tests for other in others):
-            _take(pieces, place, others[-1], own, found)
+            _replace_piece(pieces, place, others[-1], cell, log)
 
 
-def _find_answer(pieces: list[Piece], own: StockCell, course: StockNotebook, found: RepairLog) -> None:
-    """Match by place: an answer for a person is the first thing written below its cell, if that is still blank."""
-    place = _find_place(pieces, own.id)
-    if place is not None and not _is_blank(pieces[place], own):
+def _find_answer(pieces: list[Piece], cell: StockCell, course: StockNotebook, log: RepairLog) -> None:
+    """Match by position: an answer read by a person is the first text below its cell, if the cell is still blank."""
+    place = _find_place(pieces, cell.id)
+    if place is not None and not _is_blank(pieces[place], cell):
         return
-    below = list(_iter_below(pieces, _find_anchor(pieces, own.id, course) if place is None else place))
-    same = [piece for piece in below if piece.is_code == (own.cell_type == "code")]
-    if same and place is not None:
-        _take(pieces, place, same[0], own, found)
-    elif same:
-        same[0].identity = own.id
-        found.whole.append(f"{_format_sentence(same[0])}, was taken for your answer to {own.id}.")
+    below = list(_iter_below(pieces, _find_anchor(pieces, cell.id, course) if place is None else place))
+    candidates = [piece for piece in below if piece.is_code == (cell.cell_type == "code")]
+    if candidates and place is not None:
+        _replace_piece(pieces, place, candidates[0], cell, log)
+    elif candidates:
+        candidates[0].identity = cell.id
+        log.whole.append(f"{_format_sentence(candidates[0])}, was taken for your answer to {cell.id}.")
     elif place is not None:
-        pieces[place].waits = bool(below or _list_above(pieces, place, course))
+        pieces[place].needs_reader = bool(below or _list_above(pieces, place, course))
 
 
-def _take(pieces: list[Piece], place: int, other: Piece, own: StockCell, found: RepairLog) -> None:
-    other.identity = own.id
-    found.whole.append(f"{_format_sentence(other)}, was taken for your answer to {own.id}.")
+def _replace_piece(pieces: list[Piece], place: int, other: Piece, cell: StockCell, log: RepairLog) -> None:
+    other.identity = cell.id
+    log.whole.append(f"{_format_sentence(other)}, was taken for your answer to {cell.id}.")
     pieces.remove(other)
     pieces[place] = other
 
@@ -152,18 +152,18 @@ def _format_sentence(piece: Piece) -> str:
     return piece.words[0].upper() + piece.words[1:]
 
 
-def _is_blank(piece: Piece, own: StockCell) -> bool:
-    """Whether it is as it was handed out, or empty."""
-    return piece.text in ("", own.released.strip(), own.source.strip())
+def _is_blank(piece: Piece, cell: StockCell) -> bool:
+    """Return whether the piece is unwritten: as handed out, or empty."""
+    return piece.text in ("", cell.released.strip(), cell.source.strip())
 
 
 def _is_ordinary(piece: Piece, course: StockNotebook) -> bool:
-    """Whether it is a cell of the course that nbgrader doesn't keep, whatever its name."""
+    """Return whether it's a course cell that nbgrader doesn't keep, whatever its name."""
     return piece.text in course.texts and not any(piece.cell.metadata["claims"]["settings"].get(flag) for flag in KEPT)
 
 
 def _is_test(piece: Piece, course: StockNotebook) -> bool:
-    return any(own.id == piece.identity and own.grade and not own.solution for own in course.cells)
+    return any(cell.id == piece.identity and cell.grade and not cell.solution for cell in course.cells)
 
 
 def _find_place(pieces: Sequence[Piece], name: str) -> int | None:
@@ -171,18 +171,18 @@ def _find_place(pieces: Sequence[Piece], name: str) -> int | None:
 
 
 def _find_anchor(pieces: Sequence[Piece], name: str, course: StockNotebook) -> int:
-    """The place of the course's nearest cell before this one; -1 if there is none."""
-    before = course.order[: course.order.index(f"id {name}")] if f"id {name}" in course.order else ()
-    for key in reversed(before):
+    """Return the index of the nearest course cell before this one; -1 if there is none."""
+    preceding = course.order[: course.order.index(f"id {name}")] if f"id {name}" in course.order else ()
+    for key in reversed(preceding):
         kind, _, text = key.partition(" ")
         for place, piece in enumerate(pieces):
-            if piece.identity == text if kind == "id" else piece.given and piece.text == text:
+            if piece.identity == text if kind == "id" else piece.is_given and piece.text == text:
                 return place
     return -1
 
 
 def _iter_below(pieces: Sequence[Piece], place: int) -> Iterator[Piece]:
-    """What the student wrote between this cell and the course's next."""
+    """Yield what the student wrote between this cell and the next course cell."""
     for piece in pieces[place + 1 :]:
         if not piece.is_own:
             return
@@ -191,12 +191,12 @@ def _iter_below(pieces: Sequence[Piece], place: int) -> Iterator[Piece]:
 
 
 def _list_above(pieces: Sequence[Piece], place: int, course: StockNotebook) -> list[Piece]:
-    """What the student wrote between the course's cell before and this one, unless that belongs to an answer there."""
-    by_hand = {own.id for own in course.cells if own.task or (own.grade and own.solution)}
-    found: list[Piece] = []
+    """List what the student wrote between the preceding course cell and this one, unless that cell is an answer."""
+    manual = {cell.id for cell in course.cells if cell.task or (cell.grade and cell.solution)}
+    texts: list[Piece] = []
     for piece in reversed(pieces[:place]):
         if not piece.is_own:
-            return [] if piece.identity in by_hand else found
+            return [] if piece.identity in manual else texts
         if piece.text:
-            found.append(piece)
-    return found
+            texts.append(piece)
+    return texts

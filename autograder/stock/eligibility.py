@@ -1,7 +1,7 @@
-"""Which test cells can be decided outside the student process, judged only from the course's source.
+"""Rules for which test cells can be decided outside the student process, judged only from the course's source.
 
-A cell can if it only calls functions that students write, with its own values, and looks at the results. The rule is
-strict: what it doesn't know, the submission's own process decides, as in nbgrader.
+A cell can if it only calls functions that students write, with its own values, and looks at the results. The rules are
+strict: whatever they don't cover is decided in the submission's own process, as in nbgrader.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BUILTINS = frozenset(
     """abs all any bool bytes complex dict divmod enumerate filter float frozenset int isinstance len list map max min
     pow print range reversed round set slice sorted str sum tuple zip""".split()
 )
-# What a function may depend on besides its arguments: then two runs may honestly differ. Both read the same files,
+# Signs that a function depends on more than its arguments, so two honest runs may differ. Both read the same files,
 # unless a later cell writes them.
 AMBIENT = re.compile(
     r"\b(random|rand\w*|seed|shuffle|sample|time|datetime|uuid\w*|global|nonlocal|set_\w+|seterr|environ|input|"
@@ -41,35 +41,37 @@ NODES = (
 
 @dataclass(frozen=True)
 class StockSource:
-    """What the notebook's source says."""
+    """Facts from the notebook's source."""
 
     functions: frozenset[str] = frozenset()
     """The functions that students write."""
     imports: tuple[str, ...] = ()
-    """The import statements of its cells."""
+    """The import statements of the notebook's cells."""
 
 
 def inspect_source(notebook: StockNotebook) -> StockSource:
-    """Inspect the source; empty if it depends on anything but arguments: chance, time, files, state."""
+    """Inspect the source. The result is empty if it depends on more than arguments: chance, time, files or state."""
     graded = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     return _inspect_cells((*notebook.code, *graded), notebook.solutions)
 
 
 @functools.lru_cache(maxsize=16)
-def _inspect_cells(everything: tuple[str, ...], solutions: tuple[str, ...]) -> StockSource:
-    """Inspect the cells. Cached, since they are the same for each submission of an assignment."""
-    if any(AMBIENT.search(source) for source in everything):
+def _inspect_cells(sources: tuple[str, ...], solutions: tuple[str, ...]) -> StockSource:
+    """Inspect the cells. Cached, since they're the same for all submissions of an assignment."""
+    if any(AMBIENT.search(source) for source in sources):
         return StockSource()
     functions, imports, bound = set(), [], []
-    for source in dict.fromkeys(everything):
+    for source in dict.fromkeys(sources):
         tree = _parse_source(source)
         if tree is None:
-            return StockSource()  # other syntax may bind anything
+            return StockSource()  # unknown syntax may bind any name
         for statement in tree.body:
             if isinstance(statement, ast.FunctionDef) and source in solutions:
                 functions.add(statement.name)
             elif isinstance(statement, ast.Import | ast.ImportFrom):
-                imports.append(ast.unparse(statement)) if _is_known(statement) else bound.extend(_list_bound(statement))
+                imports.append(ast.unparse(statement)) if _is_safe_import(statement) else bound.extend(
+                    _list_bound(statement)
+                )
             elif not isinstance(statement, ast.FunctionDef):
                 bound += _list_bound(statement)
     return StockSource(frozenset(functions - set(bound)), tuple(dict.fromkeys(imports)))
@@ -77,58 +79,58 @@ def _inspect_cells(everything: tuple[str, ...], solutions: tuple[str, ...]) -> S
 
 @functools.lru_cache(maxsize=1024)
 def can_use_proxies(source: str, course: StockSource) -> bool:
-    """Whether this test cell only calls these functions and looks at values. Cached: all submissions share it."""
+    """Return whether this test cell only calls these functions and looks at values. Cached for all submissions."""
     tree = _parse_source(source)
     if tree is None or not course.functions:
         return False
     modules = {name for statement in course.imports for name in _list_imported(ast.parse(statement).body[0])}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
-            if not _is_known(node):
+            if not _is_safe_import(node):
                 return False
             modules |= set(_list_imported(node))
     called = {node.func for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     if stored & (course.functions | modules) or stored & set(dir(builtins)):
         return False
-    uses = False
+    calls_function = False
     for node in _iter_nodes(tree):
         if isinstance(node, ast.Name):
             if node.id in course.functions:
                 if node not in called:
                     return False
-                uses = True
+                calls_function = True
             elif node.id not in stored | modules | BUILTINS | EXCEPTIONS:
                 return False
         elif not _is_allowed(node):
             return False
-    return uses
+    return calls_function
 
 
 def _iter_nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Every node except the messages of assertions, which are never read."""
-    waiting: list[ast.AST] = [tree]
-    while waiting:
-        node = waiting.pop()
+    """Yield every node except the messages of assertions, which are never read."""
+    stack: list[ast.AST] = [tree]
+    while stack:
+        node = stack.pop()
         yield node
-        waiting += [node.test] if isinstance(node, ast.Assert) else list(ast.iter_child_nodes(node))
+        stack += [node.test] if isinstance(node, ast.Assert) else list(ast.iter_child_nodes(node))
 
 
 def _is_allowed(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return not node.attr.startswith("_")
     if isinstance(node, ast.Compare):
-        identity = [
+        operands = [
             right for op, right in zip(node.ops, node.comparators, strict=True) if isinstance(op, ast.Is | ast.IsNot)
         ]
-        return all(isinstance(right, ast.Constant) and right.value in (None, True, False) for right in identity)
+        return all(isinstance(right, ast.Constant) and right.value in (None, True, False) for right in operands)
     if isinstance(node, ast.ExceptHandler):
         return node.type is not None
     return isinstance(node, NODES)
 
 
-def _is_known(node: ast.AST) -> bool:
-    """Whether this import is of a module that this process may load, by its name."""
+def _is_safe_import(node: ast.AST) -> bool:
+    """Return whether this imports, by name, only modules that this process may load."""
     if isinstance(node, ast.ImportFrom):
         names = [] if node.level or any(a.name == "*" for a in node.names) else [node.module or ""]
     else:

@@ -1,8 +1,8 @@
-"""Makes a submission of a stock assignment one that can be graded, by the rules of nbgrader's preprocessors.
+"""Repair of a submission of a stock assignment, by the rules of nbgrader's preprocessors.
 
 It follows DeduplicateIds and OverwriteCells, with add_missing_cells: the last copy of a cell counts, and locked cells
-and tests are restored as the course has them, deleted ones too. What a submission says about points and locks isn't
-read: its cells only say which of the course's they are, and cell_match.py finds those that don't.
+and tests are restored, including deleted ones. What a submission says about points and locks is ignored: its cells only
+say which course cells they are, and cell_match.py identifies those that don't.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from autograder.model.notes import Note, NoteKind
 from autograder.stock.assignment import StockCell, StockNotebook
 from autograder.stock.cell_match import match
 
-COUNTING = ("grade", "points", "solution", "task")  # nbgrader locks test cells whatever their metadata says
+COUNTING = ("grade", "points", "solution", "task")  # not locked: nbgrader locks test cells whatever their metadata says
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ADDED = "This cell (id:{}) was missing from the submission. It was added back by nbgrader.\n\n"
 
 
 def repair(submitted: NotebookNode, course: StockNotebook) -> tuple[NotebookNode, list[Note]]:
-    """The notebook to grade, and what was put right.
+    """Return the notebook to grade, and notes on what was repaired.
 
     Args:
         submitted: What intake.read.read_notebook() returned.
     """
-    known = {cell.id: cell for cell in course.cells}
-    found = RepairLog(whole=list(submitted.metadata.get("notes", [])))
+    course_cells = {cell.id: cell for cell in course.cells}
+    log = RepairLog(whole=list(submitted.metadata.get("notes", [])))
     cells = []
-    for piece in match(submitted, course, found):
-        own = known.get(piece.identity)
-        cell = _put_back(piece.cell, own, found) if own else _build_added_cell(piece.cell)
-        text = own.released if own and own.locked else piece.cell.source
-        record_origin(cell, piece.number, text, piece.identity, piece.given)
-        if piece.waits:
+    for piece in match(submitted, course, log):
+        course_cell = course_cells.get(piece.identity)
+        cell = _restore_cell(piece.cell, course_cell, log) if course_cell else _build_added_cell(piece.cell)
+        text = course_cell.released if course_cell and course_cell.locked else piece.cell.source
+        record_origin(cell, piece.number, text, piece.identity, piece.is_given)
+        if piece.needs_reader:
             set_waiting(cell)
         cells.append(cell)
-    _add_missing(cells, course.cells, found)
+    _add_missing(cells, course.cells, log)
     _number(cells)
     notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
-    notes = [note.model_copy(update={"notebook": course.name}) for note in _list_notes(found, cells, known)]
+    notes = [note.model_copy(update={"notebook": course.name}) for note in _list_notes(log, cells, course_cells)]
     return add_notes(notebook, notes), notes
 
 
 def build_blank(course: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
-    """The notebook as nbgrader keeps it, instead of one that was not handed in or could not be read."""
+    """Build the notebook as nbgrader keeps it, to replace one that is missing or couldn't be read."""
     cells = [_build_course_cell(cell, cell.source) for cell in course.cells]
     _number(cells)
     notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
@@ -58,12 +58,12 @@ def build_blank(course: StockNotebook, reason: str) -> tuple[NotebookNode, list[
 
 
 def build_released_notebook(notebook: NotebookNode, course: StockNotebook) -> NotebookNode:
-    """A repaired notebook as a file beside others, which cells can read: without outputs and without hidden tests."""
-    hiding = {cell.id: cell.released for cell in course.cells if cell.hides}
+    """Return a repaired notebook as a file that cells can read, without outputs and hidden tests."""
+    released = {cell.id: cell.released for cell in course.cells if cell.has_hidden_part}
     cells = []
     for cell in notebook.cells:
         if cell.get("id") != NOTES_ID:
-            shown = NotebookNode({**cell, "source": hiding.get(_get_name(cell), cell.source)})
+            shown = NotebookNode({**cell, "source": released.get(_get_name(cell), cell.source)})
             if cell.cell_type == "code":
                 shown.update(outputs=[], execution_count=None)
             cells.append(shown)
@@ -73,65 +73,67 @@ def build_released_notebook(notebook: NotebookNode, course: StockNotebook) -> No
 PYTHON = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
-def _put_back(cell: NotebookNode, own: StockCell, found: RepairLog) -> NotebookNode:
+def _restore_cell(cell: NotebookNode, course_cell: StockCell, log: RepairLog) -> NotebookNode:
     settings = cell.metadata["claims"]["settings"]
-    flags = own.flags()
+    flags = course_cell.build_flags()
     if any(flags.get(name, False) != settings[name] for name in COUNTING if name in settings):
-        found.settings.append(own.id)
-    if cell.cell_type != own.cell_type:
-        found.kinds.append(own.id)
+        log.settings.append(course_cell.id)
+    if cell.cell_type != course_cell.cell_type:
+        log.kinds.append(course_cell.id)
     text = cell.source
-    if own.locked:
-        if text.strip() not in (own.source.strip(), own.released.strip()):
-            found.changed.append(own.id)
-        text = own.source
-    kept = _build_course_cell(own, text)
-    if own.cell_type == "markdown" and not own.locked and cell.get("attachments"):
-        kept.attachments = cell.attachments
-    return kept
+    if course_cell.locked:
+        if text.strip() not in (course_cell.source.strip(), course_cell.released.strip()):
+            log.changed.append(course_cell.id)
+        text = course_cell.source
+    restored = _build_course_cell(course_cell, text)
+    if course_cell.cell_type == "markdown" and not course_cell.locked and cell.get("attachments"):
+        restored.attachments = cell.attachments
+    return restored
 
 
-def _build_course_cell(own: StockCell, text: str) -> NotebookNode:
-    cell = create_cell(own.cell_type, text)
-    cell.metadata["nbgrader"] = NotebookNode(own.flags())
-    if own.attachments:
-        cell.attachments = NotebookNode(own.attachments)
+def _build_course_cell(course_cell: StockCell, text: str) -> NotebookNode:
+    cell = create_cell(course_cell.cell_type, text)
+    cell.metadata["nbgrader"] = NotebookNode(course_cell.build_flags())
+    if course_cell.attachments:
+        cell.attachments = NotebookNode(course_cell.attachments)
     return cell
 
 
 def _build_added_cell(cell: NotebookNode) -> NotebookNode:
-    kept = create_cell(cell.cell_type, cell.source)
+    added = create_cell(cell.cell_type, cell.source)
     if cell.get("attachments"):
-        kept.attachments = cell.attachments
-    return kept
+        added.attachments = cell.attachments
+    return added
 
 
-def _add_missing(cells: list[NotebookNode], own: tuple[StockCell, ...], found: RepairLog) -> None:
-    """Add missing graded cells after the course's cell before them, and tasks at the end, as nbgrader does.
+def _add_missing(cells: list[NotebookNode], course_cells: tuple[StockCell, ...], log: RepairLog) -> None:
+    """Add missing graded cells after the course cell that precedes them, and tasks at the end, as nbgrader does.
 
-    If that cell is missing, too, a test goes before the course's next: the answer may be anywhere before that.
+    If that cell is missing too, a test goes before the next course cell: the answer may be anywhere before that.
     """
     places = {_get_name(cell): cell for cell in cells if _get_name(cell)}
-    for number, each in enumerate(own):
-        if each.id in places or not (each.grade or each.task):
+    for number, course_cell in enumerate(course_cells):
+        if course_cell.id in places or not (course_cell.grade or course_cell.task):
             continue
-        comment = "# " if each.cell_type == "code" else ""
-        added = "" if each.source.startswith("%%") else comment + ADDED.format(each.id)  # magics come first
-        cell = _build_course_cell(each, added + each.source)
-        before = [other.id for other in own[:number] if not other.task]
-        after = next((places[other.id] for other in own[number + 1 :] if other.id in places), None)
-        if each.task:
-            at = len(cells)
-        elif not before:
-            at = 0
-        elif before[-1] in places:
-            at = cells.index(places[before[-1]]) + 1
+        comment = "# " if course_cell.cell_type == "code" else ""
+        added = (
+            "" if course_cell.source.startswith("%%") else comment + ADDED.format(course_cell.id)
+        )  # magics come first
+        cell = _build_course_cell(course_cell, added + course_cell.source)
+        preceding = [other.id for other in course_cells[:number] if not other.task]
+        following = next((places[other.id] for other in course_cells[number + 1 :] if other.id in places), None)
+        if course_cell.task:
+            index = len(cells)
+        elif not preceding:
+            index = 0
+        elif preceding[-1] in places:
+            index = cells.index(places[preceding[-1]]) + 1
         else:
-            at = cells.index(after) if after is not None else len(cells)
-        cells.insert(at, cell)
-        if not each.task:
-            places[each.id] = cell
-        found.deleted.append(each.id)
+            index = cells.index(following) if following is not None else len(cells)
+        cells.insert(index, cell)
+        if not course_cell.task:
+            places[course_cell.id] = cell
+        log.deleted.append(course_cell.id)
 
 
 def _get_name(cell: NotebookNode) -> str:
@@ -140,19 +142,19 @@ def _get_name(cell: NotebookNode) -> str:
 
 def _number(cells: list[NotebookNode]) -> None:
     """Give cells ids that are the same in every run: nbgrader's names, or numbers."""
-    taken = {cell.metadata.nbgrader.grade_id for cell in cells if "nbgrader" in cell.metadata}
-    free = (name for number in range(len(cells) + len(taken)) if (name := f"cell-{number}") not in taken)
+    used = {cell.metadata.nbgrader.grade_id for cell in cells if "nbgrader" in cell.metadata}
+    free = (name for number in range(len(cells) + len(used)) if (name := f"cell-{number}") not in used)
     for cell in cells:
         grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
         cell.id = grade_id if ID.fullmatch(grade_id) else next(free)
 
 
-def _list_notes(found: RepairLog, cells: list[NotebookNode], known: Mapping[str, StockCell]) -> list[Note]:
-    """The notes, with cells named so that students find them: a missing one by how it begins."""
+def _list_notes(log: RepairLog, cells: list[NotebookNode], course_cells: Mapping[str, StockCell]) -> list[Note]:
+    """List the notes, with names by which students find the cells: a missing one by how it begins."""
     names = {name: get_shown_name(cell, name) for cell in cells if (name := _get_name(cell))}
-    names |= {name: f"{name}, which begins `{shorten_first_line(known[name].released)}`" for name in found.deleted}
-    repeated, found.repeated = list(dict.fromkeys(found.repeated)), []
+    names |= {name: f"{name}, which begins `{shorten_first_line(course_cells[name].released)}`" for name in log.deleted}
+    repeated, log.repeated = list(dict.fromkeys(log.repeated)), []
     if repeated:
         listed = "; ".join(names[name] for name in repeated)
-        found.whole.append(f"Cells that were there more than once all ran, and one of each counts: {listed}.")
-    return found.notes(lambda name: names.get(name, name), "; ")
+        log.whole.append(f"Cells that appeared more than once were all run, and one of each counts: {listed}.")
+    return log.build_notes(lambda name: names.get(name, name), "; ")

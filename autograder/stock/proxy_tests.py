@@ -1,7 +1,7 @@
 """Runs a test cell of the course outside the student process, with proxies for the functions that it calls.
 
-Results must be plain values, of types that an equal value of the course could have. Anything else can't be
-distinguished from an object that says yes to every question, and is left to the submission's own process.
+Results must be plain values, of types that the course's own values could have. Anything else can't be distinguished
+from an object that says yes to every question, and is left to the submission's own process.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ ATOMS = (type(None), bool, int, float, complex, str, bytes, range, slice, np.gen
 
 
 class NoValueError(Exception):
-    """A result, or an argument, isn't a plain value."""
+    """A result or an argument that isn't a plain value."""
 
 
 @dataclass(frozen=True)
 class ProxyDecision:
-    """What the tests of a cell give outside the student process."""
+    """The outcome of a cell's tests outside the student process."""
 
     points: float | None
     """None if they can't be decided here."""
-    why: str = ""
-    """Why they can't be decided here."""
-    stopped: Cause | None = None
+    reason: str = ""
+    """Why points are missing, or why they can't be decided here."""
+    cause: Cause | None = None
     """Why the process, or the grader's work on results, didn't finish."""
 
 
@@ -64,20 +64,20 @@ def decide(
 
     Args:
         cell: The test cell.
-        name: The name of the place that the student was marked with.
-        course: What the notebook's own source says.
+        name: The name under which the student's state was marked.
+        course: Facts from the notebook's source.
         student: The student whose functions the tests call.
-        clock: Bounds the calls.
-        seconds: Processor time that the tests may take here; a C function that doesn't end has twice as long.
-        isolate: Run them in a child of this process, which then survives whatever they do with the results.
-            Otherwise the kernel ends this process if they take too long.
+        clock: Limits the calls.
+        seconds: Processor time that the tests may take here; a C function that doesn't end gets twice as long.
+        isolate: Whether to run them in a child of this process, which then survives whatever they do with the
+            results. Otherwise the kernel ends this process if they take too long.
     """
     namespace = create_namespace() | {"print": lambda *_args, **_kwargs: None}
     try:
         for statement in course.imports:
             exec(statement, namespace)
     except Exception as error:
-        return ProxyDecision(None, f"the grader cannot do the course's imports: {type(error).__name__}")
+        return ProxyDecision(None, f"the grader can't run the course's imports: {type(error).__name__}")
     with CheckConnection(student, name, clock.check) as connection:
         remote = RemoteNamespace(connection, namespace)
         namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in course.functions}
@@ -94,7 +94,7 @@ def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Prox
     tree = ast.parse(cell.source)
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
-            node.msg = None  # it could quote a result, and is never read
+            node.msg = None  # it could quote a result, and it's never read
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     errors = io.StringIO()
     value: Any = None
@@ -103,18 +103,18 @@ def _run_tests(cell: NotebookNode, name: str, namespace: dict[str, Any]) -> Prox
             exec(compile(tree, f"<{name}>", "exec"), namespace)
             if isinstance(last, ast.Expr):
                 value = eval(compile(ast.Expression(last.value), f"<{name}>", "eval"), namespace)
-            return ProxyDecision(_score_value(cell, value))  # showing the value is work on it, too
+            return ProxyDecision(_score_value(cell, value))  # formatting the value is work on it too
     except NoValueError as error:
         return ProxyDecision(None, str(error))
     except Stopped as stopped:
         cause = stopped.reason.cause
         return ProxyDecision(None if cause is Cause.BUSY else 0.0, str(stopped), cause)
     except Exception:
-        return ProxyDecision(0.0, "the tests did not pass outside of the submission's own process")
+        return ProxyDecision(0.0, "the tests didn't pass outside the submission's own process")
 
 
 def _score_value(cell: NotebookNode, value: Any) -> float:
-    """The score by nbgrader's rule: the value of the last expression, if it is a number."""
+    """Score the value of the last expression by nbgrader's rule."""
     shown = NotebookNode(cell_type="code", source=cell.source, metadata=cell.metadata, outputs=[])
     if value is not None:
         data = NotebookNode({"text/plain": repr(value)})
@@ -129,7 +129,7 @@ def _guard_proxy(proxy: Callable[..., Any]) -> Callable[..., Any]:
         except (TypeError, ProtocolError) as error:
             if getattr(error, "from_student", False):
                 raise
-            raise NoValueError("the tests pass something that is no value") from None
+            raise NoValueError("the tests pass something that isn't a plain value") from None
         finally:
             _convert_arguments([*args, *kwargs.values()])
         return result
@@ -138,23 +138,23 @@ def _guard_proxy(proxy: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _convert_arguments(arguments: list[Any]) -> None:
-    """Make what a call left in its arguments plain, in place: the tests read it as they read a result.
+    """Convert what a call left in its arguments to plain values, in place, since the tests may read it.
 
-    Raises NoValueError if something else is in them.
+    Raises NoValueError if they contain anything else.
     """
-    waiting, known = list(arguments), set[int]()
+    stack, seen = list(arguments), set[int]()
 
     def convert_part(value: Any) -> Any:
         if not _is_container(value):
             return convert_value(value)
-        waiting.append(value)
+        stack.append(value)
         return value
 
-    while waiting:
-        value = waiting.pop()
-        if id(value) in known:
+    while stack:
+        value = stack.pop()
+        if id(value) in seen:
             continue
-        known.add(id(value))
+        seen.add(id(value))
         if isinstance(value, list):
             value[:] = [convert_part(each) for each in value]
         elif isinstance(value, dict):
@@ -175,16 +175,16 @@ def _is_container(value: Any) -> bool:
 
 
 def convert_value(value: Any) -> Any:
-    """The value, in types that a course could write it in. Raises NoValueError if it contains anything else."""
+    """Convert the value to types that the course could use. Raises NoValueError if it contains anything else."""
     kind = type(value)
     if kind is MaskedText:
         return unmask_text(value)
     if kind is MaskedBytes:
         return unmask_bytes(value)
     if kind is int and not -(2**63) <= value < 2**63:
-        raise NoValueError("a very large integer came back")  # a set of these with equal hashes takes hours
+        raise NoValueError("a very large integer was returned")  # a set of them with equal hashes takes hours
     if isinstance(value, ATOMS):
-        return value  # no array of objects is transferred
+        return value  # arrays of objects are never transferred
     if kind in (list, set, frozenset):
         return kind([convert_value(each) for each in value])
     if isinstance(value, tuple):
@@ -192,4 +192,4 @@ def convert_value(value: Any) -> Any:
         return kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
     if kind in (dict, OrderedDict):
         return kind((convert_value(key), convert_value(each)) for key, each in value.items())
-    raise NoValueError("an object came back that is no plain value")
+    raise NoValueError("an object was returned that isn't a plain value")

@@ -1,8 +1,8 @@
 """Runs a notebook of a stock assignment: every cell in the student process, in order, tests included.
 
-That gives the marks of stock nbgrader. If possible, tests are also decided outside the process, with a fork of it: a
-cell whose tests pass only in its own process earns nothing, since there a submission can fake the outcome. The fork is
-used before the cell runs: a process that has run it knows what the tests want, and could pass that on in a file.
+That gives the marks of stock nbgrader. If possible, tests are also decided outside the process, with a fork of it. A
+cell whose tests pass only in its own process earns nothing, since a submission can fake the outcome there. The fork is
+used before the cell runs: a process that has run it knows what the tests expect, and could pass that on in a file.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from labkit.cause import Cause
 from labkit.outcome import Outcome
 
 LABEL = "the tests of this cell"
-ELSEWHERE = "it passed only in the submission's own process"
-OWN_PROCESS = "decided in the submission's own process"
-INSIDE = "the course's own solution does not pass it elsewhere"
+PASSED_INSIDE = "it passed only in the submission's own process"
+DECIDED_INSIDE = "decided in the submission's own process"
+ONLY_INSIDE = "the course's own solution passes it only there"
 PUT_SECONDS = 60.0
 EXAMINER_SECONDS = 60.0  # of processor time that the tests of a cell may take in the grader
 SHORT_SECONDS = 5.0  # the same limit, after tests of this notebook took too long
@@ -47,10 +47,10 @@ Filter = Callable[[NotebookNode], NotebookNode]
 class DecisionPlan:
     """How test cells are decided."""
 
-    inside: frozenset[str] = frozenset()
-    """Cells that only the submission's own process decides, see worked_solution.py."""
+    inside_cells: frozenset[str] = frozenset()
+    """Cells that are decided only in the submission's own process; see worked_solution.py."""
     isolate: bool = False
-    """Whether tests outside that process run in a child of the grader, see decide()."""
+    """Whether tests outside that process run in a child of the grader; see decide()."""
 
 
 @dataclass
@@ -63,13 +63,13 @@ class NotebookRun:
     remarks: list[Note] = field(default_factory=list)
     """For the instructor only."""
     stopped: dict[str, str] = field(default_factory=dict)
-    """The limits that cells ran into, or how they ended, by cell."""
-    beside: dict[str, ProxyDecision] = field(default_factory=dict)
-    """What tests gave outside the submission's own process, by cell."""
-    lost: set[str] = field(default_factory=set)
+    """The limits that cells reached, or how they ended, by cell."""
+    decisions: dict[str, ProxyDecision] = field(default_factory=dict)
+    """The outcomes of tests outside the submission's own process, by cell."""
+    reduced: set[str] = field(default_factory=set)
     """Cells that earn fewer points than in the submission's own process."""
     names: dict[str, str] = field(default_factory=dict)
-    """What a student finds each cell by."""
+    """Names by which a student finds each cell."""
     short_names: dict[str, str] = field(default_factory=dict)
 
     def note(self, name: str, words: str, quiet: bool, kind: NoteKind = NoteKind.TEST) -> None:
@@ -79,12 +79,12 @@ class NotebookRun:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether a process ran into a limit or was lost: another run might end otherwise."""
-        return bool(self.stopped) or any(each.stopped for each in self.beside.values())
+        """Whether a process reached a limit or was lost, so another run might end differently."""
+        return bool(self.stopped) or any(each.cause for each in self.decisions.values())
 
 
 def provide_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
-    """What starts student processes of a course without labkit, with these files in their scratch home."""
+    """Return a function that starts student processes for a course without labkit, with these files in their home."""
 
     def start_with_files() -> StudentProcess:
         process = start()
@@ -100,49 +100,49 @@ def run_notebook(
     course: StockNotebook,
     start: Start,
     timeouts: Timeouts,
-    as_nbgrader_keeps: Filter,
+    filter_outputs: Filter,
     plan: DecisionPlan | None = None,
 ) -> NotebookRun:
-    """The graded cells of a repaired notebook, whose code cells get their outputs here.
+    """Run and grade a repaired notebook, whose code cells get their outputs.
 
     Args:
-        as_nbgrader_keeps: What nbgrader does with outputs before it reads the score from them.
-        plan: Without one, every test cell that can be is decided outside the process.
+        filter_outputs: Does what nbgrader does with outputs before it reads the score from them.
+        plan: By default, every eligible test cell is decided outside the process.
     """
-    ran, code = NotebookRun(notebook=course.name), [cell for cell in notebook.cells if cell.cell_type == "code"]
+    result, code = NotebookRun(notebook=course.name), [cell for cell in notebook.cells if cell.cell_type == "code"]
     before = GlobalState().read()
     clock = Clock(timeouts)
     student = Student(start, clock)
-    look = inspect_source(course)
-    hidden = {cell.id: cell.hides for cell in course.cells}
+    course_source = inspect_source(course)
+    hidden = {cell.id: cell.has_hidden_part for cell in course.cells}
     quiet = _find_quiet_cells(code, hidden)
     scores: dict[str, Score] = {}
     try:
-        _run_cells(code, student, look, ran, clock, plan or DecisionPlan(), course)
-        kept = as_nbgrader_keeps(nbformat.from_dict(notebook))
-        for cell in kept.cells:
+        _run_cells(code, student, course_source, result, clock, plan or DecisionPlan(), course)
+        filtered = filter_outputs(nbformat.from_dict(notebook))
+        for cell in filtered.cells:
             if is_automatic(cell):
-                scores[get_cell_name(cell)] = score_cell(cell, ran.stopped.get(get_cell_name(cell), ""))
+                scores[get_cell_name(cell)] = score_cell(cell, result.stopped.get(get_cell_name(cell), ""))
     finally:
         GlobalState().apply(before)
         student.kill()
     _bound_outputs(code)
-    for name, why in ran.stopped.items():
-        ran.note(name, why, name in quiet, NoteKind.STOPPED)
-    ran.cells = [
+    for name, words in result.stopped.items():
+        result.note(name, words, name in quiet, NoteKind.STOPPED)
+    result.cells = [
         _grade_cell(
-            cell, course.name, scores, ran, hidden.get(get_cell_name(cell), False), get_cell_name(cell) in quiet
+            cell, course.name, scores, result, hidden.get(get_cell_name(cell), False), get_cell_name(cell) in quiet
         )
         for cell in code
         if is_automatic(cell)
     ]
-    return ran
+    return result
 
 
 def _find_quiet_cells(code: Sequence[NotebookNode], hidden: Mapping[str, bool]) -> frozenset[str]:
-    """The names of the first cell with hidden tests and of those after it.
+    """Return the names of the first cell with hidden tests and of all cells after it.
 
-    A submission may have kept what those tests passed in. So for these cells a student's page shows nothing that the
+    A submission may have kept what hidden tests passed in. So for these cells a student's page shows nothing that the
     submission could vary at will: no text, no number, no status, and not which of them stopped.
     """
     names = [get_cell_name(cell) for cell in code]
@@ -151,32 +151,38 @@ def _find_quiet_cells(code: Sequence[NotebookNode], hidden: Mapping[str, bool]) 
 
 
 def is_automatic(cell: NotebookNode) -> bool:
-    """Whether its own outputs give its points."""
+    """Return whether the cell's own outputs give its points."""
     return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
 
 
 def _run_cells(
     code: Sequence[NotebookNode],
     student: Student,
-    look: StockSource,
-    ran: NotebookRun,
+    course_source: StockSource,
+    result: NotebookRun,
     clock: Clock,
     plan: DecisionPlan,
     course: StockNotebook,
 ) -> None:
-    """Run every cell; before it runs, decide its tests outside the process if that is possible."""
+    """Run every cell. Before a test cell runs, decide it outside the process if possible."""
     for number, cell in enumerate(code, start=1):
         name, key = get_cell_name(cell), get_cell_key(cell)
         if key in course.skipped:
             cell.outputs = []
             continue
-        if is_automatic(cell) and can_use_proxies(cell.source, look):
+        if is_automatic(cell) and can_use_proxies(cell.source, course_source):
             seconds = (
-                SHORT_SECONDS if any(each.stopped is Cause.GRADER for each in ran.beside.values()) else EXAMINER_SECONDS
+                SHORT_SECONDS
+                if any(each.cause is Cause.GRADER for each in result.decisions.values())
+                else EXAMINER_SECONDS
             )
-            asked = partial(decide, course=look, student=student, clock=clock, seconds=seconds, isolate=plan.isolate)
-            ran.beside[name] = (
-                ProxyDecision(None, INSIDE) if name in plan.inside else _decide_in_fork(cell, student, asked)
+            decide_tests = partial(
+                decide, course=course_source, student=student, clock=clock, seconds=seconds, isolate=plan.isolate
+            )
+            result.decisions[name] = (
+                ProxyDecision(None, ONLY_INSIDE)
+                if name in plan.inside_cells
+                else _decide_in_fork(cell, student, decide_tests)
             )
         cell.execution_count = number
         try:
@@ -185,20 +191,20 @@ def _run_cells(
                 for output in student.run(cell.source, number, seconds=course.limits.get(key))
             ]
         except Stopped as stopped:
-            ran.stopped[name] = str(stopped)
+            result.stopped[name] = str(stopped)
             error = {"output_type": "error", "ename": "Stopped", "evalue": str(stopped), "traceback": [str(stopped)]}
             cell.outputs = [nbformat.from_dict(error)]
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = number
-    ran.names = {get_cell_name(cell): get_shown_name(cell, get_cell_name(cell)) for cell in code}
-    ran.short_names = {get_cell_name(cell): get_short_name(cell, get_cell_name(cell)) for cell in code}
+    result.names = {get_cell_name(cell): get_shown_name(cell, get_cell_name(cell)) for cell in code}
+    result.short_names = {get_cell_name(cell): get_short_name(cell, get_cell_name(cell)) for cell in code}
 
 
 def _decide_in_fork(
     cell: NotebookNode, student: Student, decide_tests: Callable[[NotebookNode, str], ProxyDecision]
 ) -> ProxyDecision:
-    """What the cell's tests give in a fork of the process, made before the cell runs."""
+    """Decide the cell's tests in a fork of the process, made before the cell runs."""
     name = get_cell_name(cell)
     try:
         student.mark(name)
@@ -209,34 +215,34 @@ def _decide_in_fork(
 
 
 def _bound_outputs(code: Sequence[NotebookNode]) -> None:
-    left = MAX_OF_SUBMISSION
+    remaining = MAX_OF_SUBMISSION
     for cell in code:
-        bounded, left = limit_outputs(list(cell.outputs), left)
+        bounded, remaining = limit_outputs(list(cell.outputs), remaining)
         cell.outputs = [nbformat.from_dict(output) for output in bounded]
 
 
 def _grade_cell(
-    cell: NotebookNode, notebook: str, scores: Mapping[str, Score], ran: NotebookRun, hidden: bool, quiet: bool
+    cell: NotebookNode, notebook: str, scores: Mapping[str, Score], result: NotebookRun, hidden: bool, quiet: bool
 ) -> GradedCell:
-    """A test cell's points and outcome.
+    """Grade a test cell.
 
     Args:
-        quiet: Whether it has hidden tests, or comes after some.
+        quiet: Whether it has hidden tests, or follows a cell that has.
     """
     name, worth = get_cell_name(cell), float(cell.metadata.nbgrader.points)
-    score, beside = scores[name], ran.beside.get(name)
-    points, why = score.points, score.why
-    own = beside is None or beside.points is None
-    if beside is not None and beside.points is not None and beside.points < points:
-        points, why = beside.points, beside.why or ELSEWHERE
-        ran.lost.add(name)
-        ran.note(name, why, quiet)
-    if beside is not None and beside.points is None and beside.why != INSIDE:  # the page says where it was decided
-        ran.note(name, f"{OWN_PROCESS}, since {beside.why}", quiet)
+    score, decision = scores[name], result.decisions.get(name)
+    points, reason = score.points, score.reason
+    own_process = decision is None or decision.points is None
+    if decision is not None and decision.points is not None and decision.points < points:
+        points, reason = decision.points, decision.reason or PASSED_INSIDE
+        result.reduced.add(name)
+        result.note(name, reason, quiet)
+    if decision is not None and decision.points is None and decision.reason != ONLY_INSIDE:  # shown on the page anyway
+        result.note(name, f"{DECIDED_INSIDE}, since {decision.reason}", quiet)
     if score.note:
-        ran.note(name, score.note, quiet)
+        result.note(name, score.note, quiet)
     if score.remark and points >= worth:
-        ran.note(name, score.remark, quiet=True)
-    seen = why if quiet or not score.message else score.message
-    outcome = Outcome("tests", LABEL, passed=not why, seen=seen, hidden=hidden)
-    return GradedCell(id=f"{notebook}/{name}", points=points, worth=worth, checks=(outcome,), own_process=own)
+        result.note(name, score.remark, quiet=True)
+    seen = reason if quiet or not score.message else score.message
+    outcome = Outcome("tests", LABEL, passed=not reason, seen=seen, hidden=hidden)
+    return GradedCell(id=f"{notebook}/{name}", points=points, worth=worth, checks=(outcome,), own_process=own_process)

@@ -1,7 +1,7 @@
-"""The settings for stock nbgrader in nbgrader_config.py: which count here, and which don't.
+"""Settings for stock nbgrader in nbgrader_config.py, and which of them count here.
 
-Files that students write, time limits and cells that aren't run are read. Everything else that nbgrader would read is
-reported once; if it would change a mark, nothing is graded.
+Files that students write, time limits and skipped cells are read. All other settings that nbgrader would read are
+reported once. If one would change a mark, nothing is graded.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 from autograder.base.errors import GradlabError
 
-# nbgrader's class that runs notebooks, after the classes that it inherits settings from: the last one counts.
+# nbgrader's class that runs notebooks, after the classes whose settings it inherits: the last one counts.
 EXECUTE = ("NotebookClient", "ExecutePreprocessor", "Execute")
 AUTOGRADE = ("BaseConverter", "Autograde")
-UNLIMITED = 1e9  # seconds: the limit of the whole submission ends it first
-SKIP = "skip-execution"  # nbclient's tag of cells that it doesn't run
+UNLIMITED = 1e9  # seconds; the limit of the whole submission is reached first
+SKIP = "skip-execution"  # nbclient's tag for cells that it doesn't run
 OURS = "autograder.plugin."
 ORDINARY = frozenset(
     """Examine IgnorePattern ClearMetadataPreprocessor LimitOutput SaveScores AssignLatePenalties
@@ -37,7 +37,7 @@ ALWAYS = "this is always done"
 HOOK = "only nbgrader autograde calls it"
 PAGES = "feedback pages are Gradlab's own"
 FILES = "files are written as nbgrader writes them by default"
-# Why a setting isn't read; None for one that is, or that changes nothing here. Without a name: all others of the class.
+# Why a setting isn't read; None if it is, or if it changes nothing here. The empty name is for all others of the class.
 OF_EXECUTE = {
     **dict.fromkeys(("timeout", "timeout_func", "skip_cells_with_tag", "enabled")),
     **dict.fromkeys(("interrupt_on_timeout", "error_on_timeout"), AT_A_LIMIT),
@@ -49,13 +49,13 @@ UNREAD: Mapping[str, Mapping[str, str | None]] = {
     **{section: OF_EXECUTE for section in EXECUTE},
     **{section: OF_AUTOGRADE for section in AUTOGRADE},
     **{section: {"": ALWAYS} for section in ("DeduplicateIds", "OverwriteKernelspec", "CheckCellMetadata")},
-    "OverwriteCells": {"add_missing_cells": ALWAYS, "": "the words above a cell that was put back are nbgrader's"},
+    "OverwriteCells": {"add_missing_cells": ALWAYS, "": "the words above a restored cell are nbgrader's"},
 }
 FEEDBACK = ("GenerateFeedback", "Feedback", "GetGrades", "HTMLExporter", "TemplateExporter")
 
 
 def get_setting(config: Mapping[str, Any], sections: Sequence[str], name: str, default: Any = None) -> Any:
-    """The setting with this name of these classes, of which the last one that has it counts."""
+    """Return the setting with this name from the last of these classes that has it."""
     for section in reversed(sections):
         if name in config.get(section, {}):
             return config[section][name]
@@ -63,35 +63,37 @@ def get_setting(config: Mapping[str, Any], sections: Sequence[str], name: str, d
 
 
 def get_student_files(config: Mapping[str, Any], assignment: str) -> frozenset[str]:
-    """The files beside the notebooks that students write, which the course's don't replace."""
-    found = get_setting(config, AUTOGRADE, "exclude_overwriting", {})
-    names = found.get(assignment, ()) if isinstance(found, Mapping) else None
+    """Return the files that students write, which the course's files don't replace."""
+    setting = get_setting(config, AUTOGRADE, "exclude_overwriting", {})
+    names = setting.get(assignment, ()) if isinstance(setting, Mapping) else None
     if names is None or isinstance(names, str):
         raise GradlabError(
-            "c.Autograde.exclude_overwriting in nbgrader_config.py is no dictionary of lists\n"
+            "c.Autograde.exclude_overwriting in nbgrader_config.py isn't a dictionary of lists\n"
             f'    fix: {{"{assignment}": ["helper.py"]}}'
         )
     return frozenset(PurePosixPath(str(name)).as_posix() for name in names)
 
 
-def is_left_out(config: Mapping[str, Any], student: str, known: Collection[str]) -> bool:
-    """Whether nbgrader would not grade this student's submission.
+def is_left_out(config: Mapping[str, Any], student: str, registered: Collection[str]) -> bool:
+    """Return whether nbgrader wouldn't grade this student's submission.
 
     Args:
-        known: The students in the gradebook.
+        registered: The students in the gradebook.
     """
     excluded = str(config.get("CourseDirectory", {}).get("student_id_exclude", "")).split(",")
-    return student in excluded or (not get_setting(config, AUTOGRADE, "create_student", True) and student not in known)
+    return student in excluded or (
+        not get_setting(config, AUTOGRADE, "create_student", True) and student not in registered
+    )
 
 
 def get_cell_seconds(config: Mapping[str, Any]) -> float | None:
-    """The time limit of a cell that is set for stock nbgrader; None if there isn't one."""
-    found = get_setting(config, EXECUTE, "timeout", "none")
-    return None if found == "none" else _parse_seconds(found)
+    """Return the time limit of a cell that is set for stock nbgrader; None if there isn't one."""
+    setting = get_setting(config, EXECUTE, "timeout", "none")
+    return None if setting == "none" else _parse_seconds(setting)
 
 
 def get_cell_limits(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> dict[str, float]:
-    """The time limits that c.Execute.timeout_func gives to single cells of the course, by get_cell_key()."""
+    """Return the time limits that c.Execute.timeout_func sets for the course's cells, by get_cell_key()."""
     limit: Callable[[NotebookNode], Any] | None = get_setting(config, EXECUTE, "timeout_func")
     if limit is None:
         return {}
@@ -99,70 +101,72 @@ def get_cell_limits(config: Mapping[str, Any], cells: Sequence[NotebookNode]) ->
         return {get_cell_key(cell): _parse_seconds(limit(cell)) for cell in cells if cell.cell_type == "code"}
     except Exception as error:
         words = f"{type(error).__name__}: {error}"
-        raise GradlabError(f"c.Execute.timeout_func in nbgrader_config.py does not work: {words}") from None
+        raise GradlabError(f"c.Execute.timeout_func in nbgrader_config.py doesn't work: {words}") from None
 
 
 def find_skipped_cells(config: Mapping[str, Any], cells: Sequence[NotebookNode]) -> tuple[str, ...]:
-    """Cells of the course that nbgrader doesn't run, by get_cell_key()."""
+    """Return the course's cells that nbgrader doesn't run, by get_cell_key()."""
     tag = get_setting(config, EXECUTE, "skip_cells_with_tag", SKIP)
     return tuple(get_cell_key(cell) for cell in cells if tag and tag in cell.metadata.get("tags", []))
 
 
 def is_kept(cell: NotebookNode) -> bool:
-    """Whether nbgrader keeps this cell. One that was made ordinary again still has a name in the notebook."""
+    """Return whether nbgrader keeps this cell. A cell that was made ordinary again still has a name."""
     return bool(is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell))
 
 
 def get_cell_key(cell: NotebookNode) -> str:
-    """nbgrader's name of a cell that it keeps, or the text of any other cell."""
+    """Return a key: nbgrader's name of a cell that it keeps, or the text of any other cell."""
     name = cell.metadata.nbgrader.get("grade_id") if is_kept(cell) else ""
     return f"id {name}" if name else f"text {cell.source.strip()}"
 
 
-def _parse_seconds(found: Any) -> float:
-    return UNLIMITED if not found or found < 0 else float(found)
+def _parse_seconds(setting: Any) -> float:
+    return UNLIMITED if not setting or setting < 0 else float(setting)
 
 
 def refuse_other_marks(config: Mapping[str, Any]) -> None:
-    """Raise GradlabError if these settings would give another mark."""
+    """Raise GradlabError if these settings would change a mark."""
     for name, default in FOLDERS.items():
-        found = config.get("CourseDirectory", {}).get(name, default)
-        if str(found) not in (default, f"{default}/"):
-            raise GradlabError(f"c.CourseDirectory.{name} is {found!r}, and Gradlab reads {default!r} alone")
+        value = config.get("CourseDirectory", {}).get(name, default)
+        if str(value) not in (default, f"{default}/"):
+            raise GradlabError(f"c.CourseDirectory.{name} is {value!r}, but Gradlab only reads {default!r}")
     kernel = str(get_setting(config, EXECUTE, "kernel_name", ""))
     if kernel.lower() in ("ir", "octave", "sos") or kernel.lower().startswith(
         ("julia", "xcpp", "java", "ruby", "bash")
     ):
-        raise GradlabError(f"c.Execute.kernel_name is {kernel!r}, and Gradlab runs Python: grade with stock nbgrader")
+        raise GradlabError(
+            f"c.Execute.kernel_name is {kernel!r}, but Gradlab runs only Python\n    fix: grade with stock nbgrader"
+        )
     for name in ("sanitize_preprocessors", "autograde_preprocessors"):
         steps = get_setting(config, ("Autograde",), name, ())
         names = [step if isinstance(step, str) else step.__name__ for step in steps]
-        more = [step for step in names if step.rpartition(".")[2] not in ORDINARY]
-        if (name == "sanitize_preprocessors" and steps) or more:
-            what = f" ({', '.join(more)})" if more else ""
+        unknown = [step for step in names if step.rpartition(".")[2] not in ORDINARY]
+        if (name == "sanitize_preprocessors" and steps) or unknown:
+            listed = f" ({', '.join(unknown)})" if unknown else ""
             raise GradlabError(
-                f"gradlab grade does not run c.Autograde.{name}{what}\n"
-                "    fix: nbgrader autograde, which does; or take it out of nbgrader_config.py"
+                f"gradlab grade doesn't run c.Autograde.{name}{listed}\n"
+                "    fix: run nbgrader autograde, which does, or remove the setting from nbgrader_config.py"
             )
 
 
 def list_unread_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
-    """A line for each reason why settings of nbgrader's grading aren't read here.
+    """List the settings of nbgrader's grading that aren't read here, with a line for each reason.
 
     Args:
-        usual: What configure() sets.
+        usual: The settings that configure() makes.
     """
     reasons: dict[str, list[str]] = {}
-    for section, known in UNREAD.items():
+    for section, section_reasons in UNREAD.items():
         for name, value in config.get(section, {}).items():
-            why = known.get(name, known[""])
-            if why and not _is_usual(usual, section, name, value) and not _has_no_effect(name, value):
-                reasons.setdefault(why, []).append(f"c.{section}.{name}")
-    return [_format_line(names, why) for why, names in reasons.items()]
+            reason = section_reasons.get(name, section_reasons[""])
+            if reason and not _is_usual(usual, section, name, value) and not _has_no_effect(name, value):
+                reasons.setdefault(reason, []).append(f"c.{section}.{name}")
+    return [_format_line(names, reason) for reason, names in reasons.items()]
 
 
 def list_unread_page_settings(config: Mapping[str, Any], usual: Mapping[str, Any] = NOTHING) -> list[str]:
-    """A line for each reason why settings of nbgrader's feedback aren't read here, likewise."""
+    """List the settings of nbgrader's feedback that aren't read here, in the same way."""
     names = [
         f"c.{section}.{name}"
         for section in FEEDBACK
@@ -172,19 +176,19 @@ def list_unread_page_settings(config: Mapping[str, Any], usual: Mapping[str, Any
     return [_format_line(names, PAGES)] if names else []
 
 
-def _format_line(names: Sequence[str], why: str) -> str:
-    *some, last = names
-    listed = f"{', '.join(some)} and {last}" if some else last
-    return f"{listed} in nbgrader_config.py {'are' if some else 'is'} not read: {why}"
+def _format_line(names: Sequence[str], reason: str) -> str:
+    *others, last = names
+    listed = f"{', '.join(others)} and {last}" if others else last
+    return f"{listed} in nbgrader_config.py {'are' if others else 'is'} not read: {reason}"
 
 
 def _is_usual(usual: Mapping[str, Any], section: str, name: str, value: Any) -> bool:
-    known = usual.get(section, {})
-    return name in known and (known[name] == value or repr(known[name]) == repr(value))
+    settings = usual.get(section, {})
+    return name in settings and (settings[name] == value or repr(settings[name]) == repr(value))
 
 
 def _has_no_effect(name: str, value: Any) -> bool:
-    """Whether configure() set it, or it sets what holds here anyway."""
+    """Return whether configure() made the setting, or it sets what applies here anyway."""
     if name in ("exporter_class", "pre_convert_hook"):
         return str(value).startswith(OURS)
     if name in ("preprocessors", "autograde_preprocessors", "sanitize_preprocessors"):

@@ -1,6 +1,6 @@
-"""Checks for what keeps nbgrader from reading an assignment into its gradebook, and says how to fix it.
+"""Checks for problems that keep nbgrader from reading an assignment into its gradebook, with their fixes.
 
-nbgrader itself ends with a traceback in most of these cases.
+In most of these cases, nbgrader itself ends with a traceback.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from autograder.stock.settings import is_kept
 
 NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")
 PATTERNS = "*?[]"  # nbgrader treats names as file patterns
-UNFIT = {"+": "nbgrader takes no name with +", "{": "nbgrader fills in what is in braces"}
+UNFIT = {"+": "nbgrader doesn't accept names with +", "{": "nbgrader replaces what is in braces"}
 
 
 def refuse_unfit(course: Path, name: str, config: Mapping[str, Any]) -> None:
@@ -47,10 +47,10 @@ def refuse_unfit(course: Path, name: str, config: Mapping[str, Any]) -> None:
 def _refuse_name(path: Path) -> None:
     odd = [letter for letter in path.stem if letter in PATTERNS or letter in UNFIT]
     if odd:
-        why = UNFIT.get(odd[0], f"nbgrader reads {odd[0]} as a pattern of file names")
-        bare = "".join("_" if letter in (*PATTERNS, *UNFIT, "}") else letter for letter in path.stem).strip("_")
+        reason = UNFIT.get(odd[0], f"nbgrader reads {odd[0]} as a pattern of file names")
+        clean_name = "".join("_" if letter in (*PATTERNS, *UNFIT, "}") else letter for letter in path.stem).strip("_")
         raise GradlabError(
-            f"{path} cannot be graded under this name: {why}\n    fix: mv '{path}' {path.with_stem(bare)}"
+            f"{path} can't be graded under this name: {reason}\n    fix: mv '{path}' {path.with_stem(clean_name)}"
         )
 
 
@@ -58,25 +58,25 @@ def _read(path: Path) -> NotebookNode:
     try:
         notebook = nbformat.read(path, as_version=4)
     except Exception as error:
-        raise GradlabError(f"{path} is no notebook: {_get_first_line(error)}") from None
+        raise GradlabError(f"{path} isn't a notebook: {_get_first_line(error)}") from None
     for number, cell in enumerate(notebook.cells, start=1):
         flags = cell.metadata.get("nbgrader")
         if flags is not None and not isinstance(flags, dict):
-            raise _make_error(path, number, cell, "nbgrader's metadata is no dictionary", "remove it")
+            raise _make_error(path, number, cell, "nbgrader's metadata isn't a dictionary", "remove it")
     try:
         return upgrade_metadata(notebook)
     except Exception as error:
-        raise GradlabError(f"{path} has metadata of nbgrader's that it can't read: {_get_first_line(error)}") from None
+        raise GradlabError(f"{path} has nbgrader metadata that nbgrader can't read: {_get_first_line(error)}") from None
 
 
 def _refuse_stub(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) -> None:
-    """Refuse a language for which nbgrader finds no stub: it looks for the name exactly as written."""
+    """Refuse a language without a stub in nbgrader, which looks for the name exactly as written."""
     language = notebook.metadata.get("kernelspec", {}).get("language", "python")
     stubs = config.get("ClearSolutions", {}).get("code_stub", {"python": ""})
     if isinstance(stubs, Mapping) and language not in stubs:
         raise GradlabError(
-            f'{path} says that its language is "{language}", for which nbgrader has no stub\n'
-            '    fix: write "language": "python" into metadata.kernelspec, or choose the kernel again and save'
+            f'the language of {path} is "{language}", for which nbgrader has no stub\n'
+            '    fix: write "language": "python" in metadata.kernelspec, or select the kernel again and save'
         )
 
 
@@ -89,15 +89,17 @@ def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
             continue
         name = str(flags.get("grade_id", ""))
         if not NAME.fullmatch(name):
-            what = f'its grade_id is "{name}", and nbgrader takes letters from a to z, digits, - and _ alone'
-            raise _make_error(path, number, cell, what, f"make it {NOT_IN_NAME.sub('_', name)} in Create Assignment")
+            problem = f'its grade_id is "{name}", but nbgrader accepts only letters from a to z, digits, - and _'
+            raise _make_error(
+                path, number, cell, problem, f"change it to {NOT_IN_NAME.sub('_', name)} in Create Assignment"
+            )
         if not is_kept(cell):
             continue
         if not name:
             raise _make_error(path, number, cell, "it has no grade_id", "give it one in Create Assignment")
         if name in places:
-            what = f"its grade_id is {name}, which cell {places[name]} has too"
-            raise _make_error(path, number, cell, what, "give one of them another in Create Assignment")
+            problem = f"its grade_id is {name}, which cell {places[name]} has too"
+            raise _make_error(path, number, cell, problem, "give one of them another name in Create Assignment")
         places[name] = number
         if is_grade(cell) or is_task(cell):
             _refuse_points(path, number, cell)
@@ -112,16 +114,16 @@ def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
 def _refuse_points(path: Path, number: int, cell: NotebookNode) -> None:
     points = cell.metadata.nbgrader.get("points")
     try:
-        sound = points is not None and math.isfinite(float(points)) and float(points) >= 0
+        is_valid = points is not None and math.isfinite(float(points)) and float(points) >= 0
     except (TypeError, ValueError):
-        sound = False
-    if not sound:
-        what = "it has no points" if points is None else f"its points are {json.dumps(points)}"
-        raise _make_error(path, number, cell, what, "set them in Create Assignment, to 0 or more")
+        is_valid = False
+    if not is_valid:
+        problem = "it has no points" if points is None else f"its points are {json.dumps(points)}"
+        raise _make_error(path, number, cell, problem, "set them in Create Assignment, to 0 or more")
 
 
 def _refuse_regions(path: Path, notebook: NotebookNode, config: Mapping[str, Any]) -> None:
-    """Refuse regions of solutions, hidden tests and mark schemes that don't end, or are where nbgrader allows none."""
+    """Refuse regions of solutions, hidden tests and mark schemes that don't end or aren't allowed in their cell."""
     for kind in (ClearSolutions, ClearHiddenTests, ClearMarkScheme):
         preprocessor = kind(config=Config({kind.__name__: dict(config.get(kind.__name__, {}))}))
         preprocessor.log = SILENT
@@ -134,9 +136,9 @@ def _refuse_regions(path: Path, notebook: NotebookNode, config: Mapping[str, Any
                 ) from None
 
 
-def _make_error(path: Path, number: int, cell: NotebookNode, what: str, fix: str) -> GradlabError:
+def _make_error(path: Path, number: int, cell: NotebookNode, problem: str, fix: str) -> GradlabError:
     return GradlabError(
-        f"{path}, cell {number}, which begins `{shorten_first_line(cell.source)}`: {what}\n    fix: {fix}"
+        f"{path}, cell {number}, which begins `{shorten_first_line(cell.source)}`: {problem}\n    fix: {fix}"
     )
 
 

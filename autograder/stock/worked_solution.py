@@ -1,7 +1,7 @@
-"""Tries the course's own solution: a test that it passes only in its own process is decided there for all students.
+"""Runs the course's own solution: tests that it passes only in its own process are decided there for all students.
 
-Such a test depends on what no call transfers: that two names are one object, what a function keeps, a very long list.
-The course's text doesn't always show that, but a run does. No submission is involved.
+Such a test depends on what calls don't transfer: that two names are one object, state that a function keeps, or a very
+long list. The course's source doesn't always show that, but a run does. No submission is involved.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ from autograder.stock.run_notebook import Filter, run_notebook
 
 
 def find_inside_cells(
-    own: StockNotebook, start: Start, timeouts: Timeouts, as_nbgrader_keeps: Filter
+    course: StockNotebook, start: Start, timeouts: Timeouts, filter_outputs: Filter
 ) -> frozenset[str]:
-    """Names of the test cells whose points the worked solution gets only in its own process.
+    """Return the names of test cells whose points the worked solution gets only in its own process.
 
     Args:
-        start: Starts student processes with the course's files, without a student's.
-        as_nbgrader_keeps: As in run_notebook().
+        start: Starts student processes with only the course's files.
+        filter_outputs: As in run_notebook().
     """
-    look = inspect_source(own)
-    if not any(cell.grade and can_use_proxies(cell.source, look) for cell in own.cells if cell.cell_type == "code"):
+    course_source = inspect_source(course)
+    if not any(
+        cell.grade and can_use_proxies(cell.source, course_source) for cell in course.cells if cell.cell_type == "code"
+    ):
         return frozenset()
     try:
-        notebook, _ = repair(read_notebook(own.worked.encode(), []), own)
+        notebook, _ = repair(read_notebook(course.worked.encode(), []), course)
     except RefusedSubmission:
         return frozenset()
-    ran = run_notebook(notebook, own, start, timeouts, as_nbgrader_keeps)
-    if ran.is_doubtful:  # another process may have taken its memory: only what fails twice counts
-        ran = run_notebook(notebook, own, start, timeouts, as_nbgrader_keeps)
-    return frozenset(ran.lost)
+    result = run_notebook(notebook, course, start, timeouts, filter_outputs)
+    if result.is_doubtful:  # another process may have taken its memory, so only a second failure counts
+        result = run_notebook(notebook, course, start, timeouts, filter_outputs)
+    return frozenset(result.reduced)

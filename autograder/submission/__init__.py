@@ -1,1 +1,1 @@
-"""One submission: a task in, a result out."""
+"""Grading of one submission: a task in, a result out."""

@@ -1,4 +1,4 @@
-"""The cells of a repaired lab notebook with what the course says of each: metadata is read here, once."""
+"""The code cells of a repaired lab notebook, with the course's facts about each. Metadata is read here, once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autograder.model.metadata import Facts, get_cell_name, read_facts
 
 @dataclass(frozen=True)
 class LabCell:
-    """One cell of code."""
+    """One code cell."""
 
     node: NotebookNode
     """The cell in the notebook, which gets the outputs."""
@@ -23,7 +23,7 @@ class LabCell:
     number: int
     """Its execution count."""
     facts: Facts
-    """The course's; those of an added cell say nothing."""
+    """The course's facts; empty for a cell that the student added."""
     is_graded: bool
 
     @property
@@ -32,19 +32,19 @@ class LabCell:
 
     @property
     def step(self) -> Step:
-        """The cell as the examiner takes it."""
+        """The cell as a step for the examiner."""
         exercise = self.facts.exercise if self.facts.kind is Kind.EXERCISE else ""
         return Step(self.name, self.facts.kind.traits.step or "student", self.source, self.number, exercise)
 
 
 def parse_cells(notebook: NotebookNode) -> Sequence[LabCell]:
-    """The cells of code, in their order."""
+    """Return the code cells, in order."""
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [_parse_cell(cell, number) for number, cell in enumerate(code, start=1)]
 
 
 def list_steps(notebook: NotebookNode) -> list[Step]:
-    """The cells of code as the examiner takes them."""
+    """List the code cells as steps for the examiner."""
     return [cell.step for cell in parse_cells(notebook)]
 
 

@@ -1,4 +1,4 @@
-"""Grades one submission that came through the intake: a notebook in, a result document out."""
+"""Grading of one submission of a lab: a notebook in, a result document out."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ from autograder.submission.task import Task, compute_key, compute_part_digests
 from labkit.outcome import compute_earned
 from labkit.verdict import Verdict
 
-TOO_MUCH = "The notebook takes too long to read. Remove cells that are not yours, and hand it in again."
-PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # nbgrader's, after it has run the cells
+TOO_MUCH = "The notebook takes too long to read. Remove cells that aren't yours, and hand it in again."
+PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # applied by nbgrader after it runs the cells
 
 
 @dataclass(frozen=True)
 class GradedSubmission:
-    """What came of a submission."""
+    """The outcome of grading a submission."""
 
     result: Result
     marks: Marks
     notebooks: Mapping[str, str]
     """Its notebooks by name, with the outputs of every cell, as nbgrader keeps them."""
     trouble: str = ""
-    """The error that grading the submission raised; it then counts as an empty one."""
+    """The error that grading raised, if the submission therefore counts as empty."""
 
 
 def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
@@ -86,19 +86,19 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
 
 @functools.lru_cache(maxsize=4)
 def _parse_source(source: bytes) -> NotebookNode:
-    """A lab's source notebook, which no caller may change."""
+    """Parse a lab's source notebook. Callers must not change it, since it's cached."""
     course: NotebookNode = nbformat.reads(source.decode(), as_version=4)
     return course
 
 
 @dataclass(frozen=True)
 class Submission:
-    """What is known of a submission besides its notebook."""
+    """Facts about a submission besides its notebook."""
 
     lab: str
     student: str
     notes: Sequence[Note] = ()
-    """What was repaired."""
+    """Notes on what was repaired."""
     kept: Sequence[GradedCell] = ()
     """Cells of an earlier result, which count if their keys are still the same."""
     device: str = "cpu"
@@ -107,24 +107,24 @@ class Submission:
 def grade_notebook(
     notebook: NotebookNode, submission: Submission, fork_server: ForkServer, timeouts: Timeouts
 ) -> Result:
-    """The result of a repaired notebook, whose code cells get their outputs here.
+    """Grade a repaired notebook, whose code cells get their outputs.
 
     Raises GradlabError if no student process can be started.
     """
     device = submission.device
-    os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same
+    os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same value
     cells = parse_cells(notebook)
     keys = _compute_keys(cells, fork_server.layers, device)
-    known = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
-    seen = examine([cell.step for cell in cells if cell.name not in known], fork_server.student, timeouts)
+    kept = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
+    results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.student, timeouts)
     graded = []
     for cell in cells:
         cell.node.execution_count = cell.number
         if cell.is_graded:
-            graded.append(known.get(cell.name) or _grade_cell(cell, seen[cell.name], keys[cell.name]))
+            graded.append(kept.get(cell.name) or _grade_cell(cell, results[cell.name], keys[cell.name]))
             cell.node.outputs = [_make_verdict_output(cell, graded[-1])]
         else:
-            cell.node.outputs = [nbformat.from_dict(output) for output in seen[cell.name].outputs]
+            cell.node.outputs = [nbformat.from_dict(output) for output in results[cell.name].outputs]
             for output in cell.node.outputs:
                 if output.output_type == "execute_result":
                     output.execution_count = cell.number
@@ -134,17 +134,17 @@ def grade_notebook(
         device=device,
         versions=get_device_versions(device),
         isolation=tuple(fork_server.layers),
-        notes=(*submission.notes, *_note_limits(seen)),
+        notes=(*submission.notes, *_note_limits(results)),
         empty=is_refused(submission.notes),
-        stopped=tuple(name for name, came in seen.items() if came.stopped or _has_stopped_check(came)),
+        stopped=tuple(name for name, result in results.items() if result.stopped or _has_stopped_check(result)),
         answers=_digest_answers(notebook.cells),
-        changed=tuple(name for came in seen.values() for name in came.changed),
+        changed=tuple(name for result in results.values() for name in result.changed),
         cells=tuple(graded),
     )
 
 
 def _digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
-    """A digest of each answer as a person reads it: a mark by hand holds as long as it stays the same."""
+    """Return a digest of each answer as a person reads it: a manual mark stays valid while it's unchanged."""
     return {
         get_cell_name(cell): digest_answer([cells[each] for each in find_lab_answer(cells, place)])
         for place, cell in enumerate(cells)
@@ -154,60 +154,61 @@ def _digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
 
 @functools.cache
 def get_device_versions(device: str) -> Versions:
-    """The versions that submissions on this device are graded with. It asks the driver once: that starts a program."""
+    """Return the versions used for grading on this device. Cached, since asking the driver starts a program."""
     return get_versions() if device == "cpu" else get_versions().model_copy(update={"gpu": ", ".join(list_gpus())})
 
 
 def read_preprocessor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """nbgrader's settings for the outputs of cells, by class name, as plain data."""
+    """Read nbgrader's settings for the outputs of cells, by class name, as plain data."""
     names = [kind.__name__ for kind in PREPROCESSORS if kind.__name__ in config]
     return {name: json.loads(json.dumps(config[name])) for name in names}
 
 
 def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
-    """Do what nbgrader does, by its settings, with the outputs of cells that have run."""
+    """Apply nbgrader's preprocessors, with its settings, to the outputs of cells that have run."""
     for kind in PREPROCESSORS:
-        notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing if it isn't enabled
+        notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing unless enabled
     return notebook
 
 
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
-    """Add checksums as nbgrader keeps them, by which it recognises an answer that is as it was handed out."""
+    """Add nbgrader's checksums, by which it recognises an unchanged answer."""
     for cell in notebook.cells:
-        if "nbgrader" in cell.metadata and (known := checksums.get(get_cell_name(cell))) is not None:
-            cell.metadata.nbgrader["checksum"] = known
+        if "nbgrader" in cell.metadata and (checksum := checksums.get(get_cell_name(cell))) is not None:
+            cell.metadata.nbgrader["checksum"] = checksum
 
 
 @functools.lru_cache(maxsize=4)
 def _compute_checksums(source: bytes) -> dict[str, str]:
-    """The checksums of a lab's cells as they are handed out, by name."""
-    own = [cell for cell in _parse_source(source).cells if "nbgrader" in cell.metadata]
+    """Compute the checksums of a lab's cells as handed out, by name."""
     return {
-        get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell) for cell in own
+        get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell)
+        for cell in _parse_source(source).cells
+        if "nbgrader" in cell.metadata
     }
 
 
 def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) -> dict[str, str]:
-    """For each check cell, by its name, a digest of all that its outcomes depend on."""
-    ran = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
-    same = digest(*ran, device, *describe_environment(layers).values())
-    return {cell.name: digest(same, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
+    """Return a digest, for each check cell, of everything that its outcomes depend on."""
+    code = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
+    shared = digest(*code, device, *describe_environment(layers).values())
+    return {cell.name: digest(shared, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
 
 
-def _grade_cell(cell: LabCell, came: StepResult, key: str) -> GradedCell:
+def _grade_cell(cell: LabCell, result: StepResult, key: str) -> GradedCell:
     facts = cell.facts
     hidden = {check.id for check in facts.checks if check.hidden}
     visible = {check.id for check in facts.checks if not check.hidden}
     outcomes = [
-        replace(o, hidden=o.id in hidden, difference=o.difference if o.id in visible else None) for o in came.outcomes
+        replace(o, hidden=o.id in hidden, difference=o.difference if o.id in visible else None) for o in result.outcomes
     ]
-    points = compute_earned(came.outcomes, facts.points)
+    points = compute_earned(result.outcomes, facts.points)
     return GradedCell(id=cell.name, key=key, points=points, worth=facts.points, checks=tuple(outcomes))
 
 
-def _has_stopped_check(came: StepResult) -> bool:
-    """Whether a check of this cell ran into a limit, or lost its process."""
-    return any(outcome.blame == "process" for outcome in came.outcomes)
+def _has_stopped_check(result: StepResult) -> bool:
+    """Return whether a check of this cell reached a limit or lost its process."""
+    return any(outcome.blame == "process" for outcome in result.outcomes)
 
 
 def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:
@@ -216,5 +217,9 @@ def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:
     return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=cell.number)
 
 
-def _note_limits(seen: dict[str, StepResult]) -> list[Note]:
-    return [Note(kind=NoteKind.STOPPED, words=came.stopped, cell=cell) for cell, came in seen.items() if came.stopped]
+def _note_limits(results: dict[str, StepResult]) -> list[Note]:
+    return [
+        Note(kind=NoteKind.STOPPED, words=result.stopped, cell=cell)
+        for cell, result in results.items()
+        if result.stopped
+    ]

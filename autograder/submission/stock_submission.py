@@ -1,4 +1,4 @@
-"""Grades one submission of a stock assignment: its notebooks in, one result document out, with nbgrader's marks."""
+"""Grading of one submission of a stock assignment: notebooks in, one result document out, with nbgrader's marks."""
 
 from __future__ import annotations
 
@@ -29,31 +29,30 @@ from autograder.submission.notebook_text import format_notebook
 from autograder.submission.task import NotebookFile, Task, compute_key, compute_part_digests
 from labkit.outcome import Outcome
 
-TRIED: dict[str, frozenset[str]] = {}  # results of find_inside_cells(), which costs as much as a submission
+_inside_cells: dict[str, frozenset[str]] = {}  # cached results of find_inside_cells(), each as costly as a submission
 
 
 def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     """Grade one submission. Raises GradlabError if no student process can be started."""
     os.environ["GRADLAB_DEVICE"] = task.settings.device
     notebooks, cells, notes, remarks, missing, stopped = {}, [], [], [], [], []
-    course = _parse_content(task.source)
-    handed_in = {each.name: each for each in task.notebooks}
+    submitted = {each.name: each for each in task.notebooks}
     files: list[tuple[str, bytes]] = []  # its notebooks so far: a later one may run an earlier one
-    for own in course.notebooks:
-        notebook, said = _repair_notebook(own, handed_in.get(own.name))
-        notes += said
+    for course in _parse_content(task.source).notebooks:
+        notebook, repair_notes = _repair_notebook(course, submitted.get(course.name))
+        notes += repair_notes
         if notebook is None:
-            missing.append(own.name)
-            notebook, _ = build_blank(own, "")
-            cells += make_zero_cells(notebook, own.name)
+            missing.append(course.name)
+            notebook, _ = build_blank(course, "")
+            cells += make_zero_cells(notebook, course.name)
         else:
-            files.append((f"{own.name}.ipynb", format_notebook(build_released_notebook(notebook, own)).encode()))
-            ran = run_stock_notebook(notebook, own, fork_server, task, files)
-            cells += ran.cells
-            notes += ran.notes
-            remarks += ran.remarks
-            stopped += [make_stock_name(own.name, ran.short_names[name]) for name in ran.stopped]
-        notebooks[own.name] = limit_outputs(notebook, task.settings.preprocessors)
+            files.append((f"{course.name}.ipynb", format_notebook(build_released_notebook(notebook, course)).encode()))
+            run = run_stock_notebook(notebook, course, fork_server, task, files)
+            cells += run.cells
+            notes += run.notes
+            remarks += run.remarks
+            stopped += [make_stock_name(course.name, run.short_names[name]) for name in run.stopped]
+        notebooks[course.name] = limit_outputs(notebook, task.settings.preprocessors)
     result = Result(
         lab=task.lab,
         student=task.student,
@@ -71,46 +70,49 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         notebooks=tuple(notebooks),
         missing=tuple(missing),
     )
-    marks = compute_stock_marks(result, notebooks)  # first, since making it a text takes a notebook apart
+    marks = compute_stock_marks(result, notebooks)  # first, since formatting takes a notebook apart
     return GradedSubmission(result, marks, {name: format_notebook(notebook) for name, notebook in notebooks.items()})
 
 
 def run_stock_notebook(
     notebook: NotebookNode,
-    own: StockNotebook,
+    course: StockNotebook,
     fork_server: ForkServer,
     task: Task,
     notebooks: Sequence[tuple[str, bytes]] = (),
 ) -> NotebookRun:
-    """Run a repaired notebook in its own student process, whose home holds the files beside it.
+    """Run a repaired notebook in its own student process, whose home contains the submission's other files.
 
     Args:
-        own: What the course knows of it.
+        course: The course's version of the notebook.
         fork_server: The fork server that starts the process.
         task: The submission that it belongs to.
-        notebooks: This one and those before it, which cells may read as files, too.
+        notebooks: This notebook and the earlier ones, which cells may read as files.
     """
     start, timeouts = provide_files(fork_server.student, [*task.support_files, *notebooks]), task.settings.timeouts
 
     def apply_limits(outputs: NotebookNode) -> NotebookNode:
         return limit_outputs(outputs, task.settings.preprocessors)
 
-    given = [(path, content) for path, content in task.support_files if path in task.course_files]
-    parts = (part for path, content in given for part in (path, content))
-    key = digest(own.model_dump_json(), repr(timeouts), *parts)
-    if key not in TRIED:
-        TRIED[key] = find_inside_cells(own, provide_files(fork_server.student, given), timeouts, apply_limits)
-    return run_notebook(notebook, own, start, timeouts, apply_limits, DecisionPlan(TRIED[key], task.isolates_tests))
+    course_files = [(path, content) for path, content in task.support_files if path in task.course_files]
+    parts = (part for path, content in course_files for part in (path, content))
+    key = digest(course.model_dump_json(), repr(timeouts), *parts)
+    if key not in _inside_cells:
+        _inside_cells[key] = find_inside_cells(
+            course, provide_files(fork_server.student, course_files), timeouts, apply_limits
+        )
+    plan = DecisionPlan(_inside_cells[key], task.isolates_tests)
+    return run_notebook(notebook, course, start, timeouts, apply_limits, plan)
 
 
 def compute_stock_marks(
     result: Result, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None
 ) -> Marks:
-    """The marks of a stock assignment's submission. As in nbgrader, no cell of a missing notebook waits for a person.
+    """Compute a submission's marks. As in nbgrader, no cell of a missing notebook waits for a person.
 
     Args:
         notebooks: The autograded notebooks, by name.
-        submitted: When it was handed in, UTC without a zone, if that is known.
+        submitted: When it was handed in, as UTC without a time zone, if known.
     """
     scores: dict[str, float | None] = {}
     worth, unanswered = {}, {}
@@ -133,21 +135,21 @@ def compute_stock_marks(
 
 
 def _get_manual_score(cell: NotebookNode) -> float | None:
-    """0 for an answer that is as it was handed out, else None: nbgrader's rule. A person also reads work beside it."""
+    """Return 0 for an unchanged answer without work next to it, else None: a person has to read it."""
     if is_waiting(cell):
         return None
     return determine_grade(cell)[0] if is_solution(cell) or cell.cell_type != "code" else None
 
 
 def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:
-    """The graded cells of a notebook that was not handed in."""
-    missed = Outcome("tests", "the notebook", seen="it was not handed in, or could not be read")
+    """Make the graded cells of a notebook that wasn't handed in."""
+    outcome = Outcome("tests", "the notebook", seen="it wasn't handed in, or couldn't be read")
     return [
         GradedCell(
             id=make_stock_name(name, get_cell_name(cell)),
             points=0.0,
             worth=float(cell.metadata.nbgrader.points),
-            checks=(missed,),
+            checks=(outcome,),
         )
         for cell in notebook.cells
         if is_automatic(cell)
@@ -155,7 +157,7 @@ def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:
 
 
 def digest_answers(notebooks: Mapping[str, NotebookNode]) -> dict[str, str]:
-    """A digest of each answer as a person reads it: a mark by hand holds as long as it stays the same."""
+    """Return a digest of each answer as a person reads it: a manual mark stays valid while it's unchanged."""
     return {
         make_stock_name(name, get_cell_name(cell)): digest_answer(
             [notebook.cells[each] for each in find_stock_answer(notebook.cells, place)]
@@ -171,15 +173,15 @@ def _parse_content(source: bytes) -> StockContent:
     return StockContent.model_validate_json(source)
 
 
-def _repair_notebook(own: StockNotebook, file: NotebookFile | None) -> tuple[NotebookNode | None, list[Note]]:
-    """The notebook to grade, or None, and what to say of it."""
+def _repair_notebook(course: StockNotebook, file: NotebookFile | None) -> tuple[NotebookNode | None, list[Note]]:
+    """Return the notebook to grade, or None, and its notes."""
     if file is None or file.content is None:
-        why = file.refusal if file else f"No notebook named {own.name}.ipynb was handed in."
-        return None, build_blank(own, why)[1]
+        reason = file.refusal if file else f"No notebook named {course.name}.ipynb was handed in."
+        return None, build_blank(course, reason)[1]
     try:
         with bound_work():
-            return repair(read_notebook(file.content, file.notes), own)
+            return repair(read_notebook(file.content, file.notes), course)
     except Stopped:
-        return None, build_blank(own, TOO_MUCH)[1]
+        return None, build_blank(course, TOO_MUCH)[1]
     except RefusedSubmission as refused:
-        return None, build_blank(own, str(refused))[1]
+        return None, build_blank(course, str(refused))[1]

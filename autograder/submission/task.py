@@ -1,4 +1,4 @@
-"""What it takes to grade one submission, as bytes, since workers may not share a file system with the caller."""
+"""Tasks: all that grading one submission needs, as bytes, since workers may not share the caller's file system."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def make_settings(
     gpu_memory_gib: float = Limits.gpu_memory / 2**30,
     **preprocessors: Any,
 ) -> Settings:
-    """Settings from those of c.Examine in nbgrader_config.py, which have these names."""
+    """Make settings from those of c.Examine in nbgrader_config.py, which have these names."""
     memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(submission_seconds))
-    space = 2 * memory if device == "cpu" else None  # CUDA maps more than there is memory
-    on_gpu = int(gpu_memory_gib * 2**30)
-    limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=on_gpu)
+    space = 2 * memory if device == "cpu" else None  # CUDA maps more than the memory
+    gpu_memory = int(gpu_memory_gib * 2**30)
+    limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=gpu_memory)
     timeouts = Timeouts(cell_seconds, check_seconds, submission_seconds)
     return Settings(isolation, limits, timeouts, device, preprocessors)
 
 
 def apply_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Settings:
-    """The settings for a stock assignment: c.Execute.timeout counts if c.Examine.cell_seconds isn't set."""
+    """Apply c.Execute.timeout to the settings, for a stock assignment, unless c.Examine.cell_seconds is set."""
     seconds = None if "cell_seconds" in config.get("Examine", {}) else get_cell_seconds(config)
     return settings if seconds is None else replace(settings, timeouts=replace(settings.timeouts, cell=seconds))
 
@@ -59,11 +59,11 @@ class NotebookFile:
 
     name: str
     content: bytes | None
-    """None if the intake refused it, or if it is missing."""
+    """None if the intake refused it, or if it's missing."""
     refusal: str = ""
-    """Why, in words for the student."""
+    """Why it was refused, in words for the student."""
     notes: tuple[str, ...] = ()
-    """What the student should know of the file."""
+    """What the student should know about the file."""
 
 
 @dataclass(frozen=True)
@@ -78,32 +78,32 @@ class Task:
     settings: Settings
     kind: AssignmentKind = AssignmentKind.LAB
     notes: tuple[str, ...] = ()
-    """What the student should know of the folder."""
+    """What the student should know about the folder."""
     kept: tuple[GradedCell, ...] = ()
     """Cells of an earlier result, which count if their keys are still the same."""
     releases: bytes = b""
     """See intake.releases."""
     files_digest: str = ""
-    """A digest of what else is in the folder."""
+    """A digest of the other files in the folder."""
     support_files: tuple[tuple[str, bytes], ...] = ()
-    """Files that cells may read, by their paths; cells of a lab read no files."""
+    """Paths and contents of files that cells may read; cells of a lab read none."""
     course_files: frozenset[str] = frozenset()
-    """Which of them are the course's."""
+    """The paths of those that are the course's."""
     isolates_tests: bool = False
-    """Whether tests beside the student process run in a child of the grader, since they ended the grader before."""
+    """Whether tests outside the student process run in a child of the grader, since they ended the grader before."""
 
     def refuse(self, reason: str) -> Task:
-        """The task as an empty submission, which was refused for this reason."""
+        """Return the task as an empty submission, refused for this reason."""
         return replace(self, notebooks=tuple(replace(each, content=None, refusal=reason) for each in self.notebooks))
 
 
 def _digest_task(task: Task) -> dict[str, str]:
-    """Digests of the task's parts, by the names under which a person reads that they changed."""
-    handed_in: list[str | bytes] = [*task.notes]
+    """Compute digests of the task's parts, by the names that people see when a part changes."""
+    submitted: list[str | bytes] = [*task.notes]
     for each in task.notebooks:
-        handed_in += [each.name, each.content or b"", each.refusal, *each.notes]
+        submitted += [each.name, each.content or b"", each.refusal, *each.notes]
     return {
-        SUBMISSION: digest(*handed_in),
+        SUBMISSION: digest(*submitted),
         BESIDE: digest(task.files_digest),
         LAB: digest(task.source),
         RELEASES: digest(task.releases),
@@ -112,10 +112,10 @@ def _digest_task(task: Task) -> dict[str, str]:
 
 
 def compute_key(task: Task, layers: Sequence[str]) -> str:
-    """A digest of everything that the result of a task depends on: equal keys, equal results."""
+    """Compute a digest of everything that a task's result depends on: equal keys mean equal results."""
     return digest(task.lab, task.student, *describe_environment(layers).values(), *_digest_task(task).values())
 
 
 def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:
-    """Short digests of the parts of the key: those that differ show why something is graded anew."""
-    return describe_environment(layers) | {name: found[:SHORT] for name, found in _digest_task(task).items()}
+    """Compute short digests of the key's parts. Those that differ show why a submission is graded again."""
+    return describe_environment(layers) | {name: value[:SHORT] for name, value in _digest_task(task).items()}

@@ -1,1 +1,1 @@
-"""Processes that grade: a pool on this machine, or a cluster."""
+"""Processes that grade: a pool on this machine, or the workers of a cluster."""

@@ -1,4 +1,4 @@
-"""Grades many submissions on the workers of a dask cluster, which `dask worker` has started: see docs/cluster.md."""
+"""Grading on a dask cluster, whose workers were started with `dask worker`: see docs/cluster.md."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 WAIT_SECONDS = 60.0
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 FETCH_SECONDS = 30.0  # for the bytes of one outcome, from a worker that may be lost meanwhile
-AHEAD = 2  # submissions on the cluster for each of its threads, so that none waits for the next one
+TASKS_PER_SLOT = 2  # submissions on the cluster for each of its threads, so no thread waits for the next one
 
 
 @dataclass(frozen=True)
@@ -40,84 +40,83 @@ class DaskExecutor:
     address: str
     """The scheduler's address."""
     wait: float = WAIT_SECONDS
-    """Seconds without a worker that raise an error."""
+    """Seconds without a worker after which grading fails."""
     device: str = "cpu"
 
     def choose_device(self) -> str:
         return choose_device("auto") if self.device == "auto" else self.device
 
     def find_layers(self, settings: Settings, secret: Iterable[Path]) -> list[str]:
-        """The layers that its workers put between a submission and the grader. Raises GradlabError as grade() does."""
+        """Find the layers between a submission and the grader on its workers. Raises GradlabError like grade()."""
         with _connect_client(self.address, self.wait) as client:
-            places = _wait_for_places(client, self.address, settings, self.wait, Event())
-            layers = _require_same_environment(client, places, settings, [str(path) for path in secret])["the sandbox"]
+            slots = _wait_for_slots(client, self.address, settings, self.wait, Event())
+            layers = _require_same_environment(client, slots, settings, [str(path) for path in secret])["the sandbox"]
             return layers.split(", ") if layers else []
 
     def grade(
         self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        """Grade the tasks, of which it takes only as many at a time as keep the cluster busy, up to the first None.
+        """Grade the tasks up to the first None. It takes only as many at a time as keep the cluster busy.
 
         Args:
             tasks: The submissions to grade.
-            settings: What all of them are graded with.
-            secret: Folders that must not exist for student processes.
-            stop: Set to send no more and return; workers finish on their own what they have begun.
+            settings: The settings for all of them.
+            secret: Folders that student processes must not see.
+            stop: Set it to send no more and return. Workers finish on their own what they have begun.
 
         Raises:
-            GradlabError: If no worker can grade for `wait` seconds, or one doesn't grade as this machine does.
+            GradlabError: If no worker can grade for `wait` seconds, or one doesn't grade like this machine.
         """
-        waiting, folders = iter(tasks.__next__, None), [str(path) for path in secret]
+        remaining, folders = iter(tasks.__next__, None), [str(path) for path in secret]
         with _connect_client(self.address, self.wait) as client:
-            places = _wait_for_places(client, self.address, settings, self.wait, stop)
-            if not places:
+            slots = _wait_for_slots(client, self.address, settings, self.wait, stop)
+            if not slots:
                 return
-            expected = _require_same_environment(client, places, settings, folders)
-            back: Queue[Future[bytes | str]] = Queue()
-            sent: dict[Future[bytes | str], tuple[Task, int]] = {}
+            expected = _require_same_environment(client, slots, settings, folders)
+            finished: Queue[Future[bytes | str]] = Queue()
+            running: dict[Future[bytes | str], tuple[Task, int]] = {}
 
             def send(task: Task, tries: int) -> None:
                 future = _submit(client, task, folders, expected)
-                sent[future] = task, tries
-                future.add_done_callback(back.put)
+                running[future] = task, tries
+                future.add_done_callback(finished.put)
 
-            looked = able = time.monotonic()
+            last_check = last_able = time.monotonic()
             while not stop.is_set():
-                room = max(AHEAD * sum(places.values()) - len(sent), 0 if sent else 1)  # none sent means none is left
-                for task in itertools.islice(waiting, room):
+                room = max(TASKS_PER_SLOT * sum(slots.values()) - len(running), 0 if running else 1)
+                for task in itertools.islice(remaining, room):
                     send(task, 0)
-                if not sent:
+                if not running:  # there was room for one, so no task is left
                     return
-                if (future := _wait_for_next(back)) is not None:
-                    came = _read_outcome(future, self.address)
-                    if came is None:
-                        future.add_done_callback(back.put)
+                if (future := _wait_for_next(finished)) is not None:
+                    answer = _read_outcome(future, self.address)
+                    if answer is None:
+                        future.add_done_callback(finished.put)
                         continue
-                    task, tries = sent.pop(future)
-                    outcome = plan_next_try(task, tries + 1, came) if isinstance(came, str) else came
+                    task, tries = running.pop(future)
+                    outcome = plan_next_try(task, tries + 1, answer) if isinstance(answer, str) else answer
                     if isinstance(outcome, Task):
                         send(outcome, tries + 1)
                     else:
                         yield task, outcome
-                if time.monotonic() - looked > LOOK_SECONDS:
-                    looked, places = time.monotonic(), _count_places(client, self.address, settings)
-                    able = looked if places else able
-                    if looked - able > self.wait:
+                if time.monotonic() - last_check > POLL_SECONDS:
+                    last_check, slots = time.monotonic(), _count_slots(client, self.address, settings)
+                    last_able = last_check if slots else last_able
+                    if last_check - last_able > self.wait:
                         raise _make_no_worker_error(client, self.address, settings, self.wait)
 
 
 @contextlib.contextmanager
 def _connect_client(address: str, wait: float) -> Iterator[Client]:
-    """A client of the scheduler. TLS and everything else follow dask's own configuration."""
+    """Connect a client to the scheduler. TLS and everything else follow dask's own configuration."""
     try:
         from distributed import Client, Security
     except ImportError:
         raise GradlabError("--cluster needs dask.distributed\n    fix: pip install 'gradlab[cluster]'") from None
-    logging.getLogger("distributed.client").setLevel(
-        logging.CRITICAL
-    )  # a problem is reported once, without a traceback
+    # Problems are reported once, without a traceback.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     if address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:
-        raise GradlabError(f"{address} needs certificates that dask does not know\n    fix: see TLS in docs/cluster.md")
+        raise GradlabError(f"{address} needs certificates that dask doesn't know\n    fix: see TLS in docs/cluster.md")
     try:
         client = Client(address, timeout=wait, set_as_default=False)
     except (OSError, ValueError) as error:
@@ -127,21 +126,21 @@ def _connect_client(address: str, wait: float) -> Iterator[Client]:
         yield client
 
 
-def _count_places(client: Client, address: str, settings: Settings) -> dict[str, int]:
-    """How many submissions each worker that can grade with these settings grades at a time."""
+def _count_slots(client: Client, address: str, settings: Settings) -> dict[str, int]:
+    """Count how many submissions each worker can grade at a time with these settings; omit workers that can't."""
     try:
         workers: dict[str, Any] = client.sync(_fetch_workers, client)
     except OSError:
         raise _make_lost_error(address) from None
-    found = {name: int(worker["nthreads"]) for name, worker in workers.items()}
+    slots = {name: int(worker["nthreads"]) for name, worker in workers.items()}
     for resource, amount in _get_resources(settings).items():
         offers = {name: worker.get("resources", {}).get(resource, 0) // amount for name, worker in workers.items()}
-        found = {name: min(threads, int(offers[name])) for name, threads in found.items()}
-    return {name: places for name, places in found.items() if places}
+        slots = {name: min(count, int(offers[name])) for name, count in slots.items()}
+    return {name: count for name, count in slots.items() if count}
 
 
 async def _fetch_workers(client: Client) -> dict[str, Any]:
-    """What the scheduler says of its workers. Client.scheduler_info() can give its timer's answer, which has none."""
+    """Fetch the scheduler's list of workers. Client.scheduler_info() may return its timer's answer, which has none."""
     if client.scheduler is None:
         raise OSError("the client is not connected")
     return dict((await client.scheduler.identity(n_workers=-1))["workers"])
@@ -151,20 +150,20 @@ def _get_resources(settings: Settings) -> dict[str, float]:
     return {} if settings.device == "cpu" else {"CUDA": 1}
 
 
-def _wait_for_places(client: Client, address: str, settings: Settings, wait: float, stop: Event) -> dict[str, int]:
-    until = time.monotonic() + wait
-    while not (places := _count_places(client, address, settings)) and not stop.wait(min(wait, 0.2)):
-        if time.monotonic() > until:
+def _wait_for_slots(client: Client, address: str, settings: Settings, wait: float, stop: Event) -> dict[str, int]:
+    deadline = time.monotonic() + wait
+    while not (slots := _count_slots(client, address, settings)) and not stop.wait(min(wait, 0.2)):
+        if time.monotonic() > deadline:
             raise _make_no_worker_error(client, address, settings, wait)
-    return places
+    return slots
 
 
 def _make_no_worker_error(client: Client, address: str, settings: Settings, wait: float) -> GradlabError:
     count, resources = len(client.nthreads()), _get_resources(settings)
-    lacking = f"a worker with the resource {', '.join(resources)} ({count} without it)" if resources else "a worker"
+    needed = f"a worker with the resource {', '.join(resources)} ({count} without it)" if resources else "a worker"
     options = "".join(f" --resources {name}={amount:g}" for name, amount in resources.items())
     return GradlabError(
-        f"the cluster at {address} has not had {lacking} for {wait:g} s\n"
+        f"the cluster at {address} hasn't had {needed} for {wait:g} s\n"
         f"    fix: start one with dask worker {address}{options}"
     )
 
@@ -172,22 +171,22 @@ def _make_no_worker_error(client: Client, address: str, settings: Settings, wait
 def _require_same_environment(
     client: Client, workers: Iterable[str], settings: Settings, secret: Sequence[str]
 ) -> dict[str, str]:
-    """What all of the workers, and this machine, grade with. Raises GradlabError if they differ."""
+    """Return the environment that all workers and this machine grade with. Raises GradlabError if they differ."""
     expected = describe_environment(())
-    del expected["the sandbox"]  # this machine may have none: it runs no submission
-    said = client.run(
+    del expected["the sandbox"]  # this machine may have none, since it runs no submission
+    answers = client.run(
         inspect_worker, settings.isolation, secret, dict(expected), workers=list(workers), on_error="return"
     )
-    for worker, found in said.items():
-        if isinstance(found, OSError):
-            continue  # it ended just now
-        if not isinstance(found, dict):
-            raise GradlabError(f"the worker {worker} cannot grade: {found}")
-        if trouble := describe_difference(found, expected):
+    for worker, environment in answers.items():
+        if isinstance(environment, OSError):
+            continue  # it has just ended
+        if not isinstance(environment, dict):
+            raise GradlabError(f"the worker {worker} can't grade: {environment}")
+        if trouble := describe_difference(environment, expected):
             raise GradlabError(f"the worker {worker} is refused: {trouble}")
-        expected["the sandbox"] = found["the sandbox"]
+        expected["the sandbox"] = environment["the sandbox"]
     if "the sandbox" not in expected:
-        raise GradlabError("every worker of the cluster ended while it was looked at: their logs have more")
+        raise GradlabError("every worker of the cluster ended during the inspection: see the workers' logs")
     return expected
 
 
@@ -205,35 +204,35 @@ def _submit(client: Client, task: Task, secret: Sequence[str], expected: dict[st
             seconds,
             key=f"gradlab-{uuid.uuid4()}",
             resources=_get_resources(settings) or None,
-            retries=0,  # the scheduler replaces a worker that dies, plan_next_try() a grader process that ends
+            retries=0,  # the scheduler retries if a worker dies, and plan_next_try() if a grader process ends
             pure=False,
         )
 
 
-def _wait_for_next(back: Queue[Future[bytes | str]]) -> Future[bytes | str] | None:
+def _wait_for_next(finished: Queue[Future[bytes | str]]) -> Future[bytes | str] | None:
     try:
-        return back.get(timeout=LOOK_SECONDS)
+        return finished.get(timeout=POLL_SECONDS)
     except Empty:
         return None
 
 
 def _read_outcome(future: Future[bytes | str], address: str) -> GradedSubmission | Failure | str | None:
-    """What a worker returned: an outcome, or how its grader process ended. None if it was lost with its worker."""
+    """Return a worker's outcome, or how its grader process ended; None if the answer was lost with its worker."""
     from distributed import KilledWorker
 
     if future.status == "cancelled":
         raise _make_lost_error(address)
     try:
-        came = future.result(timeout=FETCH_SECONDS)
+        answer = future.result(timeout=FETCH_SECONDS)
     except TimeoutError:
         return None
     except KilledWorker as error:
-        return Failure(f"every worker that had it died: {error}")
+        return Failure(f"every worker that graded it died: {error}")
     except Exception as error:
-        raise GradlabError(f"a worker of the cluster at {address} cannot grade: {error}") from None
-    if isinstance(came, str):
-        return came
-    outcome: GradedSubmission | Failure = pickle.loads(came)
+        raise GradlabError(f"a worker of the cluster at {address} can't grade: {error}") from None
+    if isinstance(answer, str):
+        return answer
+    outcome: GradedSubmission | Failure = pickle.loads(answer)
     return outcome
 
 

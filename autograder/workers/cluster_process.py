@@ -1,7 +1,7 @@
-"""What runs in a worker of a cluster: it hands each submission to a grader process, one for each of its threads.
+"""Functions that run in a cluster's worker, which gives each submission to the grader process of its thread.
 
-A worker's threads can't grade, since the examiner needs a main thread and changes torch's global state.
-Nothing here imports torch: a task and its outcome pass through as bytes.
+A worker's threads can't grade themselves, since the examiner needs a main thread and changes torch's global state.
+Nothing here imports torch: tasks and outcomes pass through as bytes.
 """
 
 from __future__ import annotations
@@ -21,16 +21,18 @@ from autograder.base.errors import GradlabError
 START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
 GraderKey = tuple[str, tuple[str, ...], str]  # isolation, secret folders, Gradlab's code
-_of_thread = threading.local()
-_spare: dict[GraderKey, Grader] = {}  # started for inspection, and kept for the first thread that needs one
-_looks: dict[GraderKey, dict[str, str] | str] = {}
+_local = threading.local()
+_spare: dict[GraderKey, Grader] = {}  # started for an inspection, and kept for the first thread that needs one
+_inspections: dict[GraderKey, dict[str, str] | str] = {}
 
 
 class Grader:
     """A grader process.
 
-    Its `kind` is what it grades with, see model.fingerprint.describe_environment().
-    Raises GradlabError if this machine doesn't isolate as much as is asked for.
+    Raises GradlabError if this machine doesn't isolate as much as requested.
+
+    Attributes:
+        environment: What it grades with; see model.fingerprint.describe_environment().
     """
 
     def __init__(self, isolation: str, secret: Sequence[str]) -> None:
@@ -51,21 +53,21 @@ class Grader:
                 start_new_session=True,
             )
         self.connection = Connection(ours.detach())
-        said = self._receive(START_SECONDS)
-        kind = pickle.loads(said) if said else "a grader process did not start; the worker's log has more"
-        if isinstance(kind, str):
+        answer = self._receive(START_SECONDS)
+        environment = pickle.loads(answer) if answer else "a grader process didn't start; see the worker's log"
+        if isinstance(environment, str):
             self.close()
-            raise GradlabError(kind)
-        self.kind: dict[str, str] = kind
+            raise GradlabError(environment)
+        self.environment: dict[str, str] = environment
 
     def grade(self, task: bytes, seconds: float) -> bytes | None:
-        """The pickled outcome of a pickled task, or None if the process ended or took longer than that."""
-        with contextlib.suppress(OSError):  # one that has ended is found by the next line
+        """Return the pickled outcome of a pickled task; None if the process ended or took longer than `seconds`."""
+        with contextlib.suppress(OSError):  # the next line notices a process that has ended
             self.connection.send_bytes(task)
         return self._receive(seconds)
 
     def close(self) -> int:
-        """End the process, and return its exit status."""
+        """Kill the process, and return its exit status."""
         self.process.kill()
         self.connection.close()
         return self.process.wait()
@@ -80,63 +82,67 @@ class Grader:
 def grade_on_worker(
     task: bytes, isolation: str, secret: Sequence[str], expected: Mapping[str, str], seconds: float
 ) -> bytes | str:
-    """The pickled outcome, or how the grader process of this thread ended unexpectedly.
+    """Return the pickled outcome, or how this thread's grader process ended unexpectedly.
 
-    Raises GradlabError if this worker doesn't grade as expected: it joined after the others were inspected.
+    Raises GradlabError if this worker doesn't grade as expected, because it joined after the others were inspected.
     """
     grader = _get_thread_grader(isolation, secret, expected)
     outcome = grader.grade(task, seconds)
     if outcome is not None:
         return outcome
-    _of_thread.grader = None
+    _local.grader = None
     return f"exit status {grader.close()}"
 
 
 async def inspect_worker(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
-    """What this worker grades with, or why it doesn't grade; inspected once for each expected version of the code."""
+    """Return what this worker grades with, or why it can't. It inspects once for each expected version of the code."""
     return await asyncio.to_thread(_inspect_worker, isolation, secret, expected)
 
 
-def describe_difference(kind: Mapping[str, str], expected: Mapping[str, str]) -> str:
-    """How what a worker grades with differs from what is expected; empty if it doesn't."""
+def describe_difference(environment: Mapping[str, str], expected: Mapping[str, str]) -> str:
+    """Describe how a worker's environment differs from the expected one; empty if it doesn't."""
     differing = [
-        f"{name} is {kind.get(name)} and must be {value}" for name, value in expected.items() if kind.get(name) != value
+        f"{name} is {environment.get(name)} and must be {value}"
+        for name, value in expected.items()
+        if environment.get(name) != value
     ]
     if not differing:
         return ""
-    return f"it would grade otherwise: {'; '.join(differing)}\n    fix: install the same there, and start it again"
+    return (
+        f"it would grade differently: {'; '.join(differing)}\n    fix: install the same version there, and restart it"
+    )
 
 
 def _inspect_worker(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
-    wanted = _make_grader_key(isolation, secret, expected)
-    if wanted not in _looks:
+    key = _make_grader_key(isolation, secret, expected)
+    if key not in _inspections:
         try:
             grader = Grader(isolation, secret)
         except GradlabError as error:
             return str(error)
-        _looks[wanted] = grader.kind
-        if describe_difference(grader.kind, expected):
+        _inspections[key] = grader.environment
+        if describe_difference(grader.environment, expected):
             grader.close()
         else:
-            _spare[wanted] = grader
-    return _looks[wanted]
+            _spare[key] = grader
+    return _inspections[key]
 
 
 def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> Grader:
-    wanted = _make_grader_key(isolation, secret, expected)
-    grader, serves = getattr(_of_thread, "grader", None) or (None, None)
-    if grader is None or serves != wanted:
+    key = _make_grader_key(isolation, secret, expected)
+    grader, grader_key = getattr(_local, "grader", None) or (None, None)
+    if grader is None or grader_key != key:
         if grader is not None:
             grader.close()
-        _of_thread.grader = None
-        grader = _spare.pop(wanted, None)
+        _local.grader = None
+        grader = _spare.pop(key, None)
         if grader is None or grader.process.poll() is not None:
             grader = Grader(isolation, secret)
-    if trouble := describe_difference(grader.kind, expected):
+    if trouble := describe_difference(grader.environment, expected):
         grader.close()
-        _of_thread.grader = None
+        _local.grader = None
         raise GradlabError(trouble)
-    _of_thread.grader = grader, wanted
+    _local.grader = grader, key
     return grader
 
 

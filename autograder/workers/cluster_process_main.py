@@ -1,7 +1,7 @@
-"""The process in which a cluster's worker has submissions graded: its main thread, as the examiner needs it.
+"""The grader process of a cluster's worker, which grades in its main thread, as the examiner requires.
 
-Run as `python -P -m autograder.workers.cluster_process_main DESCRIPTOR ISOLATION SECRET...`, with a connection on which
-it says what it grades with, or why it can't, and then answers tasks until the worker hangs up.
+Run as `python -P -m autograder.workers.cluster_process_main DESCRIPTOR ISOLATION SECRET...`. On the connection it first
+sends what it grades with, or why it can't grade, and then answers tasks until the worker hangs up.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from autograder.sandbox import list_layer_names, require
 def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
     connection = Connection(descriptor)
     try:
-        layers = list_layer_names(
-            require(isolation)
-        )  # before torch is loaded, while the forks that try the layers are cheap
+        # Before torch is loaded, while the forks that try the layers are cheap.
+        layers = list_layer_names(require(isolation))
     except GradlabError as error:
         connection.send(str(error))
         return
@@ -32,17 +31,17 @@ def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
     from autograder.model.fingerprint import describe_environment
     from autograder.workers.worker import answer_tasks
 
-    torch.set_num_threads(1)  # as in a pool: sums in another order would be other results
+    torch.set_num_threads(1)  # as in a pool: another order of summation would change results
     threading.Thread(target=_exit_with_worker, args=(descriptor,), daemon=True).start()
     connection.send(describe_environment(layers))
     answer_tasks(connection, secret, {})
 
 
 def _exit_with_worker(descriptor: int) -> None:
-    """End this process, and with it the student's, as soon as the worker is gone, whatever is being graded."""
-    look = select.poll()
-    look.register(descriptor, 0)  # only for the other side's end
-    look.poll()
+    """End this process and the student process as soon as the worker is gone, whatever is being graded."""
+    poller = select.poll()
+    poller.register(descriptor, 0)  # only for a hang-up
+    poller.poll()
     os._exit(0)
 
 

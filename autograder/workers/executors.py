@@ -1,4 +1,4 @@
-"""Where submissions are graded: by processes of this machine, or by an executor that a package brings."""
+"""Executors, which grade submissions: on this machine, or as another package implements it."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ GROUP = "gradlab.executors"
 
 
 class Executor(Protocol):
-    """Where submissions are graded. An entry point names a class that is called with address, device and wait."""
+    """An executor of tasks. An entry point names a class, which is called with address, device and wait."""
 
     @property
     def device(self) -> str:
-        """What labkit.device() returns there: "cpu", "cuda", or "auto"."""
+        """The device that labkit.device() returns there: "cpu", "cuda", or "auto"."""
 
     def choose_device(self) -> str:
-        """The device, with "auto" resolved."""
+        """Return the device, with "auto" resolved."""
 
     def find_layers(self, settings: Settings, secret: Iterable[Path]) -> list[str]:
-        """The layers of the sandbox that submissions get. Raises GradlabError if it can't grade."""
+        """Find the layers of the sandbox that submissions get. Raises GradlabError if it can't grade."""
 
     def grade(
         self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        """Grade the tasks, of which it takes only as many at a time as it has room for, and yield each as it's done.
+        """Grade the tasks, taking only as many at a time as there is room for, and yield each when it's done.
 
         Args:
-            tasks: None among them means that there is no task now, but may be one later.
-            settings: What all of them are graded with.
-            secret: Folders that must not exist for student processes.
-            stop: Set to abandon what is being graded.
+            tasks: The tasks. None means that there is no task now, but there may be one later.
+            settings: The settings for all of them.
+            secret: Folders that student processes must not see.
+            stop: Set it to abandon what is being graded.
         """
 
 
@@ -54,7 +54,7 @@ class LocalExecutor:
     """How many submissions are graded at a time."""
     device: str = "cpu"
     ahead: ServerProcess | None = None
-    """A fork server that is already started, see start_ahead()."""
+    """A fork server that is already started; see start_ahead()."""
     pool: Pool | None = None
     """Workers that outlive a call of grade()."""
 
@@ -71,18 +71,18 @@ class LocalExecutor:
 
 
 def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> Executor:
-    """The executor of this name. Raises GradlabError if no installed package brings it."""
+    """Make the executor with this name. Raises GradlabError if no installed package provides it."""
     executor: Executor = load(GROUP, name, type)(address, device=device, wait=wait)
     return executor
 
 
 def choose_device(device: str) -> str:
-    """The device, with "auto" resolved without asking a driver. Raises GradlabError if this machine doesn't have it."""
-    found = sorted(Path("/dev").glob("nvidia[0-9]*"))
+    """Return the device, resolving "auto" without asking a driver. Raises GradlabError if it isn't available here."""
+    gpus = sorted(Path("/dev").glob("nvidia[0-9]*"))
     if device == "auto":
-        return "cuda" if found else "cpu"
-    if device == "cuda" and not found:
+        return "cuda" if gpus else "cpu"
+    if device == "cuda" and not gpus:
         raise GradlabError(
-            "--device cuda, and this machine has no GPU (/dev/nvidia0)\n    fix: --device cpu, or --cluster"
+            "--device cuda, but this machine has no GPU (/dev/nvidia0)\n    fix: use --device cpu or --cluster"
         )
     return device

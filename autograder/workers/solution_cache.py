@@ -1,7 +1,7 @@
-"""The cache of what torch.compile makes of a lab: filled once by the worked solution, and read by all submissions.
+"""The cache of torch.compile for a lab: filled once by running the worked solution, and read by all submissions.
 
-Run as `python -P -m autograder.workers.solution_cache NOTEBOOK`. It runs the cells of a source notebook, which is the
-course's own, without a sandbox. The cache is outside of every course, in XDG_CACHE_HOME or ~/.cache.
+Run as `python -P -m autograder.workers.solution_cache NOTEBOOK`, which runs the cells of a source notebook without a
+sandbox, since it's the course's own. The cache is outside all courses, in XDG_CACHE_HOME or ~/.cache.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from autograder.base.digest import digest
 from autograder.sandbox import build_environment
 
 SECONDS = 600.0
-LOCKS = "locks"  # inductor's, which each process must write
+LOCKS = "locks"  # inductor's lock files, which each process must write
 
 
 def prepare_compile_cache(course: bytes) -> Path | None:
-    """The cache for the lab of this source notebook, made now if it's missing; None if the lab compiles nothing."""
+    """Return the cache for this source notebook's lab, filling it if it's missing; None if the lab compiles nothing."""
     cells = [c.source for c in nbformat.reads(course.decode(), as_version=4).cells if c.cell_type == "code"]
     if not any("compile" in source for source in cells):
         return None
@@ -34,28 +34,30 @@ def prepare_compile_cache(course: bytes) -> Path | None:
     folder = root / digest(*cells, version("torch"), platform.python_version(), platform.processor())[:16]
     root.mkdir(parents=True, exist_ok=True)
     with (root / f"{folder.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several workers ask at once
+        fcntl.flock(lock, fcntl.LOCK_EX)  # several workers may ask at once
         if not folder.exists():
             _compile(course, folder)
     return folder if any(folder.iterdir()) else None
 
 
 def _compile(course: bytes, folder: Path) -> None:
-    """Run the worked solution with an empty cache, and keep what it then holds, whole or not at all."""
+    """Run the worked solution with an empty cache, and keep the cache only when it's complete."""
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as home:
         notebook = Path(home, "notebook.ipynb")
         notebook.write_bytes(course)
         command = [sys.executable, "-P", "-m", "autograder.workers.solution_cache", str(notebook)]
-        names = build_environment(Path(home), {"OMP_NUM_THREADS": "1"})
-        subprocess.run(command, env=names, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
-        made = Path(names["TORCHINDUCTOR_CACHE_DIR"])
-        made.mkdir(exist_ok=True)
-        shutil.rmtree(made / LOCKS, ignore_errors=True)
-        for place, _, files in os.walk(made):
+        environment = build_environment(Path(home), {"OMP_NUM_THREADS": "1"})
+        subprocess.run(
+            command, env=environment, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS
+        )
+        cache = Path(environment["TORCHINDUCTOR_CACHE_DIR"])
+        cache.mkdir(exist_ok=True)
+        shutil.rmtree(cache / LOCKS, ignore_errors=True)
+        for place, _, files in os.walk(cache):
             os.chmod(place, 0o755)
             for name in files:
                 os.chmod(os.path.join(place, name), 0o644)
-        os.replace(made, folder)
+        os.replace(cache, folder)
 
 
 def _run(notebook: Path) -> None:
@@ -72,4 +74,4 @@ def _run(notebook: Path) -> None:
 
 if __name__ == "__main__":
     _run(Path(sys.argv[1]))
-    os._exit(0)  # an interpreter with torch takes most of a second to end in order
+    os._exit(0)  # an orderly exit with torch loaded takes most of a second

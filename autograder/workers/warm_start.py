@@ -1,6 +1,6 @@
-"""The fork server that `gradlab grade` starts first of all, while it imports its own libraries.
+"""The fork server that `gradlab grade` starts first, so it warms up while the command imports its own libraries.
 
-This file imports no torch: everything waits for it.
+This file doesn't import torch, since everything waits for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from autograder.gradebook.store import get_result_path
 
 
 def start_ahead(course: Path, lab: str, student: str, jobs: int, again: bool) -> ServerProcess | None:
-    """Start a fork server for as many jobs as there are submissions; None if each has its result already."""
+    """Start a fork server for the submissions to grade; None if each already has its result."""
     students = [student] if student else list_submitted_students(course, lab)
     if again or any(not get_result_path(course, lab, each).exists() for each in students):
         return start_server(max(1, min(jobs, len(students))), find_course_groups(course, [lab]))
@@ -22,6 +22,6 @@ def start_ahead(course: Path, lab: str, student: str, jobs: int, again: bool) ->
 
 
 def list_submitted_students(course: Path, lab: str) -> list[str]:
-    """The students who handed in this lab: folders submitted/STUDENT/LAB."""
+    """List the students who handed in this lab, by the folders submitted/STUDENT/LAB."""
     folders = (course / "submitted").iterdir() if (course / "submitted").is_dir() else ()
     return sorted(folder.name for folder in folders if os.path.lexists(folder / lab))

@@ -1,4 +1,4 @@
-"""What every process that grades does, in a pool or on a cluster: it answers tasks and keeps fork servers."""
+"""The work of every grader process, in a pool or on a cluster: answering tasks, and keeping fork servers."""
 
 from __future__ import annotations
 
@@ -20,62 +20,65 @@ from autograder.submission.task import Task
 from autograder.workers.solution_cache import prepare_compile_cache
 
 TRIES = 2
-STUCK_SECONDS = 600.0  # beyond the time of a submission: the examiner's own work is bounded, and takes far less
+STUCK_SECONDS = 600.0  # in addition to a submission's time; the examiner's own work is limited, and takes far less
 UNGRADABLE = "Grading it failed twice, so it counts as an empty notebook. Please tell your instructor."
 
 GRADERS = {AssignmentKind.LAB: grade_lab_task, AssignmentKind.STOCK: grade_stock_task}
-ForkServers = dict[Purpose, ForkServer]  # by what a fork server is for, see make_purpose()
+ForkServers = dict[Purpose, ForkServer]  # by purpose; see make_purpose()
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a submission could not be graded: a fault of the machine or an error of the course."""
+    """A reason why a submission couldn't be graded: a fault of the machine, or an error in the course."""
 
     reason: str
 
 
 def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
-    """Answer tasks until the other side is gone, and end this process.
+    """Answer tasks until the other side hangs up, then end this process.
 
     Args:
-        connection: Where tasks come from.
-        secret: Folders that must not exist for student processes.
-        fork_servers: Those that are started already; others join them.
+        connection: Receives tasks, and sends outcomes.
+        secret: Folders that student processes must not see.
+        fork_servers: Fork servers that are already started; new ones are added.
     """
     with contextlib.suppress(EOFError, OSError):
         while True:
             connection.send(grade_with_retries(connection.recv(), secret, fork_servers))
     for fork_server in fork_servers.values():
         fork_server.hang_up()
-    os._exit(0)  # an interpreter with torch takes most of a second to end in order
+    os._exit(0)  # an orderly exit with torch loaded takes most of a second
 
 
 def make_purpose(task: Task) -> Purpose:
-    """What a fork server for this task is started with."""
+    """Make the purpose of a fork server for this task."""
     settings = task.settings
     compiled = prepare_compile_cache(task.source) if task.kind is AssignmentKind.LAB else None
     return Purpose(settings.isolation, settings.limits, settings.device, compiled)
 
 
-def plan_next_try(task: Task, tries: int, ended: object) -> Task | Failure:
-    """What to grade after this many tries that ended the grader, see list_attempts(); a Failure after the last."""
+def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
+    """Return what to grade after this many tries that ended the grader; a Failure after the last.
+
+    Args:
+        ending: How the grader ended.
+    """
     if tries > TRIES:
-        return Failure(f"its grader ended {tries} times, at last by {ended}")
+        return Failure(f"its grader ended {tries} times, most recently with {ending}")
     return list_attempts(task)[tries]
 
 
 def list_attempts(task: Task) -> tuple[Task, Task, Task]:
-    """What is tried in turn: the task as it is, with its tests in a child of the grader, and as an empty submission."""
+    """List what to try in turn: the task, with its tests in a child of the grader, and as an empty submission."""
     return task, replace(task, isolates_tests=True), task.refuse(UNGRADABLE)
 
 
 def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission | Failure:
-    """Grade a task, with a fork server of these or a new one that joins them.
+    """Grade a task with one of these fork servers, or with a new one that is added to them.
 
-    Returns:
-        What came of it. A submission that makes the grader itself raise is tried once more, then graded as an empty
-        one, with the error as `trouble`: every submission ends with a score. If an empty one raises too, the course or
-        the machine is at fault, and the outcome is a Failure.
+    A submission that makes the grader itself raise is tried once more, then graded as an empty one, with the error as
+    `trouble`, so every submission gets a score. If the empty one raises too, the course or the machine is at fault, and
+    the outcome is a Failure.
     """
     log = ""
     for attempt in list_attempts(task):
@@ -83,14 +86,14 @@ def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkSer
             graded = _grade(attempt, secret, fork_servers)
             return replace(graded, trouble=log) if attempt is not task else graded
         except GradlabError as error:
-            used = fork_servers.get(make_purpose(task))
-            if used is None or not used.lost:
+            fork_server = fork_servers.get(make_purpose(task))
+            if fork_server is None or not fork_server.lost:
                 return Failure(str(error))
             log = log or traceback.format_exc()
         except Exception:
             log = log or traceback.format_exc()
-            for fork_server in fork_servers.values():
-                fork_server.lost = True  # what it would send next is unknown
+            for each in fork_servers.values():
+                each.lost = True  # what it would send next is unknown
     return Failure(log)
 
 

@@ -1,12 +1,12 @@
-"""Pictures of what cannot be seen in printed numbers. `picture.py` says how they work.
+"""Pictures of what printed numbers can't show. `picture.py` explains how they work.
 
-Each is imported when it is first used: all of them take as long as the rest of labkit, and a lab uses three.
+Each is imported on first use: together they take as long as the rest of labkit, and a lab uses about three.
 """
 
 from importlib import import_module
 from typing import Any
 
-MODULES = {  # the module that each is in
+MODULES = {  # the module that defines each name
     "explore_broadcasting": "broadcasting",
     "explore_formats": "formats",
     "explore_ring": "ring",
@@ -40,5 +40,5 @@ __all__ = [*MODULES]
 def __getattr__(name: str) -> Any:
     if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
-    return found
+    globals()[name] = value = getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+    return value

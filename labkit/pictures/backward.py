@@ -1,4 +1,4 @@
-"""Values forward and gradients backward through a small graph, one node after the other, with what is added up."""
+"""Values forward and gradients backward through a small graph, node by node, with the sums of gradients."""
 
 from __future__ import annotations
 
@@ -20,22 +20,26 @@ HIGH, ROW = 26, 84  # pixels
 
 @dataclass
 class SentGradients:
-    """What a node did: its label, the gradient accumulated for it, and what it sent to which node."""
+    """What a node did in backward."""
 
     label: str
     upstream: str
+    """The gradient accumulated for it."""
     to: list[tuple[str, str]] = field(default_factory=list)
+    """The labels of nodes, each with the gradient sent there."""
 
 
 @catch_failures
 def show_backward(output: Tensor, names: Mapping[str, Tensor]) -> Picture:
     """Draw the graph of `output`, a scalar, and step by step the gradients that backward sends through it.
 
-    names: name -> tensor, for the leaves and for results whose value is to stand at their node. Nothing is changed: no
-    .grad, and the graph stays for another pass. At most 24 nodes.
+    It changes nothing: no .grad, and the graph stays usable for another pass. It draws at most 24 nodes.
+
+    Args:
+        names: Name -> tensor, for leaves, and for results whose value is shown at their node.
     """
     if output.grad_fn is None or output.numel() != 1:
-        raise ValueError("output is no scalar with a history")
+        raise ValueError("output must be a scalar with a grad_fn")
     labels, edges = walk(output, names)
     if len(labels) > MAX_NODES:
         raise ValueError(f"{len(labels)} nodes are more than {MAX_NODES}")
@@ -49,46 +53,46 @@ def show_backward(output: Tensor, names: Mapping[str, Tensor]) -> Picture:
     for node, name in leaves.items():
         boxes[place[node]] = name
     links = [(place[a], place[b]) for a, b in edges]
-    called = [told.split(" = ")[0] for told in boxes.values()]
-    steps = _run(output, place, called)
+    node_names = [text.split(" = ")[0] for text in boxes.values()]
+    steps = _run(output, place, node_names)
     words = [f"forward: result = {_format_value(output)}", *(_describe_step(step) for step in steps.values())]
     return Picture("\n".join(words), lambda: _draw(boxes, _list_functions(labels), links, steps, words))
 
 
 def _list_functions(labels: Mapping[int, str]) -> list[str]:
-    """The name of each node; empty for a leaf."""
+    """List the name of each node; empty for a leaf."""
     return ["" if label.endswith(")") else label for label in labels.values()]
 
 
 def _find_leaves(output: Tensor, names: Mapping[str, Tensor]) -> dict[int, str]:
-    """The nodes of leaves, with name and value."""
-    known = {id(t): name for name, t in names.items()}
-    found, waiting, seen = {}, [output.grad_fn], set()
-    while waiting:
-        node: Any = waiting.pop()
+    """Return each leaf's node, with the leaf's name and value."""
+    names_by_id = {id(t): name for name, t in names.items()}
+    leaves, stack, seen = {}, [output.grad_fn], set()
+    while stack:
+        node: Any = stack.pop()
         if node is None or node in seen:
             continue
         seen.add(node)
         if hasattr(node, "variable"):
-            found[id(node)] = f"{known.get(id(node.variable), 'leaf')} = {_format_value(node.variable)}"
-        waiting += [following for following, _ in node.next_functions]
-    return found
+            leaves[id(node)] = f"{names_by_id.get(id(node.variable), 'leaf')} = {_format_value(node.variable)}"
+        stack += [following for following, _ in node.next_functions]
+    return leaves
 
 
 def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[int, SentGradients]:
-    """What each node gets and sends, in the order in which backward runs them, leaves last."""
+    """Record what each node receives and sends, in the order in which backward runs them, leaves last."""
     nodes: dict[int, Any] = {}
-    waiting: list[Any] = [output.grad_fn]
-    while waiting:
-        node = waiting.pop()
+    stack: list[Any] = [output.grad_fn]
+    while stack:
+        node = stack.pop()
         if node is not None and id(node) not in nodes:
             nodes[id(node)] = node
-            waiting += [following for following, _ in node.next_functions]
+            stack += [following for following, _ in node.next_functions]
     steps: dict[int, SentGradients] = {}
     arrived: dict[int, list[Tensor]] = {number: [] for number in place.values()}
 
-    def keep(node: Any, sent: tuple[Tensor | None, ...], came: tuple[Tensor | None, ...]) -> None:
-        upstream = next((t for t in came if t is not None), None)
+    def record(node: Any, sent: tuple[Tensor | None, ...], received: tuple[Tensor | None, ...]) -> None:
+        upstream = next((t for t in received if t is not None), None)
         step = SentGradients(labels[place[id(node)]], _format_sum(arrived[place[id(node)]], upstream))
         for (following, _), gradient in zip(node.next_functions, sent, strict=False):
             if following is not None and gradient is not None:
@@ -98,7 +102,7 @@ def _run(output: Tensor, place: Mapping[int, int], labels: list[str]) -> dict[in
 
     inner = [node for node in nodes.values() if not hasattr(node, "variable")]
     leaves = [node.variable for node in nodes.values() if hasattr(node, "variable")]
-    handles = [node.register_hook(lambda sent, came, node=node: keep(node, sent, came)) for node in inner]
+    handles = [node.register_hook(lambda sent, received, node=node: record(node, sent, received)) for node in inner]
     try:
         gradients = torch.autograd.grad(output, leaves, retain_graph=True)
     finally:
@@ -119,7 +123,7 @@ def _format_sum(parts: list[Tensor], total: Tensor | None) -> str:
 
 
 def _format_value(t: Tensor) -> str:
-    """The tensor's value, or its shape if it is large."""
+    """Format the tensor's value, or its shape if it's large."""
     if t.numel() > MAX_SHOWN:
         return f"a tensor of shape {tuple(t.shape)}"
     listed = t.detach().tolist()
@@ -143,25 +147,27 @@ def _draw(
     steps: dict[int, SentGradients],
     words: list[str],
 ) -> Drawing:
-    """Draw a frame around the node whose turn it is, and in red, beside each earlier one, the gradient it received."""
+    """Draw the graph with a frame around the current node and, in red, the gradients that nodes received so far."""
     order = list(steps)
-    wide = {n: max(measure_width(label, 11), measure_width(functions[n], 10)) + 14 for n, label in boxes.items()}
-    beside = {n: measure_width(steps[n].upstream, 11) + 10 if n in steps else 0.0 for n in boxes}
-    placed = compute_layout({n: wide[n] + 2 * beside[n] for n in boxes}, links, ROW)
-    parts = draw_arrows(placed, links, HIGH)
+    widths = {n: max(measure_width(label, 11), measure_width(functions[n], 10)) + 14 for n, label in boxes.items()}
+    margins = {n: measure_width(steps[n].upstream, 11) + 10 if n in steps else 0.0 for n in boxes}
+    layout = compute_layout({n: widths[n] + 2 * margins[n] for n in boxes}, links, ROW)
+    parts = draw_arrows(layout, links, HIGH)
     for n, label in boxes.items():
-        x, y = placed.boxes[n][0] + 4, placed.boxes[n][1]
-        left = x - wide[n] / 2
-        parts.append(draw_cell(left, y - HIGH / 2, wide[n], HIGH, label, GREY if functions[n] else BLUE, 0.28))
+        x, y = layout.boxes[n][0] + 4, layout.boxes[n][1]
+        left = x - widths[n] / 2
+        parts.append(draw_cell(left, y - HIGH / 2, widths[n], HIGH, label, GREY if functions[n] else BLUE, 0.28))
         if functions[n] not in ("", label):
             parts.append(draw_text(x + 8, y + HIGH / 2 + 12, functions[n], GREY, size=10))
         if n in steps:
             turn = order.index(n) + 1
-            frame = draw_rect(left - 2, y - HIGH / 2 - 2, wide[n] + 4, HIGH + 4, stroke=OCHRE, extra="stroke-width='3'")
+            frame = draw_rect(
+                left - 2, y - HIGH / 2 - 2, widths[n] + 4, HIGH + 4, stroke=OCHRE, extra="stroke-width='3'"
+            )
             parts.append(show_only([turn], frame))
-            told = draw_text(left + wide[n] + 8, y + 4, steps[n].upstream, RED, size=11)
-            parts.append(show_only(range(turn, len(order) + 1), told))
-    parts += [show_only([n], draw_text(4, placed.height + 14, line)) for n, line in enumerate(words)]
+            gradient = draw_text(left + widths[n] + 8, y + 4, steps[n].upstream, RED, size=11)
+            parts.append(show_only(range(turn, len(order) + 1), gradient))
+    parts += [show_only([n], draw_text(4, layout.height + 14, line)) for n, line in enumerate(words)]
     names = ["forward", *(steps[n].label for n in order)]
-    width = max(placed.width + 8, max(map(len, words)) * 7.2)
-    return Drawing("Gradients on their way back", width, placed.height + 24, parts, [Group("step", names, True)], words)
+    width = max(layout.width + 8, max(map(len, words)) * 7.2)
+    return Drawing("Gradients on their way back", width, layout.height + 24, parts, [Group("step", names, True)], words)

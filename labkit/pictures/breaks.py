@@ -1,4 +1,4 @@
-"""The source of functions with the lines at which Dynamo breaks the graph."""
+"""The source of functions, with the lines at which Dynamo breaks the graph."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ class BreakReport:
     """The lines of a function at which Dynamo breaks its graph."""
 
     lines: list[str]
-    """The source."""
+    """The function's source."""
     breaks: dict[int, str]
-    """Why Dynamo ends a graph there, by line number."""
+    """Line number -> why Dynamo breaks the graph there."""
     graphs: int
-    """How many graphs there are."""
+    """The number of graphs."""
 
 
 @catch_failures
 def show_breaks(functions: Mapping[str, tuple[Callable[..., Any], tuple[Any, ...]]]) -> Picture:
     """Draw the source of each function, with a line where torch.compile breaks its graph for these arguments.
 
-    The functions run once. What was compiled before is forgotten.
+    Each function runs once. Earlier compilations are discarded.
 
     Args:
-        functions: Functions with their arguments, by label.
+        functions: Label -> function and its arguments.
     """
-    found = {name: explain(f, args) for name, (f, args) in functions.items()}
-    words = [f"{name}: {_describe_breaks(one)}" for name, one in found.items()]
-    return Picture("\n".join(words), lambda: _draw(found, words))
+    reports = {name: explain(f, args) for name, (f, args) in functions.items()}
+    words = [f"{name}: {_describe_breaks(one)}" for name, one in reports.items()]
+    return Picture("\n".join(words), lambda: _draw(reports, words))
 
 
 def explain(f: Callable[..., Any], args: tuple[Any, ...]) -> BreakReport:
-    """What torch._dynamo.explain says, by line of the function."""
+    """Collect what torch._dynamo.explain says, by line of the function."""
     import torch._dynamo
 
     lines, first = inspect.getsourcelines(f)
@@ -51,51 +51,53 @@ def explain(f: Callable[..., Any], args: tuple[Any, ...]) -> BreakReport:
     torch._dynamo.reset()
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            told = torch._dynamo.explain(f)(*args)
+            explanation = torch._dynamo.explain(f)(*args)
     finally:
         torch._dynamo.reset()
     breaks: dict[int, str] = {}
-    for reason in told.break_reasons:
+    for reason in explanation.break_reasons:
         if not reason.graph_break:
             continue
         for place in reason.user_stack:
             number = place.lineno - first
             if place.filename == f.__code__.co_filename and 0 <= number < len(lines):
                 breaks.setdefault(number, _shorten_reason(str(reason.reason)))
-    return BreakReport(textwrap.dedent("".join(lines)).rstrip().split("\n"), breaks, told.graph_count)
+    return BreakReport(textwrap.dedent("".join(lines)).rstrip().split("\n"), breaks, explanation.graph_count)
 
 
 def _shorten_reason(reason: str) -> str:
     return reason.strip().split("\n")[0][:70]
 
 
-def _describe_breaks(one: BreakReport) -> str:
-    if not one.breaks:
-        return f"{one.graphs} graphs, no break"
-    places = "; ".join(f"{one.lines[number].strip()!r}: {why}" for number, why in sorted(one.breaks.items()))
-    return f"{one.graphs} graphs, broken at {places}"
+def _describe_breaks(report: BreakReport) -> str:
+    if not report.breaks:
+        return f"{report.graphs} graphs, no break"
+    places = "; ".join(
+        f"{report.lines[number].strip()!r}: {reason}" for number, reason in sorted(report.breaks.items())
+    )
+    return f"{report.graphs} graphs, broken at {places}"
 
 
-def _draw(found: Mapping[str, BreakReport], words: list[str]) -> Drawing:
+def _draw(reports: Mapping[str, BreakReport], words: list[str]) -> Drawing:
     parts, width, height = [], 0.0, 0.0
-    for frame, one in enumerate(found.values()):
+    for frame, report in enumerate(reports.values()):
         inside, y = [], 18.0
-        for number, source in enumerate(one.lines):
-            if number in one.breaks:
+        for number, source in enumerate(report.lines):
+            if number in report.breaks:
                 inside.append(draw_rect(2, y - 14, measure_width(source, SIZE) + 14, ROW - 2, RED, 0.25))
             inside.append(draw_text(8, y, source, mono=True))
             width = max(width, measure_width(source, SIZE) + 20)
             y += ROW
-            if number in one.breaks:
-                why = f"the graph ends here: {one.breaks[number]}"
+            if number in report.breaks:
+                reason = f"the graph ends here: {report.breaks[number]}"
                 inside += [
                     draw_line(8, y - 10, 28, y - 10, RED, 2, "stroke-dasharray='6 3'"),
-                    draw_text(34, y - 6, why, RED, size=11),
+                    draw_text(34, y - 6, reason, RED, size=11),
                 ]
-                width = max(width, 34 + len(why) * 6.4)
+                width = max(width, 34 + len(reason) * 6.4)
                 y += ROW * 0.7
-        inside.append(draw_text(8, y + 6, f"{one.graphs} graphs"))
-        parts.append(show_only([frame], *inside) if len(found) > 1 else "".join(inside))
+        inside.append(draw_text(8, y + 6, f"{report.graphs} graphs"))
+        parts.append(show_only([frame], *inside) if len(reports) > 1 else "".join(inside))
         height = max(height, y + 16)
-    groups = [Group("function", list(found))] if len(found) > 1 else []
+    groups = [Group("function", list(reports))] if len(reports) > 1 else []
     return Drawing("Code and where its graph breaks", width, height, parts, groups, words)

@@ -1,8 +1,8 @@
-// Broadcasts the shapes that are typed.
-const shapes = told.data.shapes, most = told.data.most, KINDS = told.data.kinds;
+// Broadcasts the typed shapes.
+const shapes = picture.data.shapes, maxDims = picture.data.most, KINDS = picture.data.kinds;
 const read = words => {
   const parts = words.replace(/[(),]/g, ' ').split(/\s+/).filter(Boolean);
-  return parts.length <= most && parts.every(part => /^\d{1,3}$/.test(part)) ? parts.map(Number) : null;
+  return parts.length <= maxDims && parts.every(part => /^\d{1,3}$/.test(part)) ? parts.map(Number) : null;
 };
 const write = (row, column, words, kind) => {
   const part = svg.querySelector(`[data-cell='${row} ${column}']`), [fill, tint] = KINDS[kind || 'same'];
@@ -14,8 +14,8 @@ const write = (row, column, words, kind) => {
 const broadcast = () => {
   let fits = true;
   const result = [], width = Math.max(...shapes.map(shape => shape.length));
-  for (let column = 0; column < most; column += 1) {
-    const back = most - column, sizes = shapes.map(shape => shape[shape.length - back]);
+  for (let column = 0; column < maxDims; column += 1) {
+    const back = maxDims - column, sizes = shapes.map(shape => shape[shape.length - back]);
     const wanted = [...new Set(sizes.filter(size => size !== undefined && size !== 1))];
     const all = wanted.length > 1 ? null : wanted.length ? wanted[0] : 1, used = back <= width;
     sizes.forEach((size, row) => {
@@ -32,12 +32,12 @@ const broadcast = () => {
 };
 shapes.forEach((shape, row) => {
   const field = make('input', {type: 'text', size: 14, value: shape.join(', '), style: 'font:inherit;color:inherit;background:var(--jp-layout-color1,transparent);border:1px solid var(--jp-border-color0,#888);padding:.15em .4em'});
-  const complaint = make('span', {role: 'alert'});
+  const message = make('span', {role: 'alert'});
   field.oninput = () => {
-    const found = read(field.value);
-    complaint.textContent = found ? '' : ` Write at most ${most} sizes below 1000, such as 4, 1`;
-    if (found) { shapes[row] = found; broadcast(); }
+    const sizes = read(field.value);
+    message.textContent = sizes ? '' : ` Write at most ${maxDims} sizes below 1000, such as 4, 1`;
+    if (sizes) { shapes[row] = sizes; broadcast(); }
   };
-  bar.append(make('label', {}, `shape ${'ab'[row]} `, field, complaint));
+  bar.append(make('label', {}, `shape ${'ab'[row]} `, field, message));
 });
 root.prepend(bar);

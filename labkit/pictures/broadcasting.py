@@ -1,4 +1,4 @@
-"""How shapes are broadcast: aligned at their last dimension, one row for each, and the result below."""
+"""Broadcasting of shapes: one row for each, aligned at the last dimension, and the result below."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def show_broadcasting(*shapes: Shape) -> Picture:
 
 @catch_failures
 def explore_broadcasting(a: Shape = (4, 1), b: Shape = (3,)) -> Picture:
-    """The picture of show_broadcasting with two fields for shapes, which it follows."""
+    """Draw as show_broadcasting does, with two fields in which the reader changes the shapes."""
     still = show_broadcasting(a, b)
     if still.draw is None:
         return still
@@ -51,13 +51,13 @@ def _describe_rows(rows: list[list[int | None]]) -> str:
 
 
 def align_shapes(shapes: Sequence[Shape]) -> list[list[int | None]]:
-    """The shapes as rows of one length, aligned at the right; None if a shape doesn't have that dimension."""
+    """Return the shapes as rows of one length, aligned at the right, with None for a missing dimension."""
     width = max((len(s) for s in shapes), default=0)
     return [[None] * (width - len(s)) + list(s) for s in shapes]
 
 
 def _compute_size(column: Sequence[int | None]) -> int | None:
-    """The size of the result in this dimension; None if the sizes don't fit."""
+    """Return the size of the result in this dimension; None if the sizes don't fit."""
     sizes = {n for n in column if n is not None and n != 1}
     return None if len(sizes) > 1 else sizes.pop() if sizes else 1
 
@@ -78,7 +78,7 @@ def _draw(rows: list[list[int | None]], columns: int) -> Drawing:
     """Draw the shapes and the result.
 
     Args:
-        columns: How many columns there is room for; the result's are at the right.
+        columns: How many columns to leave room for; the shapes' columns are at the right.
     """
     result = [_compute_size(column) for column in zip(*rows, strict=True)]
     parts = []
@@ -100,7 +100,7 @@ def _draw(rows: list[list[int | None]], columns: int) -> Drawing:
 
 
 def _describe_cell(size: int | None, wanted: int | None) -> tuple[str, str]:
-    """The words and kind of one size of a shape."""
+    """Return the words and the kind of one size of a shape."""
     if wanted is None and size not in (None, 1):
         return str(size), "conflict"
     if size is None or (size == 1 and wanted != 1):
@@ -109,7 +109,7 @@ def _describe_cell(size: int | None, wanted: int | None) -> tuple[str, str]:
 
 
 def _draw_row(name: str, y: float, cells: list[tuple[str, str]], columns: int) -> list[str]:
-    """Boxes for all columns; those that the shape doesn't have are hidden, for a script to show."""
+    """Draw boxes for all columns. Those that the shape doesn't have are hidden, for a script to show."""
     parts = []
     for column in range(columns):
         at = column - columns + len(cells)

@@ -1,4 +1,4 @@
-"""Lines over axes, with a legend, as parts of SVG."""
+"""Line charts with axes and a legend, as parts of SVG."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from labkit.pictures.svg import (
 )
 
 LEFT, TOP, BOTTOM = 62, 22, 40  # pixels around the axes
-MAX_POINTS = 160  # of one line: more would not be visible
+MAX_POINTS = 160  # of one line: more wouldn't be visible
 
 
 @dataclass
@@ -29,15 +29,14 @@ class Line:
     """A line of a chart."""
 
     label: str
-    """What the legend says."""
     points: Sequence[tuple[float, float]]
-    """x and y; values that aren't finite make a gap."""
+    """Pairs of x and y. A value that isn't finite makes a gap."""
     frames: Iterable[int] | None = None
-    """The frames in which it is strong; None for all."""
+    """The frames in which it's emphasized; None for all."""
     steps: bool = False
     """Whether it stays level until the next x."""
     marks: Sequence[tuple[int, str]] = ()
-    """Indices of points, each with the words beside it."""
+    """Indices of points, each with its words."""
     dots: bool = False
 
 
@@ -64,11 +63,11 @@ class Axes:
 
 
 def fit_axes(lines: Sequence[Line], x_label: str, y_label: str, log: bool = False, from_zero: bool = False) -> Axes:
-    """Axes for all values that are finite, and positive if logarithmic. Raises ValueError if there are none."""
-    kept = [(x, y) for one in lines for x, y in one.points if _is_drawable(y, log)]
-    if not kept:
+    """Return axes that fit all drawable values: finite ones, and positive ones if logarithmic."""
+    drawable = [(x, y) for one in lines for x, y in one.points if _is_drawable(y, log)]
+    if not drawable:
         return Axes(x_label, y_label, (0, 1), (0.1, 1) if log else (0, 1), log)
-    xs, ys = [x for x, _ in kept], [y for _, y in kept]
+    xs, ys = [x for x, _ in drawable], [y for _, y in drawable]
     low, high = (0.0 if from_zero else min(ys)), max(ys)
     if log:
         low, high = low / 1.15, high * 1.15
@@ -83,7 +82,7 @@ def _is_drawable(y: float, log: bool) -> bool:
 
 
 def draw_frame(axes: Axes, y_words: bool = True) -> list[str]:
-    """The axes with their ticks and words."""
+    """Draw the axes with their ticks and words."""
     left, right, base = axes.left, axes.left + axes.width, TOP + axes.height
     parts = []
     for value in list_powers(*axes.y) if axes.log else list_round_numbers(*axes.y):
@@ -111,10 +110,10 @@ def _format_tick(value: float) -> str:
 
 
 def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[str]:
-    """The lines, each with its own colour and dash, so lines on top of each other stay distinct.
+    """Draw the lines, each with its own colour and dash, so lines that overlap stay distinct.
 
     Args:
-        named: Whether marks have their words beside them.
+        named: Whether to show the words of marks.
     """
     parts = []
     for place, one in enumerate(lines):
@@ -135,14 +134,14 @@ def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[st
 
 
 def choose_style(place: int) -> tuple[str, str]:
-    """The colour and dash of the line with this number."""
+    """Return the colour and dash of the line with this number."""
     return COLOURS[place % len(COLOURS)], DASHES[place % len(DASHES)]
 
 
 def draw_legend(
     lines: Sequence[Line], left: float, y: float, width: float, dashed: bool = True
 ) -> tuple[list[str], float]:
-    """A piece of each line with its label, in rows, and the lower edge of the rows."""
+    """Draw a piece of each line with its label, in rows. Return the parts and the lower edge."""
     parts, x = [], left
     for place, one in enumerate(lines):
         colour, dash = choose_style(place)
@@ -158,21 +157,21 @@ def draw_legend(
 
 
 def draw_chart(lines: Sequence[Line], axes: Axes) -> tuple[list[str], float, float]:
-    """The parts, width and height of axes, lines and legend."""
+    """Draw axes, lines and legend. Return the parts, the width and the height."""
     below, bottom = draw_legend(lines, axes.left, TOP + axes.height + BOTTOM + 14, axes.width)
     words = {words for one in lines for _, words in one.marks}
-    alike = len(lines) > 1 and len(words) == 1  # then they appear once, below, instead of on the curves
-    if alike:
+    shared = len(lines) > 1 and len(words) == 1  # such words appear once below, not on each curve
+    if shared:
         below += [
             draw_circle(axes.left + 14, bottom + 6, 4, "currentColor"),
             draw_text(axes.left + 34, bottom + 10, words.pop(), size=11),
         ]
         bottom += 18
-    return [*draw_frame(axes), *draw_lines(axes, lines, not alike), *below], axes.left + axes.width + 16, bottom
+    return [*draw_frame(axes), *draw_lines(axes, lines, not shared), *below], axes.left + axes.width + 16, bottom
 
 
 def _split_runs(points: Sequence[tuple[float, float]], log: bool) -> list[list[tuple[float, float]]]:
-    """The parts of a line between gaps."""
+    """Split a line at its gaps."""
     runs: list[list[tuple[float, float]]] = [[]]
     for x, y in points:
         if _is_drawable(y, log):
@@ -183,36 +182,32 @@ def _split_runs(points: Sequence[tuple[float, float]], log: bool) -> list[list[t
 
 
 def _thin_points(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """At most MAX_POINTS of the points: the least and the greatest of each stretch, in order."""
+    """Keep at most MAX_POINTS points: the least and the greatest of each stretch, in order."""
     if len(points) <= MAX_POINTS:
         return points
     size = math.ceil(2 * len(points) / MAX_POINTS)
-    kept: list[tuple[float, float]] = []
+    thinned: list[tuple[float, float]] = []
     height: Callable[[tuple[float, float]], float] = lambda point: point[1]  # noqa: E731
     for start in range(0, len(points), size):
         stretch = points[start : start + size]
-        kept += sorted({min(stretch, key=height), max(stretch, key=height)})
-    return [points[0], *kept[1:-1], points[-1]]
+        thinned += sorted({min(stretch, key=height), max(stretch, key=height)})
+    return [points[0], *thinned[1:-1], points[-1]]
 
 
 def _select_corners(points: list[tuple[float, float]], keep: bool) -> list[tuple[float, float]]:
-    """The points without those on the straight line between their neighbours.
-
-    Args:
-        keep: Whether to keep all.
-    """
+    """Drop points on the straight line between their neighbours, unless `keep` is true."""
     if keep:
         return points
-    found = points[:1]
+    corners = points[:1]
     for (xb, yb), (xc, yc) in itertools.pairwise(points[1:]):
-        (xa, ya), reach = found[-1], math.hypot(xc - found[-1][0], yc - found[-1][1]) or 1
+        (xa, ya), reach = corners[-1], math.hypot(xc - corners[-1][0], yc - corners[-1][1]) or 1
         if abs((xb - xa) * (yc - ya) - (xc - xa) * (yb - ya)) / reach > 0.05:
-            found.append((xb, yb))
-    return found + points[1:][-1:]
+            corners.append((xb, yb))
+    return corners + points[1:][-1:]
 
 
 def list_round_numbers(low: float, high: float, most: int = 6) -> list[float]:
-    """Round numbers between two numbers."""
+    """List round numbers between two numbers."""
     raw = (high - low) / most
     unit = 10.0 ** math.floor(math.log10(raw))
     step = next(unit * n for n in (1, 2, 5, 10) if unit * n >= raw * 0.999)
@@ -221,10 +216,10 @@ def list_round_numbers(low: float, high: float, most: int = 6) -> list[float]:
 
 
 def list_powers(low: float, high: float) -> list[float]:
-    """Powers of ten between two numbers, or 1, 2 and 5 times these if there are few."""
+    """List powers of ten between two numbers, or 1, 2 and 5 times these if there are few."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    found = [10.0**n for n in range(first, last + 1, max(1, (last - first) // 7)) if low <= 10.0**n <= high]
-    if len(found) > 2:
-        return found
+    powers = [10.0**n for n in range(first, last + 1, max(1, (last - first) // 7)) if low <= 10.0**n <= high]
+    if len(powers) > 2:
+        return powers
     fine = [m * 10.0**n for n in range(first, last + 1) for m in (1, 2, 5) if low <= m * 10.0**n <= high]
     return fine if len(fine) > 1 else list_round_numbers(low, high)

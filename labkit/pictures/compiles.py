@@ -1,4 +1,4 @@
-"""Which call made Dynamo compile, and which graph served it: one row for each graph, one column for each call."""
+"""Dynamo's compilations: which call compiled a graph, and which graph served it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class CompileRun:
     """What Dynamo did in a sequence of calls."""
 
     graphs: list[str]
-    """The shape that each graph was made for, with n for a size that it leaves open."""
+    """The shape that each graph was made for, with n for a dynamic size."""
     served: list[int]
-    """The number of the graph that ran in each call, -1 if there was none."""
+    """The number of the graph that ran in each call; -1 if there was none."""
     compiled: list[bool]
-    """Whether each call made its graph."""
+    """Whether each call compiled a graph."""
 
 
 @catch_failures
 def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Picture:
     """Draw which calls of torch.compile(f) compiled a graph, used an earlier one, or ran without a graph.
 
-    The calls have these tensors, one after the other, in each of the three settings of dynamic. No compiler runs after
-    Dynamo. What was compiled before is forgotten, before and after.
+    The calls take these inputs one after the other, with each of the three settings of `dynamic`. No compiler runs
+    after Dynamo. Earlier and new compilations are discarded.
     """
     if not inputs:
-        raise ValueError("there is no input")
+        raise ValueError("there are no inputs")
     runs = {mode: follow(f, inputs, dynamic) for mode, dynamic in MODES.items()}
     width = max(map(len, MODES))
     sizes = [format_shape(x.shape) for x in inputs]
@@ -44,37 +44,37 @@ def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Pictu
 
 
 def follow(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool | None) -> CompileRun:
-    """What Dynamo does in these calls."""
+    """Record what Dynamo does in these calls."""
     import torch._dynamo
 
-    found = CompileRun([], [], [])
+    result = CompileRun([], [], [])
 
-    def keep(graph: Any, _: Any) -> Callable[..., Any]:
-        number = len(found.graphs)
+    def record(graph: Any, _: Any) -> Callable[..., Any]:
+        number = len(result.graphs)
         values = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
-        found.graphs.append(next((format_shape(v.shape) for v in values if isinstance(v, Tensor)), "()"))
+        result.graphs.append(next((format_shape(v.shape) for v in values if isinstance(v, Tensor)), "()"))
 
         def run(*args: Any) -> Any:
-            found.served[-1] = number
+            result.served[-1] = number
             return graph.forward(*args)
 
         return run
 
     torch._dynamo.reset()
     try:
-        compiled = torch.compile(f, backend=keep, dynamic=dynamic)
+        compiled = torch.compile(f, backend=record, dynamic=dynamic)
         for x in inputs:
-            found.served.append(-1)
-            before = len(found.graphs)
+            result.served.append(-1)
+            before = len(result.graphs)
             compiled(x)
-            found.compiled.append(len(found.graphs) > before)
+            result.compiled.append(len(result.graphs) > before)
     finally:
         torch._dynamo.reset()
-    return found
+    return result
 
 
 def format_shape(shape: Sequence[Any]) -> str:
-    """A shape as text, such as (4, 3), with n for a size that is open."""
+    """Format a shape, such as (4, 3), with n for a dynamic size."""
     sizes = [str(size) if type(size) is int else "n" for size in shape]
     return f"({', '.join(sizes)})"
 
@@ -88,11 +88,11 @@ def _describe_calls(run: CompileRun) -> str:
 
 
 def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]) -> Drawing:
-    """Draw all settings below each other, or one of them strong and the others pale."""
+    """Draw all settings below each other, or one of them emphasized and the others pale."""
     left, step, row = 82.0, max(44.0, 7.5 * max(map(len, sizes))), 22.0
     right = left + step * len(sizes)
     parts, y = [], 18.0
-    for place, (mode, run) in enumerate(runs.items(), 1):
+    for position, (mode, run) in enumerate(runs.items(), 1):
         rows = [*["no graph"] * (-1 in run.served), *run.graphs]
         first = -1 if -1 in run.served else 0
         inside = [draw_text(4, y, f"{mode}: {len(run.graphs)} graphs")]
@@ -108,14 +108,14 @@ def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]
         inside += [
             draw_text(left + step * (n + 0.5), y, size, anchor="middle", size=11) for n, size in enumerate(sizes)
         ]
-        parts.append(emphasize([0, place], *inside))
+        parts.append(emphasize([0, position], *inside))
         y += 30
     parts.append(
         draw_text(4, y - 2, "square: a graph is compiled, dot: one is there already, cross: none, eager", size=11)
     )
-    told = ["\n".join(words), *words[1:]]
+    all_words = ["\n".join(words), *words[1:]]
     return Drawing(
-        "Which graph serves which call", max(right + 10, 470), y + 8, parts, [Group("dynamic", [ALL, *runs])], told
+        "Which graph serves which call", max(right + 10, 470), y + 8, parts, [Group("dynamic", [ALL, *runs])], all_words
     )
 
 

@@ -1,4 +1,4 @@
-"""Several curves over the same x, in panels side by side, of which one can be chosen."""
+"""Curves over the same x, in panels side by side. The reader can choose one panel."""
 
 from __future__ import annotations
 
@@ -19,30 +19,35 @@ WIDTH, GAP = 620, 18  # pixels
 def show_over(x: Tensor, panels: Mapping[str, Mapping[str, Tensor]], log: bool = False) -> Picture:
     """Draw the curves of each panel over x, all panels on one scale.
 
-    x: (n,), what the curves are drawn against. panels: title of a panel -> label of a curve -> (n,), its values. Values
-    that are not finite are gaps. log: whether the scale is logarithmic; values of 0 or less are gaps there too.
-    Whatever cannot be drawn becomes a picture that says so in words.
+    Values that aren't finite make gaps. What can't be drawn becomes a picture that says so in words.
+
+    Args:
+        x: The x values, of shape (n,).
+        panels: Title of a panel -> label of a curve -> its values, of shape (n,).
+        log: Whether the scale is logarithmic. Values of 0 or less make gaps there too.
     """
     places = [float(value) for value in x.detach()]
-    given = {t: {label: [float(v) for v in c.detach()] for label, c in curves.items()} for t, curves in panels.items()}
-    for title, curves in given.items():
+    curves_of = {
+        t: {label: [float(v) for v in c.detach()] for label, c in curves.items()} for t, curves in panels.items()
+    }
+    for title, curves in curves_of.items():
         for label, values in curves.items():
             if len(values) != len(places):
-                raise ValueError(f"{title}, {label}: {len(values)} values for {len(places)} places")
-    if not any(given.values()):
-        raise ValueError("there is no curve")
-    width = max(len(label) for curves in given.values() for label in curves)
+                raise ValueError(f"{title}, {label}: {len(values)} values for {len(places)} values of x")
+    if not any(curves_of.values()):
+        raise ValueError("there are no curves")
+    width = max(len(label) for curves in curves_of.values() for label in curves)
     words = {
         title: [f"{title}: {label:{width}}  {describe_values(values)}" for label, values in curves.items()]
-        for title, curves in given.items()
+        for title, curves in curves_of.items()
     }
     return Picture(
-        "\n".join(line for lines in words.values() for line in lines), lambda: draw(places, given, log, words)
+        "\n".join(line for lines in words.values() for line in lines), lambda: draw(places, curves_of, log, words)
     )
 
 
 def describe_values(values: list[float]) -> str:
-    """The least and the greatest finite value, and how many aren't finite."""
+    """Describe the least and the greatest finite value, and how many aren't finite."""
     finite = [value for value in values if math.isfinite(value)]
     text = f"from {min(finite):.3g} to {max(finite):.3g}" if finite else "no finite value"
     return text + (f", {len(values) - len(finite)} not finite" if len(finite) < len(values) else "")
@@ -52,32 +57,32 @@ def draw(
     places: list[float], panels: Mapping[str, Mapping[str, list[float]]], log: bool, words: Mapping[str, list[str]]
 ) -> Drawing:
     """Draw all panels side by side on one scale, or one of them larger."""
-    lined = {
+    lines_by_panel = {
         title: [Line(label, list(zip(places, values, strict=True))) for label, values in curves.items()]
         for title, curves in panels.items()
     }
-    whole = fit_axes([one for lines in lined.values() for one in lines], "x", "", log)
+    shared_axes = fit_axes([one for lines in lines_by_panel.values() for one in lines], "x", "", log)
     count = len(panels)
-    each = (WIDTH - GAP * (count - 1)) / count
+    width = (WIDTH - GAP * (count - 1)) / count
     small = []
-    for number, (title, lines) in enumerate(lined.items()):
-        axes = replace(whole, left=LEFT + (each + GAP) * number, width=each)
+    for number, (title, lines) in enumerate(lines_by_panel.items()):
+        axes = replace(shared_axes, left=LEFT + (width + GAP) * number, width=width)
         small += _draw_panel(title, axes, lines, number == 0)
     parts = [show_only([0], *small) if count > 1 else "".join(small)]
-    for number, (title, lines) in enumerate(lined.items(), 1):
+    for number, (title, lines) in enumerate(lines_by_panel.items(), 1):
         if count > 1:
-            parts.append(show_only([number], *_draw_panel(title, replace(whole, width=WIDTH), lines, True)))
-    below, bottom = [], TOP + whole.height + BOTTOM + 14
+            parts.append(show_only([number], *_draw_panel(title, replace(shared_axes, width=WIDTH), lines, True)))
+    below, bottom = [], TOP + shared_axes.height + BOTTOM + 14
     shared = len({tuple(curves) for curves in panels.values()}) == 1
-    for title, lines in list(lined.items())[: 1 if shared else count]:
+    for title, lines in list(lines_by_panel.items())[: 1 if shared else count]:
         entries = lines if shared else [replace(one, label=f"{title}: {one.label}") for one in lines]
         drawn_entries, bottom = draw_legend(entries, LEFT, bottom, WIDTH)
         below += drawn_entries
         bottom += 0 if shared else 10
-    told = ["\n".join(line for lines in words.values() for line in lines), *("\n".join(w) for w in words.values())]
+    all_words = ["\n".join(line for lines in words.values() for line in lines), *("\n".join(w) for w in words.values())]
     groups = [Group("panel", [ALL, *panels])] if count > 1 else []
     return Drawing(
-        "Curves over x", LEFT + WIDTH + 16, bottom, [*parts, *below], groups, told if count > 1 else told[:1]
+        "Curves over x", LEFT + WIDTH + 16, bottom, [*parts, *below], groups, all_words if count > 1 else all_words[:1]
     )
 
 

@@ -1,4 +1,4 @@
-"""In which dtype each operation of a function computes, with and without autocast."""
+"""The dtypes in which a function's operations compute, with and without autocast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row = tuple[str, str, str]  # operation, dtypes in, dtypes out
 
 @catch_failures
 def show_dtypes(f: Callable[..., Any], *args: Any, dtypes: Sequence[torch.dtype] = (torch.bfloat16,)) -> Picture:
-    """Run f(*args) without autocast, and with it for each of the dtypes, and draw in which dtypes it computes.
+    """Run f(*args) without autocast and with autocast to each of the dtypes, and draw the dtypes of its operations.
 
     The device is that of the first tensor among args.
     """
@@ -32,7 +32,7 @@ def show_dtypes(f: Callable[..., Any], *args: Any, dtypes: Sequence[torch.dtype]
 
 
 class _Recorder(TorchDispatchMode):
-    """Records every operation on tensors that changes or makes floating-point values."""
+    """Records every operation that changes or creates floating-point values."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,8 +55,8 @@ def _record_rows(f: Callable[..., Any], args: tuple[Any, ...], device: str, dtyp
 
 
 def _format_floats(values: Any) -> str:
-    found = [t.dtype for t in tree_leaves(values) if isinstance(t, Tensor) and t.dtype.is_floating_point]
-    return " and ".join(_format_dtype(dtype) for dtype in dict.fromkeys(found))
+    dtypes = [t.dtype for t in tree_leaves(values) if isinstance(t, Tensor) and t.dtype.is_floating_point]
+    return " and ".join(_format_dtype(dtype) for dtype in dict.fromkeys(dtypes))
 
 
 def _format_dtype(dtype: torch.dtype) -> str:
@@ -71,8 +71,8 @@ def _draw(runs: dict[str, list[Row]], words: list[str]) -> Drawing:
         for name, before, after in rows:
             cast = name == CAST
             inside.append(draw_text(6, y + 17, "cast" if cast else name, GREY if cast else "currentColor"))
-            for x, told in ((180, before), (350, after)):
-                inside.append(draw_cell(x, y, 160, 24, told, colours.get(told, GREY), 0.4 if not cast else 0.15))
+            for x, label in ((180, before), (350, after)):
+                inside.append(draw_cell(x, y, 160, 24, label, colours.get(label, GREY), 0.4 if not cast else 0.15))
             y += 28
         parts.append(show_only([frame], *inside))
         height = max(height, y)

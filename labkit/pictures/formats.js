@@ -1,4 +1,4 @@
-// Stores the number that is typed, as torch does: float64 to float32 to the format, halves to even.
+// Stores the typed number as torch does: float64 to float32 to the format, with halves rounded to even.
 const FORMATS = {float32: [8, 23], float16: [5, 10], bfloat16: [8, 7]};
 const codeOf = (x, [exponent, fraction]) => {
   const infinite = (2 ** exponent - 1) * 2 ** fraction, bias = 2 ** (exponent - 1) - 1, size = Math.abs(Math.fround(x));
@@ -22,52 +22,52 @@ const kindOf = (code, [exponent, fraction]) => {
   if (power === 2 ** exponent - 1) return rest ? 'nan' : 'inf';
   return power ? 'normal' : rest ? 'subnormal' : 'zero';
 };
-const nine = v => {
+const formatNumber = v => {
   if (Number.isNaN(v)) return 'nan';
   if (!Number.isFinite(v)) return v > 0 ? 'inf' : '-inf';
-  // A half goes to the even digit, as Python writes it; here it would go up.
+  // Python rounds a half to the even digit; toExponential would round it up.
   const half = /^(-?\d\.\d{7}[02468])50{11}e(.*)$/.exec(v.toExponential(20));
   const [digits, power] = half ? half.slice(1) : v.toExponential(8).split('e');
   if (v !== 0 && (power < -4 || power > 8)) return `${+digits}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`;
   return Object.is(v, -0) ? '-0' : String(Number(`${digits}e${power}`));
 };
-const neighbour = (x, format, way) => {
+const neighbour = (x, format, direction) => {
   const code = codeOf(x, format), kind = kindOf(code, format), minus = x < 0 || Object.is(x, -0);
-  if (kind === 'nan' || (kind === 'inf' && !minus === way > 0)) return minus ? -valueOf(code, format) : valueOf(code, format);
-  if (code === 0) return way * valueOf(1, format);
-  const next = valueOf(code + (minus ? -way : way), format);
+  if (kind === 'nan' || (kind === 'inf' && !minus === direction > 0)) return minus ? -valueOf(code, format) : valueOf(code, format);
+  if (code === 0) return direction * valueOf(1, format);
+  const next = valueOf(code + (minus ? -direction : direction), format);
   return minus ? -next : next;
 };
-let stored = told.data, chosen = 'float16';
+let stored = picture.data, chosen = 'float16';
 const typed = make('input', {type: 'text', inputmode: 'decimal', size: 14, 'aria-label': 'number', value: stored, style: 'font:inherit;color:inherit;background:var(--jp-layout-color1,transparent);border:1px solid var(--jp-border-color0,#888);padding:.15em .4em'});
 const draw = x => {
   stored = x;
-  const lines = [`${nine(x)} is stored as`];
-  svg.querySelector('[data-number]').textContent = `${nine(x)}, stored`;
+  const lines = [`${formatNumber(x)} is stored as`];
+  svg.querySelector('[data-number]').textContent = `${formatNumber(x)}, stored`;
   for (const name in FORMATS) {
     const format = FORMATS[name], code = codeOf(x, format), part = svg.querySelector(`[data-format=${name}]`);
     const bits = (x < 0 || Object.is(x, -0) ? '1' : '0') + code.toString(2).padStart(format[0] + format[1], '0');
     part.querySelectorAll('rect').forEach((box, i) => box.setAttribute('fill-opacity', bits[i] === '1' ? 0.55 : 0.06));
     part.querySelectorAll('text').forEach((word, i) => { word.textContent = bits[i]; });
     const value = (x < 0 ? -1 : 1) * valueOf(code, format);
-    const words = `${nine(value)} (${kindOf(code, format)}), between ${nine(neighbour(x, format, -1))} and ${nine(neighbour(x, format, 1))}`;
+    const words = `${formatNumber(value)} (${kindOf(code, format)}), between ${formatNumber(neighbour(x, format, -1))} and ${formatNumber(neighbour(x, format, 1))}`;
     svg.querySelector(`[data-value=${name}]`).textContent = words;
     lines.push(`${name} ${words}`);
   }
   say(lines.join('\n'));
 };
-const walk = way => {
-  const next = neighbour(stored, FORMATS[chosen], way);
-  if (Number.isFinite(next)) { typed.value = nine(next); draw(next); }
+const walk = direction => {
+  const next = neighbour(stored, FORMATS[chosen], direction);
+  if (Number.isFinite(next)) { typed.value = formatNumber(next); draw(next); }
 };
 typed.onchange = () => {
   const words = typed.value.trim().toLowerCase().replace('inf', 'Infinity').replace('Infinityinity', 'Infinity');
   const x = words === 'nan' ? NaN : Number(words);
   if (words !== '' && (words === 'nan' || !Number.isNaN(x))) draw(x);
-  else spoken.textContent = 'This is no number.';
+  else liveRegion.textContent = 'This is not a number.';
 };
 const choices = Object.keys(FORMATS).map(name => button(name, () => choose(name)));
-const choose = name => { chosen = name; choices.forEach(it => press(it, it.textContent === name)); };
+const choose = name => { chosen = name; choices.forEach(node => press(node, node.textContent === name)); };
 choose(chosen);
 bar.append(make('label', {}, 'number ', typed), make('span', {role: 'group', 'aria-label': 'format'}, ...choices), button('next below', () => walk(-1)), button('next above', () => walk(1)));
 root.prepend(bar);

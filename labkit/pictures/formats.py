@@ -1,6 +1,6 @@
-"""The bits of a number in the three floating-point formats of training, with its neighbours.
+"""The bits of a number in three floating-point formats used in training, with its neighbours.
 
-The reader types a number, or walks from neighbour to neighbour in the format that is chosen.
+The reader types a number, or steps from neighbour to neighbour in a format of their choice.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class StoredNumber(NamedTuple):
     """A number as a format stores it."""
 
     bits: tuple[str, str, str]
-    """Sign, exponent and fraction, as texts of 0 and 1."""
+    """Sign, exponent and fraction, as strings of 0 and 1."""
     value: float
     below: float
     above: float
@@ -37,43 +37,43 @@ class StoredNumber(NamedTuple):
 
 
 def store_number(number: float, name: str) -> StoredNumber:
-    """The number, rounded to the format "float32", "float16" or "bfloat16": bits, value and both neighbours there.
+    """Round the number to the format "float32", "float16" or "bfloat16": bits, value and both neighbours.
 
-    Past the largest number the neighbour is inf. nan has no neighbours but nan.
+    The neighbour above the largest number is inf. The neighbours of nan are nan.
     """
     dtype = getattr(torch, name)
-    whole = torch.int32 if name == "float32" else torch.int16
+    integer = torch.int32 if name == "float32" else torch.int16
     exponent, fraction = BITS[name]
     length = 1 + exponent + fraction
     t = torch.tensor(number, dtype=torch.float64).to(dtype)
-    text = format(int(t.view(whole)) % 2**length, f"0{length}b")
+    text = format(int(t.view(integer)) % 2**length, f"0{length}b")
     bits = (text[0], text[1 : 1 + exponent], text[1 + exponent :])
-    return StoredNumber(bits, t.item(), _find_neighbour(t, whole, -1), _find_neighbour(t, whole, 1))
+    return StoredNumber(bits, t.item(), _find_neighbour(t, integer, -1), _find_neighbour(t, integer, 1))
 
 
-def _find_neighbour(t: torch.Tensor, whole: torch.dtype, way: int) -> float:
+def _find_neighbour(t: torch.Tensor, integer: torch.dtype, direction: int) -> float:
     if bool(t.isnan()):
         return math.nan
-    if bool(t.isinf()) and (bool(t > 0) == (way > 0)):
+    if bool(t.isinf()) and (bool(t > 0) == (direction > 0)):
         return t.item()
     if bool(t == 0):
-        return way * torch.tensor(1, dtype=whole).view(t.dtype).item()
-    step = way if bool(t > 0) else -way
-    return (t.view(whole) + step).view(t.dtype).item()
+        return direction * torch.tensor(1, dtype=integer).view(t.dtype).item()
+    step = direction if bool(t > 0) else -direction
+    return (t.view(integer) + step).view(t.dtype).item()
 
 
 @catch_failures
 def explore_formats(number: float) -> Picture:
     """Draw how float32, float16 and bfloat16 store a number: sign, exponent and fraction, and its two neighbours.
 
-    The number can be changed: typed, or moved to the next number of one of the formats.
+    The reader can type another number, or move to the next number of a format.
     """
     number = float(number)
     return Picture(describe_number(number), lambda: draw(number))
 
 
 def describe_number(number: float) -> str:
-    """One line for each format: bits, the value that is stored, what kind it is, and its neighbours."""
+    """Describe the number with a line for each format: bits, stored value, its kind, and its neighbours."""
     lines = [f"{number!r} is stored as"]
     for name in BITS:
         s = store_number(number, name)
@@ -82,7 +82,7 @@ def describe_number(number: float) -> str:
 
 
 def draw(number: float) -> Drawing:
-    """Draw the bits as boxes, one row for each format, and below them the value between its neighbours."""
+    """Draw the bits as boxes in a row for each format, and below them the value between its neighbours."""
     side, left = 19.0, 74.0
     parts = [tag_element("number", "", draw_text(4, 16, f"{number!r}, stored"))]
     for row, name in enumerate(BITS):
@@ -95,11 +95,11 @@ def draw(number: float) -> Drawing:
                 bits.append(draw_text(x + side / 2 - 0.5, y + 13, bit, anchor="middle", size=11))
                 x += side
         parts.append(f"<g data-format='{name}'>{''.join(boxes + bits)}</g>")
-        told = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
-        parts.append(tag_element("value", name, draw_text(left, y + 35, told)))
+        text = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
+        parts.append(tag_element("value", name, draw_text(left, y + 35, text)))
     for place, (words, colour) in enumerate(zip(("sign", "exponent", "fraction"), COLOURS, strict=True)):
         parts.append(draw_text(left + 17.5 * side + 80 * place, 100, words, colour))
-    # JSON has neither inf nor nan.
+    # JSON has no inf or nan.
     data = number if math.isfinite(number) else 0.0
     script = read_script("formats.js") if math.isfinite(number) else ""
     return Drawing("A number in three formats", left + 32 * side + 10, 190, parts, script=script, data=data)

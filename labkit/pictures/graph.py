@@ -1,4 +1,4 @@
-"""The autograd graph of a tensor: which backward functions lead from it to the leaves."""
+"""The autograd graph of a tensor: the backward functions that lead from it to the leaves."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from labkit.pictures.graph_layout import Layout, compute_layout
 from labkit.pictures.picture import Drawing, Picture, catch_failures
 from labkit.pictures.svg import BLUE, GREEN, GREY, draw_cell, measure_width, to_svg
 
-# A graph deeper than this cannot be read as a picture.
-MAX_NODES = 200
-HIGH = 26  # pixels of a box
+MAX_NODES = 200  # a larger graph can't be read as a picture
+HIGH = 26  # pixels: the height of a box
 
 
 @catch_failures
 def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Picture:
     """Draw the graph that `output.backward()` would walk.
 
-    output: a tensor with a grad_fn. names: name -> leaf tensor, to label the leaves.
+    Args:
+        output: A tensor with a grad_fn.
+        names: Name -> leaf tensor, to label the leaves.
     """
     if output.grad_fn is None:
         return Picture("no graph: this tensor has no grad_fn, so no operation is recorded behind it")
@@ -29,24 +30,24 @@ def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Pic
     words = "\n".join(f"{labels[a]} -> {labels[b]}" for a, b in edges) or labels[id(output.grad_fn)]
     if len(labels) > MAX_NODES:
         return Picture(f"(no picture: {len(labels)} nodes are too many to read)\n{words}")
-    # By number and not by address: the same graph gives the same picture.
+    # Numbers, not addresses, so the same graph gives the same picture.
     place = {node: n for n, node in enumerate(labels)}
     result = tuple(output.shape)
     return Picture(words, lambda: _draw(list(labels.values()), [(place[a], place[b]) for a, b in edges], result))
 
 
 def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], list[tuple[int, int]]]:
-    """The labels of nodes, by identity, and the edges of the backward graph, from the output to the leaves."""
-    known = {id(t): name for name, t in names.items()}
+    """Return the nodes' labels, by identity, and the edges of the backward graph, from the output to the leaves."""
+    names_by_id = {id(t): name for name, t in names.items()}
     labels: dict[int, str] = {}
-    alive = []  # an identity is a node's own only while the node lives
+    alive = []  # an identity is unique only while its node is alive
     edges: list[tuple[int, int]] = []
     waiting = [output.grad_fn]
     while waiting:
         node = waiting.pop()
         if node is None or id(node) in labels:
             continue
-        labels[id(node)] = _format_label(node, known)
+        labels[id(node)] = _format_label(node, names_by_id)
         alive.append(node)
         for following, _ in node.next_functions:
             if following is not None:
@@ -55,16 +56,16 @@ def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], l
     return labels, edges
 
 
-def _format_label(node: Any, known: Mapping[int, str]) -> str:
+def _format_label(node: Any, names_by_id: Mapping[int, str]) -> str:
     leaf = getattr(node, "variable", None)
     if leaf is None:
         return str(node.name())
-    name = known.get(id(leaf), "leaf")
+    name = names_by_id.get(id(leaf), "leaf")
     return f"{name} {tuple(leaf.shape)}"
 
 
 def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ...]) -> Drawing:
-    """Draw nodes in grey, a leaf below each AccumulateGrad in blue, and the result above the first node in green."""
+    """Draw nodes in grey, leaves below their AccumulateGrad in blue, and the result above the first node in green."""
     leaves = {n for n, label in enumerate(labels) if label.endswith(")")}
     boxes = {n: ("AccumulateGrad" if n in leaves else label, GREY) for n, label in enumerate(labels)}
     boxes[len(labels)] = (f"result {result}", GREEN)
@@ -72,22 +73,22 @@ def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ..
     for n in sorted(leaves):
         edges.append((n, len(boxes)))
         boxes[len(boxes)] = (labels[n], BLUE)
-    placed = compute_layout({n: measure_width(label, 11) + 14 for n, (label, _) in boxes.items()}, edges)
-    parts = draw_arrows(placed, edges, HIGH)
+    layout = compute_layout({n: measure_width(label, 11) + 14 for n, (label, _) in boxes.items()}, edges)
+    parts = draw_arrows(layout, edges, HIGH)
     for n, (label, colour) in boxes.items():
-        x, y = placed.boxes[n]
+        x, y = layout.boxes[n]
         width = measure_width(label, 11) + 14
         parts.append(draw_cell(x - width / 2 + 4, y - HIGH / 2, width, HIGH, label, colour, 0.28))
-    return Drawing("An autograd graph", placed.width + 8, placed.height, parts)
+    return Drawing("An autograd graph", layout.width + 8, layout.height, parts)
 
 
-def draw_arrows(placed: Layout, edges: Sequence[tuple[int, int]], high: float) -> list[str]:
-    """The edges as curves from box to box; those between the same two boxes are side by side."""
+def draw_arrows(layout: Layout, edges: Sequence[tuple[int, int]], high: float) -> list[str]:
+    """Draw the edges as curves from box to box. Several edges between the same two boxes are side by side."""
     parts = []
-    for n, (edge, route) in enumerate(zip(edges, placed.routes, strict=True)):
-        same = [m for m, other in enumerate(edges) if other == edge]
-        aside = 16.0 * (same.index(n) - (len(same) - 1) / 2)
-        points = [(x + 4 + aside, y) for x, y in route]
+    for n, (edge, route) in enumerate(zip(edges, layout.routes, strict=True)):
+        parallel = [m for m, other in enumerate(edges) if other == edge]
+        offset = 16.0 * (parallel.index(n) - (len(parallel) - 1) / 2)
+        points = [(x + 4 + offset, y) for x, y in route]
         points[0], points[-1] = (points[0][0], points[0][1] + high / 2), (points[-1][0], points[-1][1] - high / 2 - 6)
         d = f"M{to_svg(points[0][0])} {to_svg(points[0][1])}"
         for (xa, ya), (xb, yb) in itertools.pairwise(points):

@@ -1,4 +1,4 @@
-"""Places the boxes of an acyclic graph: layer below layer, with few crossings."""
+"""Layout of an acyclic graph: boxes in layers, with few crossings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Point = tuple[float, float]
 
 @dataclass
 class Layout:
-    """The middle of each box, and for each edge the points that it passes."""
+    """The centre of each box, and for each edge the points on its way."""
 
     boxes: dict[int, Point]
     routes: list[list[Point]]
@@ -21,7 +21,7 @@ class Layout:
 
 
 def compute_layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]], row: float = ROW) -> Layout:
-    """Lay out a graph. An edge leads from a box to one in a lower layer.
+    """Lay out a graph, whose edges lead from a box to one in a lower layer.
 
     Args:
         widths: The width of each box, by number.
@@ -29,7 +29,7 @@ def compute_layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]
     depth = _compute_depths(widths, edges)
     size = dict(widths)
     chains: list[list[int]] = []
-    for a, b in edges:  # a long edge passes a narrow place in each layer between
+    for a, b in edges:  # a long edge gets a narrow placeholder in each layer between
         chain = [a]
         for layer in range(depth[a] + 1, depth[b]):
             place = -len(size) - 1
@@ -70,7 +70,7 @@ def _compute_depths(widths: Mapping[int, float], edges: Sequence[tuple[int, int]
 
 
 def _order(layers: list[list[int]], above: Mapping[int, list[int]], below: Mapping[int, list[int]]) -> None:
-    """Sort each layer by the mean place of its neighbours, down and up again."""
+    """Sort each layer by the mean position of its neighbours, down and up again."""
     for sweep in range(SWEEPS):
         down = sweep % 2 == 0
         for number in range(len(layers)) if down else reversed(range(len(layers))):
@@ -83,15 +83,17 @@ def _order(layers: list[list[int]], above: Mapping[int, list[int]], below: Mappi
             )
             place = {node: float(i) for i, node in enumerate(near)}
             linked = above if down else below
-            own = {node: float(i) for i, node in enumerate(layers[number])}
+            current = {node: float(i) for i, node in enumerate(layers[number])}
             if place:
-                layers[number].sort(key=lambda node: _compute_mean([place[other] for other in linked[node]], own[node]))
+                layers[number].sort(
+                    key=lambda node: _compute_mean([place[other] for other in linked[node]], current[node])
+                )
 
 
 def _compute_abscissas(
     layers: list[list[int]], above: Mapping[int, list[int]], below: Mapping[int, list[int]], size: Mapping[int, float]
 ) -> dict[int, float]:
-    """Move each box as near as possible to the middle of its neighbours, without touching another."""
+    """Move each box as close as possible to the middle of its neighbours, without touching another box."""
     x: dict[int, float] = {}
     for layer in layers:
         right = 0.0
@@ -100,28 +102,30 @@ def _compute_abscissas(
             right += size[node] + GAP
     for sweep in range(2 * SWEEPS):
         for layer in layers if sweep % 2 == 0 else reversed(layers):
-            wanted = {node: _compute_mean([x[other] for other in above[node] + below[node]], x[node]) for node in layer}
-            for node, place in _push_apart(layer, wanted, size).items():
+            targets = {
+                node: _compute_mean([x[other] for other in above[node] + below[node]], x[node]) for node in layer
+            }
+            for node, place in _push_apart(layer, targets, size).items():
                 x[node] = place
     least = min(x[node] - size[node] / 2 for node in x)
     return {node: place - least for node, place in x.items()}
 
 
-def _push_apart(layer: list[int], wanted: Mapping[int, float], size: Mapping[int, float]) -> dict[int, float]:
-    """The wanted places, moved apart as little as possible in order: the mean of pushing right and pushing left."""
+def _push_apart(layer: list[int], targets: Mapping[int, float], size: Mapping[int, float]) -> dict[int, float]:
+    """Move the target positions apart as little as possible: the mean of pushing right and pushing left."""
     pushed: list[dict[int, float]] = []
     for nodes, way in ((layer, 1), (layer[::-1], -1)):
-        found: dict[int, float] = {}
+        places: dict[int, float] = {}
         last = None
         for node in nodes:
-            place = wanted[node]
+            place = targets[node]
             if last is not None:
-                limit = found[last] + way * ((size[last] + size[node]) / 2 + GAP)
+                limit = places[last] + way * ((size[last] + size[node]) / 2 + GAP)
                 place = max(place, limit) if way > 0 else min(place, limit)
-            found[node], last = place, node
-        pushed.append(found)
+            places[node], last = place, node
+        pushed.append(places)
     return {node: (pushed[0][node] + pushed[1][node]) / 2 for node in layer}
 
 
-def _compute_mean(values: list[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
+def _compute_mean(values: list[float], default: float) -> float:
+    return sum(values) / len(values) if values else default

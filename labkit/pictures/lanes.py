@@ -14,8 +14,8 @@ REGION = "user_annotation"
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 LAUNCH = ("cuda_runtime", "cuda_driver")
 DRAWN = (REGION, "cpu_op", "python_function", *DEVICE, *LAUNCH)
-SMALLEST = 0.3  # pixels: what is shorter is not drawn
-HUES = (*COLOURS[:-1], "#28858a")  # grey is for what is in no region
+SMALLEST = 0.3  # pixels: shorter events aren't drawn
+HUES = (*COLOURS[:-1], "#28858a")  # grey is for events outside all regions
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Bar:
     correlation: object = None
     row: int = 0
     regions: Sequence[str] = ()
-    """The names of the regions that it is in, the outermost first, its own last."""
+    """The names of the regions around it, the outermost first; a region's own is last."""
 
 
 @dataclass
@@ -45,14 +45,14 @@ class Lane:
 
 @catch_failures
 def show_trace(trace: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Picture:
-    """Draw the complete events of a Chrome trace, or of a list of events. Regions can be brought forward.
+    """Draw the complete events of a Chrome trace, or of a list of events. A region can be emphasized.
 
     Work on the device has the colour of the region that launched it.
     """
     events = trace["traceEvents"] if isinstance(trace, Mapping) else trace
     bars = [_read_bar(event) for event in events if event.get("ph", "X") == "X" and event.get("cat", "cpu_op") in DRAWN]
     if not bars:
-        raise ValueError("there is no complete event")
+        raise ValueError("there are no complete events")
     lanes = _build_lanes(bars)
     _name_regions(bars)
     regions = list(dict.fromkeys(bar.name for bar in sorted(bars, key=lambda bar: bar.start) if bar.cat == REGION))
@@ -69,7 +69,7 @@ def _read_bar(event: Mapping[str, Any]) -> Bar:
 
 
 def _build_lanes(bars: Sequence[Bar]) -> list[Lane]:
-    """The lanes, threads first, with each event in the row of its depth."""
+    """Build the lanes, threads first, with each event in the row of its depth."""
     lanes: dict[str, Lane] = {}
     open_bars: dict[str, list[Bar]] = {}
     for bar in sorted(bars, key=lambda bar: (bar.start, -bar.end)):
@@ -83,7 +83,7 @@ def _build_lanes(bars: Sequence[Bar]) -> list[Lane]:
 
 
 def _name_regions(bars: Sequence[Bar]) -> None:
-    """Find each event's regions: by the time it began, in any thread; on the device, by the time of its launch."""
+    """Set each event's regions by its start time, in any thread; for the device, by the time of its launch."""
     regions = sorted((bar for bar in bars if bar.cat == REGION), key=lambda bar: (bar.start, -bar.end))
     launched = {bar.correlation: bar.start for bar in bars if bar.cat in LAUNCH and bar.correlation is not None}
     for bar in bars:
@@ -102,11 +102,11 @@ def _format_counts(name: str, bars: Sequence[Bar]) -> str:
         "calls of the runtime": sum(bar.cat in LAUNCH for bar in bars),
         "rows of the device": sum(bar.cat in DEVICE for bar in bars),
     }
-    return f"{name}: " + ", ".join(f"{what} {count}" for what, count in counts.items() if count)
+    return f"{name}: " + ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
 
 
 def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Drawing:
-    """Draw lanes from top to bottom over one time axis, with one region strong, or all."""
+    """Draw lanes from top to bottom over one time axis, with one region emphasized, or all."""
     bars = [bar for lane in lanes for bar in lane.bars]
     begin, end = min(bar.start for bar in bars), max(bar.end for bar in bars)
     unit = WIDTH / ((end - begin) or 1)

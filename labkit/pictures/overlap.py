@@ -1,4 +1,4 @@
-"""When gradients are sent during backward, in buckets: a schema, to scale and not measured."""
+"""A schema of when gradients are sent in buckets during backward: to scale, not measured."""
 
 from __future__ import annotations
 
@@ -16,21 +16,25 @@ LEFT, WIDTH, HIGH = 92, 560, 34  # pixels
 
 @catch_failures
 def show_overlap(model: nn.Module, caps: Mapping[str, float], speed: float = 1.0, start: float = 0.02) -> Picture:
-    """Draw backward through the layers of a model, last one first, and the all-reduce of its buckets.
+    """Draw backward through a model's layers, the last one first, and the all-reduce of their buckets.
 
-    caps: label -> bytes at which a bucket is full. A schema: a layer takes time by its number of bytes, an all-reduce
-    `speed` times as long as backward for the same bytes, and `start` of the whole backward before it begins.
+    It's a schema: the time of a layer is proportional to its bytes.
+
+    Args:
+        caps: Label -> bytes at which a bucket is full.
+        speed: How much longer an all-reduce takes than backward for the same bytes.
+        start: The latency of an all-reduce, as a share of the whole backward.
     """
-    named = [(name, sum(p.nbytes for p in m.parameters(recurse=False))) for name, m in model.named_modules()]
-    layers = [(name or "model", nbytes) for name, nbytes in reversed(named) if nbytes]
+    sizes = [(name, sum(p.nbytes for p in m.parameters(recurse=False))) for name, m in model.named_modules()]
+    layers = [(name or "model", nbytes) for name, nbytes in reversed(sizes) if nbytes]
     ends = [end / sum(n for _, n in layers) for end in itertools.accumulate(n for _, n in layers)]
     runs = {label: _schedule_messages(_fill_buckets(layers, cap), ends, speed, start) for label, cap in caps.items()}
     words = [
         f"{label}: {len(sent)} all-reduces, done at {sent[-1].end:.2f} of backward's time"
         for label, sent in runs.items()
     ]
-    told = "\n".join(["a schema, to scale and not measured", *words])
-    return Picture(told, lambda: _draw([name for name, _ in layers], ends, runs, words))
+    text = "\n".join(["a schema, to scale and not measured", *words])
+    return Picture(text, lambda: _draw([name for name, _ in layers], ends, runs, words))
 
 
 @dataclass
@@ -43,7 +47,7 @@ class Message:
 
 
 def _fill_buckets(layers: list[tuple[str, int]], cap: float) -> list[list[int]]:
-    """The layers of each bucket, by number. A bucket is closed when it is full."""
+    """Return the layers of each bucket, by number. A bucket is closed when it's full."""
     buckets: list[list[int]] = []
     held = cap
     for number, (_, nbytes) in enumerate(layers):
@@ -66,20 +70,20 @@ def _schedule_messages(buckets: list[list[int]], ends: list[float], speed: float
 
 
 def _draw(names: list[str], ends: list[float], runs: Mapping[str, list[Message]], words: list[str]) -> Drawing:
-    """Draw backward above and the all-reduces below; a bucket has the colour of its layers."""
+    """Draw backward above the all-reduces. A bucket has the colour of its layers."""
     unit = WIDTH / max(sent[-1].end for sent in runs.values())
     parts = [draw_text(LEFT - 8, 52, "backward", anchor="end"), draw_text(LEFT - 8, 100, "all-reduce", anchor="end")]
-    for frame, (sent, told) in enumerate(zip(runs.values(), words, strict=True)):
-        inside = [draw_text(4, 16, told)]
+    for frame, (sent, line) in enumerate(zip(runs.values(), words, strict=True)):
+        frame_parts = [draw_text(4, 16, line)]
         for number, message in enumerate(sent):
             colour = COLOURS[number % len(COLOURS)]
             for layer in message.layers:
                 begin = ends[layer - 1] if layer else 0.0
-                inside.append(_draw_block(begin, ends[layer], 30, unit, names[layer], colour))
-            inside.append(_draw_block(message.start, message.end, 78, unit, f"bucket {number}", colour))
-        done = LEFT + unit * sent[-1].end
-        inside.append(draw_line(done, 26, done, 118, RED, 2) + draw_text(done - 4, 132, "done", RED, "end", 11))
-        parts.append(show_only([frame], *inside))
+                frame_parts.append(_draw_block(begin, ends[layer], 30, unit, names[layer], colour))
+            frame_parts.append(_draw_block(message.start, message.end, 78, unit, f"bucket {number}", colour))
+        end = LEFT + unit * sent[-1].end
+        frame_parts.append(draw_line(end, 26, end, 118, RED, 2) + draw_text(end - 4, 132, "done", RED, "end", 11))
+        parts.append(show_only([frame], *frame_parts))
     x = LEFT + unit * ends[-1]
     parts += [
         draw_line(x, 26, x, 118, GREY, 1, "stroke-dasharray='4 4'"),

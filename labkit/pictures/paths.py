@@ -1,4 +1,4 @@
-"""Where optimizers go on a surface of two numbers, step by step."""
+"""Paths of optimizers on a surface over two numbers, step by step."""
 
 from __future__ import annotations
 
@@ -27,9 +27,13 @@ def show_paths(
     x: Range,
     y: Range,
 ) -> Picture:
-    """Draw the level lines of f over x and y, and where each optimizer goes from `start`.
+    """Draw the contour lines of f over x and y, and the path of each optimizer from `start`.
 
-    f: of two tensors of one shape, elementwise. optimizers: label -> makes one for a list of parameters. They run here.
+    The optimizers run when this is called.
+
+    Args:
+        f: An elementwise function of two tensors of one shape.
+        optimizers: Label -> function that makes an optimizer for a list of parameters.
     """
     paths = {name: _walk(f, start, make, steps) for name, make in optimizers.items()}
     ends = {name: f(*map(torch.tensor, one[-1])).item() for name, one in paths.items()}
@@ -64,7 +68,7 @@ def _draw(
 ) -> Drawing:
     parts = draw_frame(axes)
     finite = sorted(value for row in values for value in row)
-    # Levels by rank: the same number of grid points between any two, so flat valleys show lines, too.
+    # Levels by rank, with the same number of grid points between any two, so flat valleys show lines too.
     for level in range(1, LEVELS + 1):
         segments = _draw_contour(values, finite[level * len(finite) // (LEVELS + 1)], axes)
         parts.append(f"<path d='{segments}' fill='none' stroke='{GREY}' stroke-opacity='.55'/>")
@@ -72,29 +76,38 @@ def _draw(
     for place, points in enumerate(paths.values()):
         colour, _ = choose_style(place)
         inside = [math.isfinite(a + b) and low <= a <= high and bottom <= b <= top for a, b in points]
-        at = [axes.place(*point) for point in points]
+        positions = [axes.place(*point) for point in points]
         pieces = [
-            tag_element("only", f"0 {n}-{steps}", f"<path d='M{_format_point(at[n - 1])}L{_format_point(at[n])}'/>")
+            tag_element(
+                "only",
+                f"0 {n}-{steps}",
+                f"<path d='M{_format_point(positions[n - 1])}L{_format_point(positions[n])}'/>",
+            )
             for n in range(1, steps + 1)
             if inside[n - 1] and inside[n]
         ]
-        dots = [_draw_dot(n, x, y, last=n == steps) for n, (x, y) in enumerate(at) if n and inside[n]]
+        dots = [_draw_dot(n, x, y, last=n == steps) for n, (x, y) in enumerate(positions) if n and inside[n]]
         parts.append(f"<g fill='none' stroke='{colour}' stroke-width='1.8'>{''.join(pieces)}</g>")
         parts.append(f"<g fill='{colour}'>{''.join(dots)}</g>")
     lines = [Line(name, []) for name in paths]
     below, height = draw_legend(lines, axes.left, TOP + axes.height + 44, axes.width, dashed=False)
     names = ["all steps", *(f"step {n}" for n in range(1, steps + 1))]
-    told = ["\n".join(words)] + [
+    all_words = ["\n".join(words)] + [
         f"step {n}: " + ", ".join(f"{name} at ({p[n][0]:.3g}, {p[n][1]:.3g})" for name, p in paths.items())
         for n in range(1, steps + 1)
     ]
     return Drawing(
-        "Paths of optimizers", axes.left + axes.width + 16, height, [*parts, *below], [Group("step", names, True)], told
+        "Paths of optimizers",
+        axes.left + axes.width + 16,
+        height,
+        [*parts, *below],
+        [Group("step", names, True)],
+        all_words,
     )
 
 
 def _draw_dot(frame: int, x: float, y: float, last: bool) -> str:
-    """A dot where the path is in this frame; its end is also in the first frame, which shows all steps."""
+    """Draw a dot where the path is in this frame. The last dot is also in the first frame, which shows all steps."""
     frames = f"data-only='0 {frame}'" if last else f"data-only='{frame}' display='none'"
     return f"<circle {frames} cx='{to_svg(x)}' cy='{to_svg(y)}' r='4.5'/>"
 
@@ -104,7 +117,7 @@ def _format_point(point: Point) -> str:
 
 
 def _draw_contour(values: list[list[float]], level: float, axes: Axes) -> str:
-    """The line of one level, in pieces, one for each square of the grid that it crosses."""
+    """Draw one contour line as segments, one for each square of the grid that it crosses."""
     rows, columns = len(values), len(values[0])
     (x0, x1), (y0, y1) = axes.x, axes.y
 
@@ -120,8 +133,8 @@ def _draw_contour(values: list[list[float]], level: float, axes: Axes) -> str:
     for r in range(rows - 1):
         for c in range(columns - 1):
             corners = [(r, c), (r, c + 1), (r + 1, c + 1), (r + 1, c)]
-            found = [find_crossing(corners[i], corners[(i + 1) % 4]) for i in range(4)]
-            ends = [point for point in found if point is not None]
+            crossings = [find_crossing(corners[i], corners[(i + 1) % 4]) for i in range(4)]
+            ends = [point for point in crossings if point is not None]
             for a, b in zip(ends[::2], ends[1::2], strict=True):
                 xa, ya, xb, yb = map(round, (*a, *b))
                 pieces.append(f"M{xa} {ya}l{xb - xa} {yb - ya}".replace(" -", "-"))

@@ -1,6 +1,6 @@
-"""A picture as a value that a notebook displays. It is drawn when it is shown, so graders, which show none, draw none.
+"""Pictures that a notebook displays. They're drawn only when shown, so graders never draw them.
 
-It needs no kernel and no network. If it can't be drawn, it says so in words instead of raising.
+A picture needs no kernel and no network. If it can't be drawn, it says so in words instead of raising.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from labkit.pictures import svg
 
 P = ParamSpec("P")
 ALL = "all"
-RAW = " /:=;,'()!*~.-_+?@$[]{}|"  # what needs no quoting in a data URL inside an HTML attribute
+RAW = " /:=;,'()!*~.-_+?@$[]{}|"  # characters that need no quoting in a data URL inside an HTML attribute
 
 
 @dataclass(frozen=True)
 class Group:
-    """A group of choices for the reader."""
+    """A group of choices that the reader can make."""
 
     name: str
     labels: Sequence[str]
     steps: bool = False
-    """Whether it is a sequence, with a slider and a button that plays it."""
+    """Whether the choices are a sequence, shown with a slider and a play button."""
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """One SVG for all frames: `svg.only` and `svg.strong` say which parts appear in which.
+    """One SVG for all frames. `svg.show_only` and `svg.emphasize` say which parts appear in which frame.
 
-    A frame is one choice in each group, numbered with the last group fastest.
+    A frame is one choice in each group. In the numbering of frames, the last group varies fastest.
     """
 
     title: str
@@ -43,11 +43,11 @@ class Drawing:
     parts: Sequence[str]
     groups: Sequence[Group] = ()
     words: Sequence[str] = ()
-    """The words of each frame; empty if those of the whole picture are enough."""
+    """The words of each frame; empty if the picture's words are enough."""
     script: str = ""
-    """JavaScript besides player.js."""
+    """JavaScript to run after player.js."""
     data: Any = None
-    """What the script finds in told.data."""
+    """What the script reads from picture.data."""
 
 
 @dataclass
@@ -56,11 +56,10 @@ class Picture:
 
     words: str
     draw: Callable[[], Drawing] | None = None
-    """Makes the drawing."""
 
     @functools.cached_property
     def drawing(self) -> Drawing | None:
-        """The drawing; None if there isn't one, or if drawing failed, as `words` then say."""
+        """The drawing; None if there isn't one, or if drawing failed, which `words` then say."""
         try:
             return self.draw() if self.draw else None
         except Exception as error:
@@ -74,22 +73,22 @@ class Picture:
 
     @property
     def html(self) -> str:
-        """The still picture as an image with its words, which becomes live if scripts run.
+        """The still picture as an image with its words, which becomes interactive if scripts run.
 
-        Sanitisers leave images in a notebook that isn't trusted. Everything that the live picture needs is in the
+        Sanitisers keep images in a notebook that isn't trusted. Everything that the interactive picture needs is in the
         image's attributes, so it never shows as text.
         """
         if self.drawing is None:
             return ""
         groups = [{"name": g.name, "labels": list(g.labels), "steps": g.steps} for g in self.drawing.groups]
-        told = {"title": self.drawing.title, "groups": groups, "words": list(self.drawing.words or [self.words])}
+        config = {"title": self.drawing.title, "groups": groups, "words": list(self.drawing.words or [self.words])}
         if self.drawing.data is not None:
-            told["data"] = self.drawing.data
+            config["data"] = self.drawing.data
         attributes = {
             "alt": self.words,
             "style": "max-width:100%",
             "src": f"data:image/svg+xml,{urllib.parse.quote(self._build_svg(self.drawing.parts), safe=RAW)}",
-            "data-picture": json.dumps(told, ensure_ascii=False, separators=(",", ":")),
+            "data-picture": json.dumps(config, ensure_ascii=False, separators=(",", ":")),
             "onload": f"{{{read_script('player.js')}{self.drawing.script}}}",
         }
         return f'<div class="gradlab-picture"><img {" ".join(f"{k}={_quote(v)}" for k, v in attributes.items())}></div>'
@@ -103,8 +102,11 @@ class Picture:
         return self.words
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        shown = self.drawing is not None  # drawing may add to the words
-        return {"text/plain": self.words, **({"image/svg+xml": self.still, "text/html": self.html} if shown else {})}
+        has_drawing = self.drawing is not None  # drawing may add to the words
+        return {
+            "text/plain": self.words,
+            **({"image/svg+xml": self.still, "text/html": self.html} if has_drawing else {}),
+        }
 
 
 def _quote(value: str) -> str:
@@ -113,13 +115,13 @@ def _quote(value: str) -> str:
 
 @functools.cache
 def read_script(name: str) -> str:
-    """A script of this folder without comments and indentation."""
+    """Read a script of this folder, without comments and indentation."""
     lines = (line.strip() for line in Path(__file__).with_name(name).read_text(encoding="utf-8").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//")) + "\n"
 
 
 def catch_failures(draw: Callable[P, Picture]) -> Callable[P, Picture]:
-    """Turn an exception into a Picture that says what went wrong: a picture must not hide a verdict."""
+    """Turn an exception into a Picture that says what went wrong, so a picture never hides a verdict."""
 
     @functools.wraps(draw)
     def draw_safely(*args: P.args, **kwargs: P.kwargs) -> Picture:

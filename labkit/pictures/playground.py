@@ -1,6 +1,6 @@
-"""A network of 2 inputs, 3 hidden numbers and 1 result, drawn with its values, its loss and all derivatives.
+"""A network of 2 inputs, 3 hidden units and 1 result, drawn with its values, its loss and all derivatives.
 
-The reader moves inputs, target and parameters, and takes steps of gradient descent, computed in the browser.
+The reader moves inputs, target and parameters, and takes steps of gradient descent. The browser computes them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from labkit.pictures.picture import Drawing, Picture, catch_failures, read_scrip
 from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_circle, draw_line, draw_text, tag_element
 
 HIDDEN = 3
-# w{i}{j}: from input i to hidden number j; b{j}: its bias; v{j}: from hidden number j to the result; c: its bias.
+# w{i}{j}: from input i to hidden unit j; b{j}: its bias; v{j}: from hidden unit j to the result; c: its bias.
 START = {
     "w11": 1.0,
     "w21": -0.5,
@@ -47,7 +47,7 @@ class Pass(NamedTuple):
 
 
 def compute_pass(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Pass:
-    """The pass for two inputs: hidden j is tanh(w1j * x1 + w2j * x2 + bj), the result sum(vj * hj) + c.
+    """Run a pass for two inputs: hidden j is tanh(w1j * x1 + w2j * x2 + bj), the result sum(vj * hj) + c.
 
     The loss is (result - target)**2 / 2. The gradients have the keys of START, x1, x2, h1 to h3 and result. Everything
     is computed in float64.
@@ -63,13 +63,13 @@ def compute_pass(inputs: Sequence[float], target: float, parameters: Mapping[str
     ]
     result = sum((leaf[f"v{j}"] * h for j, h in enumerate(hidden, 1)), leaf["c"])
     loss = (result - target) ** 2 / 2
-    asked = leaf | {f"h{j}": h for j, h in enumerate(hidden, 1)} | {"result": result}
-    gradients = torch.autograd.grad(loss, list(asked.values()))
+    numbers = leaf | {f"h{j}": h for j, h in enumerate(hidden, 1)} | {"result": result}
+    gradients = torch.autograd.grad(loss, list(numbers.values()))
     return Pass(
         tuple(h.item() for h in hidden),
         result.item(),
         loss.item(),
-        {name: gradient.item() for name, gradient in zip(asked, gradients, strict=True)},
+        {name: gradient.item() for name, gradient in zip(numbers, gradients, strict=True)},
     )
 
 
@@ -81,11 +81,11 @@ def _create_leaf(value: float) -> torch.Tensor:
 def play_network(inputs: tuple[float, float], target: float, parameters: Mapping[str, float] | None = None) -> Picture:
     """Draw the network's forward and backward pass for two inputs and a target.
 
-    Everything can be moved, and buttons take steps of gradient descent. It raises nothing: if a name is wrong, the
+    The reader can move everything, and take steps of gradient descent. It raises nothing: if a name is wrong, the
     picture says so.
 
     Args:
-        parameters: Numbers for some or all names of START; the others start as there.
+        parameters: Numbers for some or all names of START, which has the defaults.
     """
     unknown = set(parameters or {}) - set(START)
     if unknown:
@@ -96,7 +96,7 @@ def play_network(inputs: tuple[float, float], target: float, parameters: Mapping
 
 
 def describe_network(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> str:
-    """The values, the loss and all derivatives, in words."""
+    """Describe the values, the loss and all derivatives."""
     p = compute_pass(inputs, target, parameters)
     lines = [
         f"inputs {inputs[0]:.3g}, {inputs[1]:.3g}; hidden {', '.join(f'{h:.3f}' for h in p.hidden)}",
@@ -107,7 +107,7 @@ def describe_network(inputs: Sequence[float], target: float, parameters: Mapping
 
 
 def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Drawing:
-    """Draw nodes with values, edges with weights and, at the right, the losses of the steps that the reader takes.
+    """Draw nodes with values, edges with weights and, at the right, the losses of the reader's steps.
 
     An edge's width is the size of its weight, and its colour the sign of the gradient.
     """

@@ -1,4 +1,4 @@
-"""Who has which partial sums in a ring all-reduce, step by step; and what each way to add over ranks sends."""
+"""The partial sums in a ring all-reduce, step by step, and the traffic of two ways to add over ranks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from labkit.pictures.chart import Line, draw_chart, fit_axes
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
 from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_cell, draw_rect, draw_text, show_only
 
-State = list[list[set[int]]]  # state[rank][chunk]: the ranks whose parts are in the sum
+State = list[list[set[int]]]  # state[rank][chunk]: the ranks whose values are in the sum
 FRAME = "stroke-width='2.5'"
 
 
 def compute_ring_states(world_size: int) -> list[tuple[State, list[int]]]:
-    """For the start and each of the 2 * (world_size - 1) steps: the state after it, and the chunk each rank sent in it.
+    """Return the state after each of the 2 * (world_size - 1) steps, with the chunk that each rank sent in the step.
 
-    At the start nothing has been sent: -1 for each rank.
+    The first item is the start, with -1 for each rank, since nothing has been sent.
     """
     state: State = [[{rank} for _ in range(world_size)] for rank in range(world_size)]
     states = [(state, [-1] * world_size)]
@@ -34,19 +34,19 @@ def compute_ring_states(world_size: int) -> list[tuple[State, list[int]]]:
 def explore_ring(world_size: int) -> Picture:
     """Draw the ring all-reduce of a tensor in as many chunks as there are ranks, 2 to 8: a table for each step."""
     if not 2 <= world_size <= 8:
-        raise ValueError(f"a ring of {world_size} cannot be drawn: from 2 to 8 ranks can")
+        raise ValueError(f"world_size={world_size}: only rings of 2 to 8 ranks can be drawn")
     states = compute_ring_states(world_size)
     names = ["start", *(f"step {number}" for number in range(1, len(states)))]
     lines = []
     for name, (state, sent) in zip(names, states, strict=True):
-        done = sum(len(parts) == world_size for row in state for parts in row)
-        told = "" if sent[0] < 0 else "  rank 0 sends chunk " + str(sent[0])
-        lines.append(f"{name:7} {done:2} of {world_size**2} chunks are complete{told}")
+        complete = sum(len(parts) == world_size for row in state for parts in row)
+        sending = "" if sent[0] < 0 else "  rank 0 sends chunk " + str(sent[0])
+        lines.append(f"{name:7} {complete:2} of {world_size**2} chunks are complete{sending}")
     return Picture("\n".join(lines), lambda: draw_ring(states, names, lines))
 
 
 def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: list[str]) -> Drawing:
-    """Draw a table of ranks and chunks, step by step. What arrived in the step is framed."""
+    """Draw a table of ranks and chunks for each step, with a frame around what arrived in it."""
     size = len(states[0][0])
     left, top, side = 58, 56, 46 if size < 6 else 40
     parts = [draw_text(left + size * side / 2, 40, "chunk", anchor="middle", size=11)]
@@ -54,8 +54,8 @@ def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: li
     parts += [draw_text(left - 8, top + side * (n + 0.6), f"rank {n}", anchor="end", size=11) for n in range(size)]
     for number, (name, line) in enumerate(zip(names, lines, strict=True)):
         half = "" if number == 0 else ": add" if number < size else ": replace"
-        done = line.removeprefix(f"{name:7}").split("  rank")[0].strip()
-        parts.append(show_only([number], draw_text(4, 16, f"{name}{half}, {done}")))
+        progress = line.removeprefix(f"{name:7}").split("  rank")[0].strip()
+        parts.append(show_only([number], draw_text(4, 16, f"{name}{half}, {progress}")))
     for rank in range(size):
         for chunk in range(size):
             x, y = left + side * chunk, top + side * rank
@@ -85,18 +85,15 @@ def draw_ring(states: list[tuple[State, list[int]]], names: list[str], lines: li
     )
 
 
-def _find_held_sums(over: list[set[int]]) -> list[tuple[set[int], list[int]]]:
-    """The sums that a cell holds, one after the other, with the frames that show them."""
-    return [(found, [n for n, now in enumerate(over) if now == found]) for found in _list_distinct(over)]
-
-
-def _list_distinct(over: list[set[int]]) -> list[set[int]]:
-    return [found for n, found in enumerate(over) if found not in over[:n]]
+def _find_held_sums(by_frame: list[set[int]]) -> list[tuple[set[int], list[int]]]:
+    """Return the distinct sums that a cell holds, in order, each with the frames that show it."""
+    distinct = [ranks for n, ranks in enumerate(by_frame) if ranks not in by_frame[:n]]
+    return [(ranks, [n for n, current in enumerate(by_frame) if current == ranks]) for ranks in distinct]
 
 
 @catch_failures
 def show_traffic(world_sizes: Sequence[int]) -> Picture:
-    """Draw what the busiest rank sends, in units of the whole tensor: in a ring, and where one rank collects."""
+    """Draw what the busiest rank sends, in units of the whole tensor: in a ring, and if one rank collects."""
     ring = [2 * (n - 1) / n for n in world_sizes]
     gather = [float(n - 1) for n in world_sizes]
     rows = zip(world_sizes, ring, gather, strict=True)
@@ -105,7 +102,6 @@ def show_traffic(world_sizes: Sequence[int]) -> Picture:
 
 
 def draw_traffic(world_sizes: Sequence[int], ring: list[float], gather: list[float]) -> Drawing:
-    """Draw two lines over the number of ranks."""
     lines = [
         Line("ring", list(zip(map(float, world_sizes), ring, strict=True)), dots=True),
         Line("one rank collects and sends back", list(zip(map(float, world_sizes), gather, strict=True)), dots=True),

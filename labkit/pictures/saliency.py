@@ -1,4 +1,4 @@
-"""Images beside the gradients of a score with respect to their pixels."""
+"""Images next to the gradients of a score with respect to their pixels."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ MAX_PIXELS = 32 * 32
 
 @catch_failures
 def show_saliency(images: Mapping[str, Tensor], gradients: Mapping[str, Tensor]) -> Picture:
-    """Draw each image, (height, width), and its gradient: red where a brighter pixel raises the score, blue where it
-    lowers it. Both have the same labels.
+    """Draw each image, of shape (height, width), and its gradient, which has the same label.
+
+    The gradient is red where a brighter pixel raises the score, and blue where it lowers it.
     """
     pairs = {name: (image.detach().cpu(), gradients[name].detach().cpu()) for name, image in images.items()}
     for name, (image, gradient) in pairs.items():
         if image.shape != gradient.shape or image.dim() != 2 or image.numel() > MAX_PIXELS:
             raise ValueError(f"{name}: shapes {tuple(image.shape)} and {tuple(gradient.shape)}")
     if not pairs:
-        raise ValueError("there is no image")
+        raise ValueError("there are no images")
     words = [f"{name}: {_describe_gradient(gradient)}" for name, (_, gradient) in pairs.items()]
     return Picture("\n".join(words), lambda: _draw(pairs, words))
 
@@ -55,7 +56,7 @@ def _draw(pairs: Mapping[str, tuple[Tensor, Tensor]], words: list[str]) -> Drawi
 
 
 def _draw_pixels(values: Tensor, left: float, above: str, below: str) -> list[str]:
-    """Draw squares whose opacity is the size of their values; those of one shade are one path."""
+    """Draw squares whose opacity shows the size of their values. Squares of one shade are one path."""
     height, width = values.shape
     side = SIDE / max(height, width)
     shades: dict[tuple[str, int], list[str]] = defaultdict(list)

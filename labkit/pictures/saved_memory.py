@@ -1,4 +1,4 @@
-"""What a forward pass keeps for backward, step by step: up the hill, and down again."""
+"""Bytes that a graph holds for backward, which grow layer by layer forward and shrink on the way back."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ MODES = ("backward()", "backward(retain_graph=True)", "no_grad()", "detach() at 
 def show_kept(model: nn.Sequential, x: Tensor) -> Picture:
     """Draw the bytes that the graph of `model(x)` holds for backward, after each step forward and back.
 
-    model: a Sequential of layers; two of them in a row, such as Linear and Tanh, may share what they keep.
-    Measured in four ways: a usual backward, one with retain_graph=True, no_grad, and detach() of the result.
+    It measures four ways: a usual backward, one with retain_graph=True, no_grad, and detach() of the result.
+
+    Args:
+        model: A Sequential of layers. Two adjacent ones, such as Linear and Tanh, may share what they keep.
     """
     curves, layers = {mode: measure(model, x, mode) for mode in MODES}, len(model)
     width = max(len(mode) for mode in MODES)
@@ -32,7 +34,7 @@ def show_kept(model: nn.Sequential, x: Tensor) -> Picture:
 
 @dataclass
 class _HeldStorages:
-    """Counts the bytes of the storages that a graph holds now, each once."""
+    """Counts the bytes of the storages that a graph currently holds, each once."""
 
     known: set[int]
     holders: list[weakref.ref[Any]] = field(default_factory=list)
@@ -54,44 +56,44 @@ class _Holder:
 
 
 def measure(model: nn.Sequential, x: Tensor, mode: str) -> list[int]:
-    """Bytes held for backward: before, after each layer forward, and after each layer on the way back.
+    """Measure the bytes held for backward: at first, after each layer forward, and after each layer on the way back.
 
-    Without the parameters, the buffers and x. The last number is what is left at the end.
+    The parameters, the buffers and x don't count. The last number is what is left at the end.
     """
-    kept = _HeldStorages({t.untyped_storage().data_ptr() for t in (*model.parameters(), *model.buffers(), x)})
-    seen = [kept.now()]
+    storages = _HeldStorages({t.untyped_storage().data_ptr() for t in (*model.parameters(), *model.buffers(), x)})
+    forward = [storages.now()]
     leaves = [p for p in model.parameters() if p.requires_grad]
-    with saved_tensors_hooks(kept.pack, lambda holder: holder.tensor), torch.set_grad_enabled(mode != "no_grad()"):
+    with saved_tensors_hooks(storages.pack, lambda holder: holder.tensor), torch.set_grad_enabled(mode != "no_grad()"):
         outputs: list[Tensor] = []
         h = x
         for layer in model:
             h = layer(h)
             outputs.append(h)
-            seen.append(kept.now())
+            forward.append(storages.now())
     back: list[int] = []
     if mode.startswith("backward"):
         for output in outputs[:-1]:  # its gradient arrives after the layers that follow it
-            output.register_hook(lambda _: back.append(kept.now()))
+            output.register_hook(lambda _: back.append(storages.now()))
         outputs.clear()
         torch.autograd.grad(h.sum(), leaves, retain_graph="retain" in mode)
-        back.append(kept.now())
+        back.append(storages.now())
     else:
         outputs.clear()
         h = h.detach()
-        back = [kept.now()] * len(model)
-    return seen + back
+        back = [storages.now()] * len(model)
+    return forward + back
 
 
 def draw(curves: dict[str, list[int]], layers: int, words: list[str]) -> Drawing:
-    """Draw one line for each mode, or one of them strong and the others pale."""
+    """Draw a line for each mode, or one of them emphasized and the others pale."""
     lines = [
         Line(mode, [(float(i), nbytes / 1024) for i, nbytes in enumerate(curve)], [0, place])
         for place, (mode, curve) in enumerate(curves.items(), 1)
     ]
     axes = fit_axes(lines, "layers done", "KiB held for backward", from_zero=True)
     parts, width, height = draw_chart(lines, axes)
-    for x, told in ((layers / 2, "forward"), (layers * 1.5, "backward, or what comes instead")):
-        parts.append(draw_text(axes.place(x, 0)[0], TOP - 8, told, anchor="middle", size=11))
+    for x, label in ((layers / 2, "forward"), (layers * 1.5, "backward, or what replaces it")):
+        parts.append(draw_text(axes.place(x, 0)[0], TOP - 8, label, anchor="middle", size=11))
     middle, _ = axes.place(layers, 0)
     parts.append(draw_line(middle, TOP, middle, TOP + axes.height, GREY))
     groups = [Group("way", [ALL, *curves])]

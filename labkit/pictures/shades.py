@@ -1,6 +1,6 @@
-"""Two small matrices side by side as shades, in a page's own colours: HTML for a card, not a picture of a lesson.
+"""Two small matrices side by side as shades, in the page's own colours. This is HTML for a card, not a lab's picture.
 
-The SVG holds no words, so nothing of it is left if a sanitiser removes it.
+The SVG holds no words, so a sanitiser that removes it leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ SIDE, LEAST_CELL, MOST_CELL = 190.0, 6.0, 22.0  # pixels
 
 
 def draw_side_by_side(difference: Difference) -> str:
-    """The matrices as HTML; empty if these aren't matrices."""
-    yours, wanted = difference.your_shades, difference.expected_shades
-    if not yours or not wanted:
+    """Draw the matrices as HTML; empty if the difference holds none."""
+    yours, expected = difference.your_shades, difference.expected_shades
+    if not yours or not expected:
         return ""
     places = _find_places(difference.differing, DIFFERS)
     values = len(yours) * len(yours[0])
     marks = _draw_marks(places, values)
-    size = max(LEAST_CELL, min(MOST_CELL, SIDE / max(len(yours), len(yours[0]), len(wanted), len(wanted[0]))))
+    size = max(LEAST_CELL, min(MOST_CELL, SIDE / max(len(yours), len(yours[0]), len(expected), len(expected[0]))))
     both = "".join(
         f'<div>{_draw_matrix(rows, marks, size)}<div style="font-size:.85em">{name}</div></div>'
-        for name, rows in (("yours", yours), ("expected", wanted))
+        for name, rows in (("yours", yours), ("expected", expected))
     )
     box = "display:flex;flex-wrap:wrap;gap:1.5em;margin:.4em 0 .2em"
     image = (
@@ -36,15 +36,15 @@ def draw_side_by_side(difference: Difference) -> str:
 
 
 def _describe_difference(difference: Difference, places: Sequence[tuple[int, int]]) -> str:
-    """The words for readers who can't see the picture."""
-    told = f"Two matrices as shades from {difference.least:.4g} to {difference.most:.4g}: "
-    told += f"yours, {_format_size(difference.your_shades)}, "
-    told += f"and the expected one, {_format_size(difference.expected_shades)}."
+    """Describe the picture for readers who can't see it."""
+    text = f"Two matrices as shades from {difference.least:.4g} to {difference.most:.4g}: "
+    text += f"yours, {_format_size(difference.your_shades)}, "
+    text += f"and the expected one, {_format_size(difference.expected_shades)}."
     if not places:
-        return told
-    some = ", ".join(f"({row}, {column})" for row, column in places[:8])
-    many = "1 value differs" if len(places) == 1 else f"{len(places)} values differ"
-    return f"{told} {many}: at {some}{' and further on' if len(places) > 8 else ''}."
+        return text
+    first = ", ".join(f"({row}, {column})" for row, column in places[:8])
+    count = "1 value differs" if len(places) == 1 else f"{len(places)} values differ"
+    return f"{text} {count}: at {first}{' and more' if len(places) > 8 else ''}."
 
 
 def _format_size(rows: Sequence[str]) -> str:
@@ -52,13 +52,13 @@ def _format_size(rows: Sequence[str]) -> str:
 
 
 def _format_legend(difference: Difference, places: Sequence[tuple[int, int]], values: int) -> str:
-    told = f"{_draw_swatch(0)} {difference.least:.4g} to {_draw_swatch(len(LEVELS) - 1)} {difference.most:.4g}"
+    text = f"{_draw_swatch(0)} {difference.least:.4g} to {_draw_swatch(len(LEVELS) - 1)} {difference.most:.4g}"
     if places:
-        told += "; they differ everywhere" if len(places) == values else "; a dot where they differ"
-        told += ", a frame around the first" if 1 < len(places) < values else ""
+        text += "; they differ everywhere" if len(places) == values else "; a dot where they differ"
+        text += ", a frame around the first" if 1 < len(places) < values else ""
     if any(NOT_FINITE in row for row in (*difference.your_shades, *difference.expected_shades)):
-        told += "; a cross for NaN or an infinity"
-    return told
+        text += "; a cross for NaN or an infinity"
+    return text
 
 
 def _draw_swatch(level: int) -> str:
@@ -69,12 +69,16 @@ def _choose_colour(level: int) -> str:
     return choose_shade(level / (len(LEVELS) - 1))
 
 
-def _find_places(rows: Sequence[str], wanted: str) -> list[tuple[int, int]]:
-    return [(i, j) for i, row in enumerate(rows) if wanted in row for j, one in enumerate(row) if one == wanted]
+def _find_places(rows: Sequence[str], character: str) -> list[tuple[int, int]]:
+    return [(i, j) for i, row in enumerate(rows) if character in row for j, one in enumerate(row) if one == character]
 
 
 def _draw_matrix(rows: Sequence[str], marks: str, size: float) -> str:
-    """One unit a value; a row is as thick a line, and equal neighbours are one piece of it. marks: SVG above it."""
+    """Draw each row as a line one unit thick, with equal neighbours as one segment.
+
+    Args:
+        marks: SVG to draw on top.
+    """
     height, width = len(rows), len(rows[0])
     runs: dict[str, list[str]] = defaultdict(list)
     for i, row in enumerate(rows):
@@ -96,12 +100,12 @@ def _draw_matrix(rows: Sequence[str], marks: str, size: float) -> str:
 
 
 def _draw_marks(places: Sequence[tuple[int, int]], values: int) -> str:
-    """A frame around the first place, and a dot in each, unless that were everywhere."""
+    """Draw a frame around the first place and a dot in each, unless every value is marked."""
     dots = "".join([f"M{j}.5 {i}h0" for i, j in places]) if len(places) < values else ""
-    framed = (
+    frame = (
         "" if not dots else "".join(_draw_path(f"M{j}.05 {i - 0.45:g}h.9v.9h-.9z", INK, ".1") for i, j in places[:1])
     )
-    return _draw_path(dots, INK, ".3", " stroke-linecap='round'") + framed
+    return _draw_path(dots, INK, ".3", " stroke-linecap='round'") + frame
 
 
 def _draw_path(d: str, stroke: str, width: str, extra: str = "") -> str:

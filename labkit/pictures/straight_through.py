@@ -1,4 +1,4 @@
-"""A step forward, and the slope that its backward claims: one above the other, with a place to move."""
+"""A function's values forward above the slope that its backward claims, with a movable position."""
 
 from __future__ import annotations
 
@@ -18,29 +18,32 @@ HEIGHT, GAP = 150, 62  # pixels
 
 @catch_failures
 def show_straight_through(functions: Mapping[str, Callable[[Tensor], Tensor]], reach: float = 2.0) -> Picture:
-    """Draw each function from -reach to reach, and below it the gradient that its backward gives.
+    """Draw each function from -reach to reach, and below it the gradient that its backward returns.
 
-    functions: label -> elementwise function of a tensor. The red line has the slope that backward claims at its place.
+    The red line has the slope that backward claims at its position.
+
+    Args:
+        functions: Label -> elementwise function of a tensor.
     """
     places = torch.linspace(-reach, reach, PLACES)
-    found = {
+    curves = {
         name: (_compute_both(f, torch.linspace(-reach, reach, POINTS)), _compute_both(f, places))
         for name, f in functions.items()
     }
     words = [
         f"{name}: at x = {x:.3g} the value is {value:.3g}, the gradient {slope:.3g}"
-        for name, (_, at) in found.items()
+        for name, (_, at) in curves.items()
         for x, value, slope in at
     ]
     summary = [
         f"{name}: values {_format_range(line, 1)}, gradients {_format_range(line, 2)}"
-        for name, (line, _) in found.items()
+        for name, (line, _) in curves.items()
     ]
-    return Picture("\n".join(summary), lambda: _draw(found, [f"x = {x:.3g}" for x in places.tolist()], words))
+    return Picture("\n".join(summary), lambda: _draw(curves, [f"x = {x:.3g}" for x in places.tolist()], words))
 
 
 def _compute_both(f: Callable[[Tensor], Tensor], x: Tensor) -> list[tuple[float, float, float]]:
-    """x, f(x) and the gradient of the sum of f(x), for each number."""
+    """Return x, f(x) and the gradient of the sum of f(x), for each number."""
     leaf = x.clone().requires_grad_()
     value = f(leaf)
     (slope,) = torch.autograd.grad(value.sum(), leaf) if value.requires_grad else (torch.zeros_like(x),)
@@ -53,29 +56,30 @@ def _format_range(line: list[tuple[float, float, float]], column: int) -> str:
 
 
 def _draw(
-    found: Mapping[str, tuple[list[tuple[float, float, float]], list[tuple[float, float, float]]]],
+    curves: Mapping[str, tuple[list[tuple[float, float, float]], list[tuple[float, float, float]]]],
     places: list[str],
     words: list[str],
 ) -> Drawing:
     parts = []
-    every = [(x, value, slope) for line, _ in found.values() for x, value, slope in line]
-    above = _build_axes("forward: value", [(x, value) for x, value, _ in every])
-    below = _build_axes("backward: gradient", [(x, slope) for x, _, slope in every])
-    move = TOP + HEIGHT + GAP - 30
-    for number, (line, at) in enumerate(found.values()):
+    points = [(x, value, slope) for line, _ in curves.values() for x, value, slope in line]
+    upper = _build_axes("forward: value", [(x, value) for x, value, _ in points])
+    lower = _build_axes("backward: gradient", [(x, slope) for x, _, slope in points])
+    offset = TOP + HEIGHT + GAP - 30
+    for number, (line, at) in enumerate(curves.values()):
         frames = range(number * len(places), (number + 1) * len(places))
-        forward = draw_lines(above, [Line("", [(x, value) for x, value, _ in line])])
-        backward = draw_lines(below, [Line("", [(x, slope) for x, _, slope in line])])
-        parts.append(show_only(frames, *forward, _move_down(move, *backward)))
+        forward = draw_lines(upper, [Line("", [(x, value) for x, value, _ in line])])
+        backward = draw_lines(lower, [Line("", [(x, slope) for x, _, slope in line])])
+        parts.append(show_only(frames, *forward, _move_down(offset, *backward)))
         for frame, (x, value, slope) in zip(frames, at, strict=True):
-            here, there = above.place(x, value), below.place(x, slope)
-            tangent = draw_path(_compute_tangent(above, x, value, slope), RED, 2)
-            dots = draw_circle(*here, 4.5, RED) + _move_down(move, draw_circle(*there, 4.5, RED))
-            parts.append(show_only([frame], tangent, dots, draw_text(4, 2 * move + 14, words[frame], INK)))
-    axes = [*draw_frame(above), _move_down(move, *draw_frame(below))]
-    groups = [Group("function", list(found)), Group("place", places, True)]
-    # Most happens at the middle of the slider; the first frame is at the left.
-    return Drawing("A step and its slope", above.left + above.width + 16, 2 * move + 24, [*axes, *parts], groups, words)
+            here, there = upper.place(x, value), lower.place(x, slope)
+            tangent = draw_path(_compute_tangent(upper, x, value, slope), RED, 2)
+            dots = draw_circle(*here, 4.5, RED) + _move_down(offset, draw_circle(*there, 4.5, RED))
+            parts.append(show_only([frame], tangent, dots, draw_text(4, 2 * offset + 14, words[frame], INK)))
+    axes = [*draw_frame(upper), _move_down(offset, *draw_frame(lower))]
+    groups = [Group("function", list(curves)), Group("place", places, True)]
+    return Drawing(
+        "A step and its slope", upper.left + upper.width + 16, 2 * offset + 24, [*axes, *parts], groups, words
+    )
 
 
 def _build_axes(label: str, points: list[tuple[float, float]]) -> Axes:
@@ -83,12 +87,12 @@ def _build_axes(label: str, points: list[tuple[float, float]]) -> Axes:
 
 
 def _compute_tangent(axes: Axes, x: float, value: float, slope: float) -> list[tuple[float, float]]:
-    """A piece of a line with this slope, as it looks on these axes: 70 pixels long."""
+    """Return a line segment with this slope on these axes, 70 pixels long."""
     (xa, ya), (xb, yb) = axes.place(x, value), axes.place(x + 1, value + slope)
     length = ((xb - xa) ** 2 + (yb - ya) ** 2) ** 0.5
     dx, dy = (xb - xa) * 35 / length, (yb - ya) * 35 / length
     return [(xa - dx, ya - dy), (xa + dx, ya + dy)]
 
 
-def _move_down(move: float, *parts: str) -> str:
-    return f"<g transform='translate(0 {move:g})'>{''.join(parts)}</g>"
+def _move_down(offset: float, *parts: str) -> str:
+    return f"<g transform='translate(0 {offset:g})'>{''.join(parts)}</g>"

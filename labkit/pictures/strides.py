@@ -1,4 +1,4 @@
-"""How a tensor's strides walk through its storage."""
+"""A tensor above its storage, with the slots that its strides reach."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from torch import Tensor
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
 from labkit.pictures.svg import GREY, choose_shade, draw_cell, draw_text, show_only
 
-# More cells than this are too small to read.
-MAX_CELLS = 64
+MAX_CELLS = 64  # more would be too small to read
 SIDE, LEFT, TOP = 34, 66, 34  # pixels
 
 
 @catch_failures
 def show_strides(t: Tensor) -> Picture:
-    """Draw `t` (1 or 2 dimensions, at most 64 elements) above the storage that it looks at.
+    """Draw `t` (1 or 2 dimensions, at most 64 elements) above its storage.
 
     Each element of the tensor has the colour of the storage slot that it reads. Slots that it never reads stay grey.
     """
@@ -27,7 +26,7 @@ def show_strides(t: Tensor) -> Picture:
 
 @catch_failures
 def explore_strides(views: Mapping[str, Tensor]) -> Picture:
-    """Draw these tensors as show_strides does, one at a time: buttons choose one by its name."""
+    """Draw these tensors as show_strides does, one at a time, with a button for each name."""
     return _build_picture(views)
 
 
@@ -35,15 +34,19 @@ def _build_picture(views: Mapping[str, Tensor]) -> Picture:
     for name, t in views.items():
         title = f"{name}: " * bool(name)
         if t.dim() not in (1, 2):
-            return Picture(f"{title}(no picture: 1 or 2 dimensions are drawn, this tensor has {t.dim()})")
+            return Picture(
+                f"{title}(no picture: only tensors with 1 or 2 dimensions can be drawn, and this one has {t.dim()})"
+            )
         if max(t.numel(), _get_storage(t).numel()) > MAX_CELLS:
             return Picture(f"{title}(no picture: more than {MAX_CELLS} elements)")
     width = max(map(len, views))
     words = [describe_strides(t) for t in views.values()]
-    told = "\n".join(f"{name:{width}}  {one}" if name else one for name, one in zip(views, words, strict=True))
-    # Copied now: what is drawn later is the values of now.
-    kept = [(find_slots(t) if t.dim() == 2 else [find_slots(t)], _get_storage(t).cpu().clone()) for t in views.values()]
-    return Picture(told, lambda: _draw(list(views), words, kept))
+    text = "\n".join(f"{name:{width}}  {one}" if name else one for name, one in zip(views, words, strict=True))
+    # Copied, since the values may change before they're drawn.
+    copies = [
+        (find_slots(t) if t.dim() == 2 else [find_slots(t)], _get_storage(t).cpu().clone()) for t in views.values()
+    ]
+    return Picture(text, lambda: _draw(list(views), words, copies))
 
 
 def _get_storage(t: Tensor) -> Tensor:
@@ -51,18 +54,18 @@ def _get_storage(t: Tensor) -> Tensor:
 
 
 def describe_strides(t: Tensor) -> str:
-    """The shape, strides, offset and storage size, in words."""
+    """Describe the shape, strides, offset and storage size."""
     size = t.untyped_storage().nbytes() // t.element_size()
     return (
         f"shape {tuple(t.shape)}, strides {tuple(t.stride())}, offset {t.storage_offset()}, storage of {size} elements"
     )
 
 
-def _draw(names: list[str], words: list[str], kept: list[tuple[list[list[int]], Tensor]]) -> Drawing:
-    drawn, right, bottom = [], 0.0, 0.0
-    for number, (told, (rows, storage)) in enumerate(zip(words, kept, strict=True)):
+def _draw(names: list[str], words: list[str], copies: list[tuple[list[list[int]], Tensor]]) -> Drawing:
+    views, right, bottom = [], 0.0, 0.0
+    for number, (line, (rows, storage)) in enumerate(zip(words, copies, strict=True)):
         values = [_format_value(v) for v in storage.tolist()]
-        parts = [draw_text(4, 16, told), draw_text(LEFT - 8, TOP + 21, "tensor", anchor="end")]
+        parts = [draw_text(4, 16, line), draw_text(LEFT - 8, TOP + 21, "tensor", anchor="end")]
         for row, slots in enumerate(rows):
             parts += [
                 _draw_slot(column, TOP + SIDE * row, values[slot], slot, len(values))
@@ -74,11 +77,11 @@ def _draw(names: list[str], words: list[str], kept: list[tuple[list[list[int]], 
         for slot, value in enumerate(values):
             parts.append(_draw_slot(slot, base, value, slot if slot in used else -1, len(values)))
             parts.append(draw_text(LEFT + SIDE * (slot + 0.5), base + SIDE + 13, str(slot), anchor="middle", size=10))
-        drawn.append(show_only([number], *parts) if len(names) > 1 else "".join(parts))
+        views.append(show_only([number], *parts) if len(names) > 1 else "".join(parts))
         columns = max(len(values), *map(len, rows))
-        right, bottom = max(right, LEFT + SIDE * columns + 8, len(told) * 7.0), max(bottom, base + SIDE + 20)
+        right, bottom = max(right, LEFT + SIDE * columns + 8, len(line) * 7.0), max(bottom, base + SIDE + 20)
     groups = [Group("view", names)] if len(names) > 1 else []
-    return Drawing("A tensor above its storage", right, bottom, drawn, groups, words)
+    return Drawing("A tensor above its storage", right, bottom, views, groups, words)
 
 
 def _draw_slot(column: int, y: float, value: str, slot: int, count: int) -> str:
@@ -92,7 +95,7 @@ def _draw_slot(column: int, y: float, value: str, slot: int, count: int) -> str:
 
 
 def find_slots(t: Tensor) -> list:  # type: ignore[type-arg]
-    """For each element of `t`, nested like `t`, the index of its slot in the storage: offset + sum(index * stride)."""
+    """Return each element's slot in the storage, offset + sum(index * stride), nested like `t`."""
     grids = [torch.arange(n) * s for n, s in zip(t.shape, t.stride(), strict=True)]
     total = torch.tensor(t.storage_offset())
     for dimension, grid in enumerate(grids):

@@ -1,6 +1,6 @@
-"""Parts of SVG as texts, with colours that are readable on light and dark backgrounds.
+"""SVG elements as strings, in colours that are readable on light and dark backgrounds.
 
-Attributes are in single quotes: a drawing is also inside an HTML attribute, where double quotes would take more space.
+Attributes use single quotes: a drawing is also inside an HTML attribute, where double quotes would take more space.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable
 
 INK = "currentColor"
-# Of middle lightness, so lines and words stand out on white and on black. The first ones are for curves.
+# Of medium lightness, so lines and words stand out on white and on black. Curves use the first ones.
 BLUE, RED, GREEN, PURPLE, OCHRE, GREY = "#2b7bc0", "#cc5033", "#3a8548", "#9463ae", "#98720f", "#7b7b7b"
 COLOURS = (BLUE, RED, GREEN, PURPLE, OCHRE, GREY)
 DASHES = ("", "8 4", "2 3", "10 3 2 3", "14 4", "4 4")
@@ -19,17 +19,17 @@ CHARACTER = 0.61  # width of a character of the monospaced font, in units of its
 
 
 def to_svg(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
+    """Format a coordinate to a tenth of a pixel."""
     return f"{round(value, 1) + 0.0:g}"
 
 
 def draw_text(
     x: float, y: float, words: str, colour: str = INK, anchor: str = "start", size: float = 12, mono: bool = False
 ) -> str:
-    """Words whose base line begins, has its middle or ends at this place.
+    """Draw words whose baseline starts at this point, or has its middle or end there.
 
     Args:
-        mono: Whether to use the font of code.
+        mono: Whether to use the monospaced font.
     """
     kind = " font-family='monospace'" if mono else ""
     kind += " xml:space='preserve'" if "  " in words else ""
@@ -49,10 +49,10 @@ def draw_rect(
     stroke: str = "",
     extra: str = "",
 ) -> str:
-    """A rectangle.
+    """Draw a rectangle.
 
     Args:
-        tint: How opaque its fill is.
+        tint: The opacity of its fill.
         extra: Further attributes.
     """
     kind = (f" fill-opacity='{tint:g}'" if tint != 1 else "") + (f" stroke='{stroke}'" if stroke else "")
@@ -67,7 +67,6 @@ def draw_line(x1: float, y1: float, x2: float, y2: float, stroke: str = INK, wid
 def draw_path(
     points: Iterable[tuple[float, float]], stroke: str, width: float = 1.8, dash: str = "", extra: str = ""
 ) -> str:
-    """A line through these points."""
     dashed = f" stroke-dasharray='{dash}'" if dash else ""
     d = "M" + "L".join(f"{to_svg(x)} {to_svg(y)}" for x, y in points)
     return f"<path d='{d}' fill='none' stroke='{stroke}' stroke-width='{width:g}'{dashed}{extra and ' ' + extra}/>"
@@ -83,32 +82,32 @@ def draw_circle(
 def draw_cell(
     x: float, y: float, width: float, height: float, words: str, fill: str, tint: float = TINT, size: float = 12
 ) -> str:
-    """A box with words in its middle."""
+    """Draw a box with centred words."""
     inside = draw_text(x + width / 2, y + height / 2 + size * 0.36, words, anchor="middle", size=size) if words else ""
     return draw_rect(x, y, width, height, fill, tint, stroke="#888") + inside
 
 
 def show_only(frames: Iterable[int], *parts: str) -> str:
-    """Parts that appear only in these frames."""
+    """Group parts that appear only in these frames."""
     listed = list(frames)
     hidden = "" if 0 in listed else " display='none'"
     return f"<g data-only='{_format_frames(listed)}'{hidden}>{''.join(parts)}</g>"
 
 
 def emphasize(frames: Iterable[int], *parts: str) -> str:
-    """Parts that are pale in all other frames."""
+    """Group parts that are pale in all other frames."""
     listed = list(frames)
     pale = "" if 0 in listed else " opacity='.2'"
     return f"<g data-strong='{_format_frames(listed)}'{pale}>{''.join(parts)}</g>"
 
 
 def is_hidden(part: str) -> bool:
-    """Whether a part made by show_only() doesn't appear in the first frame."""
+    """Return whether a part made by show_only() doesn't appear in the first frame."""
     return part.startswith("<g data-only=") and " display='none'" in part.split(">", 1)[0]
 
 
 def _format_frames(frames: list[int]) -> str:
-    """Numbers and ranges, "0 3-7"."""
+    """Format frames as numbers and ranges, such as "0 3-7"."""
     runs: list[list[int]] = []
     for frame in sorted(frames):
         if runs and frame == runs[-1][1] + 1:
@@ -119,18 +118,18 @@ def _format_frames(frames: list[int]) -> str:
 
 
 def tag_element(name: str, value: str, element: str) -> str:
-    """The element with a data attribute, by which a script finds it."""
+    """Add a data attribute, by which a script finds the element."""
     head, rest = element.split(" ", 1)
     return f"{head} data-{name}='{value}' {rest}"
 
 
 def measure_width(words: str, size: float = 12) -> float:
-    """The width of words in the font of code; in the other font they are narrower."""
+    """Return the width of words in the monospaced font; in the other font they're narrower."""
     return len(words) * CHARACTER * size
 
 
 def choose_shade(part: float) -> str:
-    """A colour for a place between 0 and 1: blue over green to yellow, of middle lightness."""
+    """Return a colour for a number between 0 and 1: from blue through green to yellow, of medium lightness."""
     rgb = colorsys.hls_to_rgb((250 - 200 * part) / 360, 0.47, 0.62)
     return "#" + "".join(f"{round(15 * one):x}" for one in rgb)
 
@@ -140,14 +139,14 @@ def escape_text(words: str) -> str:
 
 
 def build_document(width: float, height: float, title: str, words: str, body: str) -> str:
-    """The whole drawing, with its own background and colours, for use outside a page that has them."""
+    """Build the whole SVG, with its own background and colours for use outside a page."""
     size = f"width='{to_svg(width)}' height='{to_svg(height)}' viewBox='0 0 {to_svg(width)} {to_svg(height)}'"
     label = html.escape(title, quote=True)
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' {size} role='img' aria-label='{label}' fill='currentColor' "
         f"font-family='system-ui,sans-serif' font-size='12'><title>{escape_text(title)}</title>"
-        f"<desc>{escape_text(words)}</desc><style>{ALONE}</style>{body}</svg>"
+        f"<desc>{escape_text(words)}</desc><style>{STANDALONE}</style>{body}</svg>"
     )
 
 
-ALONE = "svg{color:#222;background:#fff}@media(prefers-color-scheme:dark){svg{color:#ddd;background:#1b1b1b}}"
+STANDALONE = "svg{color:#222;background:#fff}@media(prefers-color-scheme:dark){svg{color:#ddd;background:#1b1b1b}}"

@@ -1,4 +1,4 @@
-"""Live bytes over time, of several runs, of which one can be brought forward."""
+"""Live bytes of several runs over time. The reader can emphasize one run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
 
 
 class MemoryRun(Protocol):
-    """What `labkit.memory.watch` gives."""
+    """What `labkit.memory.watch` returns."""
 
     peak: int
     now: int
@@ -20,16 +20,16 @@ class MemoryRun(Protocol):
 
 @catch_failures
 def show_memory(runs: Mapping[str, MemoryRun]) -> Picture:
-    """Draw the live bytes of each run, one step for each storage that was made or freed."""
+    """Draw the live bytes of each run, with a step for each storage made or freed."""
     if not runs:
-        raise ValueError("there is no run")
+        raise ValueError("there are no runs")
     width = max(map(len, runs))
     words = [f"{name:{width}}  peak {run.peak:,} bytes, at the end {run.timeline[-1]:,}" for name, run in runs.items()]
     return Picture("\n".join(words), lambda: draw(runs, words))
 
 
 def draw(runs: Mapping[str, MemoryRun], words: list[str]) -> Drawing:
-    """Draw all runs, or one of them strong and the others pale."""
+    """Draw all runs, or one of them emphasized and the others pale."""
     choose = len(runs) > 1
     lines = [
         Line(

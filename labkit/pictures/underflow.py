@@ -1,4 +1,4 @@
-"""A histogram of gradients that slides over the range of float16 as the loss scale changes."""
+"""A histogram of gradients that moves over the range of float16 as the loss scale changes."""
 
 from __future__ import annotations
 
@@ -13,49 +13,51 @@ from labkit.pictures.chart import TOP, Axes, draw_frame
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
 from labkit.pictures.svg import BLUE, GREEN, GREY, OCHRE, RED, draw_line, draw_rect, draw_text, show_only
 
-ZERO, TINY, MOST = -25, -14, 16  # exponents of 2: up to the first, all becomes 0; below the second, digits are lost
+ZERO, TINY, MOST = -25, -14, 16  # powers of 2: below ZERO, all becomes 0; below TINY, digits are lost; then inf
 
 
 @catch_failures
 def show_underflow(gradients: Tensor, scales: Sequence[float]) -> Picture:
-    """Draw how large the gradients times each scale are, and which become 0 or inf in float16.
+    """Draw the sizes of the gradients multiplied by each scale, and how many become 0 or inf in float16.
 
-    gradients: float32, any shape. Zeros among them are left out. Each scale is multiplied and rounded here.
+    Args:
+        gradients: float32, of any shape. Zeros are left out.
     """
-    kept = gradients.detach().flatten().float().cpu()
-    kept = kept[kept != 0]
-    if not len(kept):
+    nonzero = gradients.detach().flatten().float().cpu()
+    nonzero = nonzero[nonzero != 0]
+    if not len(nonzero):
         raise ValueError("all gradients are zero")
-    found = []
+    counts = []
     for scale in scales:
-        scaled = kept * scale
+        scaled = nonzero * scale
         half = scaled.half()
-        found.append((_count_bins(scaled), int((half == 0).sum()), int(half.isinf().sum())))
+        counts.append((_count_bins(scaled), int((half == 0).sum()), int(half.isinf().sum())))
     words = [
-        f"scale {s:g}: {z} of {len(kept)} become 0, {i} become inf" for s, (_, z, i) in zip(scales, found, strict=True)
+        f"scale {s:g}: {z} of {len(nonzero)} become 0, {i} become inf"
+        for s, (_, z, i) in zip(scales, counts, strict=True)
     ]
-    return Picture("\n".join(words), lambda: _draw([bins for bins, _, _ in found], scales, words))
+    return Picture("\n".join(words), lambda: _draw([bins for bins, _, _ in counts], scales, words))
 
 
 def _count_bins(values: Tensor) -> dict[int, int]:
-    """How many values there are between 2**n and 2**(n + 1), by n."""
+    """Count the values between 2**n and 2**(n + 1), by n."""
     finite = values[values.isfinite() & (values != 0)]
     return dict(Counter(torch.frexp(finite).exponent.sub(1).tolist()))
 
 
-def _draw(found: list[dict[int, int]], scales: Sequence[float], words: list[str]) -> Drawing:
-    places = [n for bins in found for n in bins]
+def _draw(bins_by_scale: list[dict[int, int]], scales: Sequence[float], words: list[str]) -> Drawing:
+    places = [n for bins in bins_by_scale for n in bins]
     low, high = min([*places, ZERO - 4]), max([*places, MOST + 3]) + 1
-    most = max(count for bins in found for count in bins.values())
+    peak = max(count for bins in bins_by_scale for count in bins.values())
     ticks = [n for n in range(-60, 41, 10) if low <= n <= high]
-    axes = Axes("power of 2", "gradients", (low, high), (0, most * 1.08), x_ticks=ticks, height=190)
+    axes = Axes("power of 2", "gradients", (low, high), (0, peak * 1.08), x_ticks=ticks, height=190)
     parts = [
         _draw_range(axes, low, ZERO, RED, "0"),
         _draw_range(axes, ZERO, TINY, OCHRE, "few digits"),
         _draw_range(axes, TINY, MOST, GREEN, "float16"),
     ]
     parts += [_draw_range(axes, MOST, high, RED, "inf"), *draw_frame(axes)]
-    for frame, bins in enumerate(found):
+    for frame, bins in enumerate(bins_by_scale):
         bars = []
         for n, count in sorted(bins.items()):
             (x, y), (right, base) = axes.place(n, count), axes.place(n + 1, 0)

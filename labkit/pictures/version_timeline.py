@@ -1,4 +1,4 @@
-"""Version counters as a timeline: what each line wrote to, what each node kept, and what became of it."""
+"""Version counters as a timeline: what each line writes, what each node saves, and whether that is changed later."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ ROW, CHARACTER = 26, 7.4  # pixels
 
 @dataclass
 class SavedTensor:
-    """A tensor that a node holds for backward: who, under which name, and the version and values of that moment."""
+    """A tensor that a node holds for backward, with its version and values when it was saved."""
 
     node: str
     name: str
-    alias: Tensor  # the same memory and the same counter
+    alias: Tensor
+    """The tensor with the same memory and version counter."""
     version: int
     values: Tensor
 
@@ -44,28 +45,34 @@ class SavedTensor:
 
 @dataclass
 class VersionStep:
-    """A line, the version of each tensor after it, what was kept in it, and the exception that it raised."""
+    """A line, and its effects."""
 
     line: str
     versions: dict[str, int]
+    """The version of each tensor after the line."""
     kept: list[SavedTensor] = field(default_factory=list)
+    """The tensors that nodes of this line saved."""
     error: str = ""
+    """The type of the exception that it raised."""
 
 
 @catch_failures
 def show_versions(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> Picture:
-    """Run `lines`, one after the other, and draw the version of every tensor that has a name.
+    """Run `lines` one after the other, and draw the version of every named tensor.
 
-    tensors: name -> tensor to begin with. The lines work on copies of these, which are leaves. They may use `torch`
-    and `F`, torch.nn.functional. Beside a line stands what its nodes keep for backward. Green: it is as it was. Red: it
-    was written to, and counted. Purple: its values changed without being counted. The first RuntimeError ends the run.
+    Next to a line is what its nodes keep for backward. Green: it's unchanged. Red: it was written to, and the version
+    counter noticed. Purple: its values changed, but its version didn't. The first RuntimeError ends the run.
+
+    Args:
+        lines: Code that may use `torch`, and `F` for torch.nn.functional.
+        tensors: Name -> initial tensor. The lines work on copies of these, which are leaves.
     """
     return _build_picture({"": follow(lines, tensors)})
 
 
 @catch_failures
 def try_writes(lines: Sequence[str], writes: Sequence[str], tensors: Mapping[str, Tensor]) -> Picture:
-    """Draw as show_versions does, with buttons that replace the line "write" by one of `writes`."""
+    """Draw as show_versions does, with buttons that replace the line "write" with one of `writes`."""
     return _build_picture({w: follow([w if line == WRITE else line for line in lines], tensors) for w in writes})
 
 
@@ -75,11 +82,11 @@ def _build_picture(runs: Mapping[str, list[VersionStep]]) -> Picture:
 
 
 def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[VersionStep]:
-    """Run the lines, and record after each of them what can be seen."""
+    """Run the lines, and record the versions and saved tensors after each."""
     scope: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
-    own = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors.items()}
-    scope.update(own)
-    nodes: list[Any] = []  # held: a node that is gone leaves its identity to another
+    copies = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors.items()}
+    scope.update(copies)
+    nodes: list[Any] = []  # keeps nodes alive: a freed node's identity may be reused
     steps = [VersionStep("", _read_versions(scope))]
     for line in lines:
         error = ""
@@ -103,25 +110,25 @@ def _read_versions(scope: Mapping[str, Any]) -> dict[str, int]:
 
 def _find_newly_kept(scope: Mapping[str, Any], nodes: list[Any]) -> list[SavedTensor]:
     named = _select_tensors(scope)
-    found, waiting = [], [t.grad_fn for t in named.values()]
-    while waiting:
-        node = waiting.pop()
+    saved, stack = [], [t.grad_fn for t in named.values()]
+    while stack:
+        node = stack.pop()
         if node is None or any(node is known for known in nodes):
             continue
         nodes.append(node)
-        waiting += [following for following, _ in node.next_functions]
+        stack += [following for following, _ in node.next_functions]
         for attribute in sorted(dir(node)):
             t = _get_saved_tensor(node, attribute) if attribute.startswith("_saved_") else None
             if t is not None and t.dim():
                 owner = next((n for n, other in named.items() if other.data_ptr() == t.data_ptr()), "a copy")
-                found.append(SavedTensor(node.name(), owner, t.detach(), t._version, t.detach().clone()))
-    return found
+                saved.append(SavedTensor(node.name(), owner, t.detach(), t._version, t.detach().clone()))
+    return saved
 
 
 def _get_saved_tensor(node: Any, attribute: str) -> Tensor | None:
     try:
         value = getattr(node, attribute)
-    except RuntimeError:  # freed, or written to within its own line
+    except RuntimeError:  # freed, or written to within the same line
         return None
     return value if isinstance(value, Tensor) else None
 
@@ -138,7 +145,6 @@ def _describe_steps(steps: list[VersionStep]) -> str:
 
 
 def _draw(runs: Mapping[str, list[VersionStep]], words: list[str]) -> Drawing:
-    """Draw one run for each frame."""
     runs_drawn = [_draw_run(steps) for steps in runs.values()]
     drawn = [(["<g font-family='monospace'>", *parts, "</g>"], right, bottom) for parts, right, bottom in runs_drawn]
     choose = len(drawn) > 1
@@ -149,7 +155,7 @@ def _draw(runs: Mapping[str, list[VersionStep]], words: list[str]) -> Drawing:
 
 
 def _draw_run(steps: list[VersionStep]) -> tuple[list[str], float, float]:
-    """The parts, the right edge and the lower edge of one run."""
+    """Draw one run. Return the parts, the right edge and the lower edge."""
     names = list(steps[-1].versions)
     left = 20 + CHARACTER * max(len(step.line) for step in steps)
     gaps = [max(34.0, CHARACTER * len(name) + 14) for name in names]

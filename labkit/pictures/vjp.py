@@ -1,4 +1,4 @@
-"""A vector-Jacobian product: the rows of the Jacobian, each times its number in v, added up."""
+"""A vector-Jacobian product: the sum of the Jacobian's rows, each multiplied by its number in v."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ WIDE, HIGH, LEFT, TOP = 62, 32, 96, 40  # pixels
 
 @catch_failures
 def show_vjp(f: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Picture:
-    """Draw v, the Jacobian of f at x, and v @ J below it; a step for each column of J.
+    """Draw v, the Jacobian of f at x, and v @ J below it, with a step for each column of J.
 
-    x: (n,) and v: (m,), the shape of f(x), of at most six numbers each.
+    Args:
+        x: A vector of at most six numbers.
+        v: A vector of the shape of f(x), which has at most six numbers too.
     """
     start = x.detach().clone().requires_grad_()
     out = f(start)

@@ -1,8 +1,8 @@
 """Probes: small observations of a student's object, made in the process where it lives.
 
-A probe holds no expected value. What it returns is data that a check compares with what it computes itself. No one
-can compute again what those of counts.py, saved_tensors.py, bytes_alive.py and two_devices.py return: a check that
-rests on one is `observed`.
+A probe holds no expected value. It returns data, which a check compares with what it computes itself. The results of
+counts.py, saved_tensors.py, bytes_alive.py and two_devices.py can't be recomputed, so a check that relies on one is
+`observed`.
 """
 
 from labkit.probes.bytes_alive import live_bytes

@@ -1,4 +1,4 @@
-"""Bytes of tensors that are alive while a student's function runs. Observed: what the process says of itself."""
+"""Bytes of live tensors while a student's function runs. Observed: the process reports on itself."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from labkit.probes.dispatch import probe
 
 
 class StorageCounter(TorchDispatchMode):
-    """Counts the storages that operations make, from then until they are freed."""
+    """Counts the bytes of storages that operations make, until they're freed."""
 
-    def __init__(self, known: list[Any]) -> None:
+    def __init__(self, existing: list[Any]) -> None:
         super().__init__()
         self.now = self.peak = 0
         self.known: set[int] = set()
-        for t in known:
+        for t in existing:
             if isinstance(t, Tensor):
                 storage = t.untyped_storage()
                 self.known.add(storage._cdata)
-                # Where one is freed, a new one may come to lie at its address, and that one counts.
+                # Once it's freed, a new storage may get its address, and that one counts.
                 weakref.finalize(storage, self.known.discard, storage._cdata)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -51,18 +51,21 @@ class StorageCounter(TorchDispatchMode):
 
 @probe
 def live_bytes(f: Callable[..., Any], *args: Any, backward: bool = False, **kwargs: Any) -> dict[str, int]:
-    """Bytes beyond arguments, parameters and what was there before: {"peak", "kept": after f has returned}.
+    """Return {"peak", "kept": after f returned}: bytes besides arguments, parameters and earlier tensors.
 
-    backward: go on from the sum of the result. What a kernel allocates for itself is not seen.
+    Memory that a kernel allocates internally isn't seen.
+
+    Args:
+        backward: Whether to run backward from the sum of the result too.
     """
     modules = [m for m in (f, *tree_leaves((args, kwargs))) if isinstance(m, nn.Module)]
-    known = [t for m in modules for t in (*m.parameters(), *m.buffers())]
-    live = StorageCounter([*tree_leaves((args, kwargs)), *known])
+    module_tensors = [t for m in modules for t in (*m.parameters(), *m.buffers())]
+    live = StorageCounter([*tree_leaves((args, kwargs)), *module_tensors])
     with live:
         result = f(*args, **kwargs)
-        kept = live.now
+        kept_bytes = live.now
         if backward:
             if not isinstance(result, Tensor):
                 raise TypeError(f"backward from a {type(result).__name__}")
             result.sum().backward()  # type: ignore[no-untyped-call]
-    return {"peak": live.peak, "kept": kept}
+    return {"peak": live.peak, "kept": kept_bytes}

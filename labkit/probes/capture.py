@@ -1,4 +1,4 @@
-"""A student's function as a graph of aten operations, written down as plain data that replay.py can run.
+"""Capture of a student's function as a graph of aten operations, in plain data that replay.py can run.
 
     {"inputs": [dims of each input], "constants": [tensors],
      "nodes": [(operation, [argument], {keyword: argument})], "output": argument}
@@ -24,23 +24,26 @@ Data = dict[str, Any]
 
 @probe
 def captured(f: Callable[..., Any], *args: Any, how: str = "trace") -> Data:
-    """f as a graph, captured with these arguments, all of them tensors.
+    """Capture f as a graph, with these arguments, which must be tensors.
 
-    how: "trace" follows one run; "dynamo" is torch.compile(fullgraph=True), whose several results come as a tuple.
-    Raises what the capture raises, and ValueError where a graph cannot be written down: one that changes its arguments
-    or buffers in a way that matters, or is too long.
+    Raises what the capture raises, and ValueError for a graph that can't be represented: one that's too long, or that
+    changes its arguments or buffers in a way that matters.
+
+    Args:
+        how: "trace" follows one run; "dynamo" is torch.compile(fullgraph=True), which returns several results as a
+            tuple.
     """
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
     if not all(isinstance(a, Tensor) for a in args):
-        raise ProbeError("captured takes tensors only, beside the function")
-    # Attention as operations that a replay knows.
+        raise ProbeError("captured takes only tensors besides the function")
+    # Break attention up into operations that a replay knows.
     with sdpa_kernel(SDPBackend.MATH):
         if how == "dynamo":
             return _write_trace(_trace_with_dynamo(f, args), args)
         if how == "trace":
             return _write_trace(f, args)
-    raise ProbeError(f"how={how!r}: there are trace and dynamo")
+    raise ProbeError(f"how={how!r}: use 'trace' or 'dynamo'")
 
 
 def _write_trace(f: Callable[..., Any], args: tuple[Any, ...]) -> Data:
@@ -53,37 +56,37 @@ def _write_trace(f: Callable[..., Any], args: tuple[Any, ...]) -> Data:
 
 
 def _trace_with_dynamo(f: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
-    """Dynamo's graph as a function of the arguments: what else goes into it is as it was in this run."""
+    """Return Dynamo's graph as a function of the arguments. Its other inputs stay as they were in this run."""
     import torch._dynamo
 
-    seen: list[tuple[Any, tuple[Any, ...]]] = []
+    runs: list[tuple[Any, tuple[Any, ...]]] = []
 
-    def keep(graph: fx.GraphModule, _: list[Any]) -> Any:
+    def record(graph: fx.GraphModule, _: list[Any]) -> Any:
         def run(*inputs: Any) -> Any:
-            seen.append((graph, inputs))
+            runs.append((graph, inputs))
             return graph(*inputs)
 
         return run
 
     torch._dynamo.reset()
     try:
-        torch.compile(f, backend=keep, fullgraph=True, dynamic=False)(*args)
+        torch.compile(f, backend=record, fullgraph=True, dynamic=False)(*args)
     finally:
         torch._dynamo.reset()
-    if len(seen) != 1:
-        raise ValueError(f"torch.compile made {len(seen)} graphs of it")
-    graph, inputs = seen[0]
-    places = [next((n for n, a in enumerate(args) if a is t), None) for t in inputs]
+    if len(runs) != 1:
+        raise ValueError(f"torch.compile made {len(runs)} graphs of it")
+    graph, inputs = runs[0]
+    positions = [next((n for n, a in enumerate(args) if a is t), None) for t in inputs]
 
     def run_again(*new: Any) -> Any:
-        result = graph(*[t if n is None else new[n] for t, n in zip(inputs, places, strict=True)])
+        result = graph(*[t if n is None else new[n] for t, n in zip(inputs, positions, strict=True)])
         return result[0] if len(result) == 1 else result
 
     return run_again
 
 
 class _Writer:
-    """Writes an fx graph down."""
+    """Converts an fx graph to plain data."""
 
     def __init__(self, graph: fx.GraphModule) -> None:
         self.graph = graph
@@ -93,7 +96,7 @@ class _Writer:
     def data(self, inputs: list[list[int]]) -> Data:
         nodes: list[Any] = []
         output: Any = ("value", None)
-        arrived = 0
+        input_count = 0
         for node in self._find_needed():
             if node.op == "output":
                 output = self._write_argument(node.args[0])
@@ -101,30 +104,30 @@ class _Writer:
                 self.places[node] = ["constant", len(self.constants)]
                 self.constants.append(_get_attribute(self.graph, str(node.target)).detach().clone())
             elif node.op == "placeholder":
-                self.places[node] = ["input", arrived]
-                arrived += 1
+                self.places[node] = ["input", input_count]
+                input_count += 1
             else:
                 self.places[node] = ["node", len(nodes)]
                 keywords = {k: self._write_argument(v) for k, v in node.kwargs.items() if k not in DROPPED_KEYWORDS}
                 nodes.append((_format_name(node.target), [self._write_argument(a) for a in node.args], keywords))
         if len(nodes) > MAX_NODES:
-            raise ValueError(f"a graph of {len(nodes)} operations: at most {MAX_NODES} can be written down")
+            raise ValueError(f"a graph of {len(nodes)} operations: at most {MAX_NODES} can be captured")
         return {"inputs": inputs, "constants": self.constants, "nodes": nodes, "output": output}
 
     def _find_needed(self) -> list[fx.Node]:
-        """The nodes that the output depends on, and all inputs. What only changes a buffer that nothing reads goes."""
+        """Return the nodes that the output depends on, and all inputs, without writes to buffers that nothing reads."""
         nodes = list(self.graph.graph.nodes)
-        wanted: set[fx.Node] = set()
-        todo = [node for node in nodes if node.op == "output"]
-        while todo:
-            node = todo.pop()
-            if node not in wanted:
-                wanted.add(node)
-                todo += node.all_input_nodes
+        needed: set[fx.Node] = set()
+        stack = [node for node in nodes if node.op == "output"]
+        while stack:
+            node = stack.pop()
+            if node not in needed:
+                needed.add(node)
+                stack += node.all_input_nodes
         for node in nodes:
-            if _is_mutating(node.target) and (node in wanted or wanted & set(node.all_input_nodes)):
-                raise ValueError(f"{node.target} changes what the graph reads: such a graph cannot be written down")
-        return [node for node in nodes if node in wanted or node.op == "placeholder"]
+            if _is_mutating(node.target) and (node in needed or needed & set(node.all_input_nodes)):
+                raise ValueError(f"{node.target} changes what the graph reads: such a graph can't be captured")
+        return [node for node in nodes if node in needed or node.op == "placeholder"]
 
     def _write_argument(self, value: Any) -> Any:
         if isinstance(value, fx.Node):

@@ -1,4 +1,4 @@
-"""How often each operation ran in a student's code. Observed: a process can lie."""
+"""Counts of the operations that ran in a student's code. Observed: a process can lie."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from labkit.probes.dispatch import probe
 
 @probe
 def operations(f: Callable[..., Any], *args: Any, backward: bool = False, **kwargs: Any) -> dict[str, int]:
-    """How often each aten operation ran in f(*args, **kwargs): {"aten.mm": 2}.
+    """Count how often each aten operation runs in f(*args, **kwargs): {"aten.mm": 2}.
 
-    backward: go on from the sum of the result, so that what is computed again counts again.
+    Args:
+        backward: Whether to run backward from the sum of the result too, where recomputed operations count again.
     """
     counts: dict[str, int] = {}
 

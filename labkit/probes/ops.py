@@ -1,6 +1,6 @@
-"""The operations of a captured graph: the closed set that a replay knows. All are pure functions on the CPU or CUDA.
+"""The closed set of operations that a captured graph may have: pure functions on the CPU or CUDA.
 
-None of them writes to its arguments, draws a random number, leaves memory unset, or looks beyond its arguments.
+None writes to its arguments, draws random numbers, leaves memory uninitialized, or reads more than its arguments.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NUMBERS = {
 }
 
 
-# What an argument of each type of aten's may be. A number where a dtype belongs reads memory that is not there.
+# The Python types allowed for each aten type. A number passed as a dtype would read invalid memory.
 TYPES: dict[str, tuple[type, ...]] = {
     "Tensor": (Tensor,),
     "int": (int,),
@@ -62,9 +62,8 @@ TYPE = re.compile(r"(Optional\[)?(List\[)?(Optional\[)?(\w+)\]*")
 
 @functools.cache
 def collect_operations() -> dict[str, Any]:
-    """Name -> operation. Overloads that write to an argument or into a given output are not among them, nor are those
-    for numbers alone."""
-    found: dict[str, Any] = dict(NUMBERS)
+    """Return the operations by name, without overloads that write to an argument or an `out`, or take only numbers."""
+    operations: dict[str, Any] = dict(NUMBERS)
     creation = set(CREATION.split())
     for name in " ".join([SHAPES, POINTWISE, REDUCTIONS, LAYERS, CREATION, SIZES]).split():
         packet = getattr(torch.ops.aten, name)
@@ -77,42 +76,42 @@ def collect_operations() -> dict[str, Any]:
             if all(_parse_type_name(t) in TYPES for t in types) and (
                 name in creation or any("Tensor" in t for t in types[:2])
             ):
-                found[f"aten.{name}.{overload}"] = operation  # the second of aten.pow.Scalar(2, x)
-    return found
+                operations[f"aten.{name}.{overload}"] = operation  # in aten.pow.Scalar(2, x), the tensor is second
+    return operations
 
 
 def has_valid_types(operation: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
-    """Whether each argument is of the type that the operation declares for it."""
+    """Return whether each argument has the type that the operation declares."""
     declared = operation._schema.arguments
     by_name = {a.name: a for a in declared}
     if len(args) > len(declared) or not set(kwargs) <= set(by_name):
         return False
     pairs = [*zip(declared, args, strict=False), *[(by_name[k], v) for k, v in kwargs.items()]]
-    # A number passes for one of two tensors, as in aten.add.Tensor(x, 1) and aten.div.Tensor(1, x).
-    beside = any(isinstance(value, Tensor) for value in args[:2])
+    # A number may replace one of two tensors, as in aten.add.Tensor(x, 1) and aten.div.Tensor(1, x).
+    has_tensor = any(isinstance(value, Tensor) for value in args[:2])
     return all(
         _is_of_type(value, str(a.real_type))
-        or (beside and str(a.real_type) == "Tensor" and type(value) in TYPES["number"])
+        or (has_tensor and str(a.real_type) == "Tensor" and type(value) in TYPES["number"])
         for a, value in pairs
     )
 
 
 def _is_of_type(value: Any, declared: str) -> bool:
-    found = TYPE.fullmatch(declared)
-    if found is None:
+    match = TYPE.fullmatch(declared)
+    if match is None:
         return False
-    optional, several, optional_items, kind = found.groups()
+    optional, several, optional_items, kind = match.groups()
     if value is None:
         return optional is not None
     if several is None or (kind in ("int", "float") and not isinstance(value, list | tuple)):
         if kind in ("Tensor", "str"):
             return isinstance(value, TYPES[kind])
-        return type(value) in TYPES[kind]  # True is no int here
+        return type(value) in TYPES[kind]  # so True isn't an int
     if not isinstance(value, list | tuple):
         return False
     return all((v is None and optional_items is not None) or _is_of_type(v, kind) for v in value)
 
 
 def _parse_type_name(declared: str) -> str:
-    found = TYPE.fullmatch(declared)
-    return "" if found is None else found.group(4)
+    match = TYPE.fullmatch(declared)
+    return "" if match is None else match.group(4)

@@ -1,7 +1,7 @@
-"""A student's function in several processes at once, joined by gloo: forks of the process that it lives in.
+"""Runs a student's function in several processes joined by gloo, which are forks of the process that it lives in.
 
-Needs: fork, a temporary directory that can be written, and TCP over the loopback interface for gloo, which also reads
-/sys/class/net. No other network, no fixed port.
+It needs fork, a writable temporary directory, and TCP over the loopback interface for gloo, which also reads
+/sys/class/net. It uses no other network and no fixed port.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ import torch
 from labkit.probes.dispatch import ProbeError, probe
 
 MAX_RANKS = 8
-GRACE = 2.0  # seconds that the other ranks have, once one has failed
-LOOK_SECONDS = 0.5  # between two looks at how long the ranks waited for a processor
+GRACE = 2.0  # seconds that the other ranks get after one has failed
+POLL_SECONDS = 0.5  # between two looks at how long the ranks waited for a processor
 
 
 @probe
 def ranks(f: Callable[..., Any], *args: Any, world_size: int = 2, seconds: float = 15.0) -> list[Any]:
-    """[f(rank, world_size, *args) for each rank], each in a process of its own, one thread, in one gloo group.
+    """Return [f(rank, world_size, *args) for each rank], each run in its own single-threaded process of one gloo group.
 
-    f and args are copied into each process: what it does to them stays there. Results are values, tensors detached.
-    Raises what the first rank to fail raised; TimeoutError after `seconds`, to which the time that ranks wait for a
-    processor is added; RuntimeError where a process ended.
+    Each process gets copies of f and args, and its changes to them stay there. Results are values; tensors are
+    detached. Raises the exception of the first rank to fail; TimeoutError after `seconds`, extended by the time that
+    ranks wait for a processor; RuntimeError if a process ended.
     """
     if not 1 <= world_size <= MAX_RANKS:
-        raise ProbeError(f"{world_size} ranks: from 1 to {MAX_RANKS} are possible")
-    import torch.distributed  # before the forks, which would each import it
+        raise ProbeError(f"world_size={world_size}: use 1 to {MAX_RANKS} ranks")
+    import torch.distributed  # otherwise each fork would import it
 
     if not torch.distributed.is_gloo_available():
         raise ProbeError("this PyTorch has no gloo")
@@ -55,21 +55,21 @@ def ranks(f: Callable[..., Any], *args: Any, world_size: int = 2, seconds: float
             _end(pids, pipes)
     failed = [answer for answer in answers if answer.error is not None]
     if failed:
-        # Where one rank fails, the others lose their connection to it: what they raise says less.
+        # After one rank fails, the others lose their connection to it, and their errors say less.
         causes = [answer for answer in failed if answer.began] or failed
         raise cast(BaseException, min(causes, key=lambda answer: answer.when).error)
     return [answer.result for answer in answers]
 
 
 class _Answer(NamedTuple):
-    """What a rank answered."""
+    """A rank's answer."""
 
     result: Any = None
     error: BaseException | None = None
     when: float = math.inf
-    """When the exception was raised, in seconds of the machine's monotonic clock; infinity without an answer."""
+    """When the exception was raised, in seconds of the monotonic clock; infinity without an answer."""
     began: bool = True
-    """False if the rank never reached f, or only waited, perhaps since another rank ended."""
+    """False if the rank never reached f, or only waited, perhaps because another rank ended."""
 
 
 def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: float) -> tuple[int, int]:
@@ -82,7 +82,7 @@ def _start(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: f
     try:
         os.close(ours)
         sys.stdout = sys.stderr = io.StringIO()
-        torch.set_num_threads(1)  # a thread pool does not survive the fork
+        torch.set_num_threads(1)  # a thread pool doesn't survive the fork
         answer = _pack(_run(f, args, rank, world_size, store, seconds))
         with open(theirs, "wb") as pipe:
             pipe.write(answer)
@@ -96,14 +96,14 @@ def _run(f: Any, args: Any, rank: int, world_size: int, store: str, seconds: flo
 
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     os.environ.setdefault("TP_SOCKET_IFNAME", "lo")
-    wait = timedelta(seconds=20 * seconds)  # gloo's own error may not come before the time is over
+    timeout = timedelta(seconds=20 * seconds)  # gloo's own error must not precede ours
     try:
-        dist.init_process_group("gloo", f"file://{store}", timeout=wait, rank=rank, world_size=world_size)
+        dist.init_process_group("gloo", f"file://{store}", timeout=timeout, rank=rank, world_size=world_size)
     except Exception as error:
-        return _Answer(error=ProbeError(f"gloo does not start here: {error}"), when=time.monotonic(), began=False)
+        return _Answer(error=ProbeError(f"gloo doesn't start here: {error}"), when=time.monotonic(), began=False)
     try:
         result = f(rank, world_size, *args)
-        dist.barrier()  # the first to end takes the group's connections along
+        dist.barrier()  # the first rank to end closes the group's connections
         return _Answer(torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: t.detach().clone(), result))
     except BaseException as error:
         return _Answer(error=error, when=time.monotonic())
@@ -117,25 +117,25 @@ def _pack(answer: _Answer) -> bytes:
     except Exception:
         error: Exception
         if answer.error is None:
-            error = TypeError(f"a {type(answer.result).__name__} cannot leave its rank")
+            error = TypeError(f"a {type(answer.result).__name__} can't be sent from a rank")
         else:
             error = RuntimeError(f"{type(answer.error).__name__}: {str(answer.error)[:1000]}")
         return pickle.dumps(_Answer(error=error, when=min(answer.when, time.monotonic()), began=answer.began))
 
 
 class _RankClock:
-    """Seconds from now on, without those that one of these processes stood ready and waited for a processor."""
+    """Measures seconds from its creation, without those that one of the processes waited, ready, for a processor."""
 
     def __init__(self, pids: list[int]) -> None:
-        self._pids, self._waited, self._begun = pids, 0.0, time.monotonic()
+        self._pids, self._waited, self._start = pids, 0.0, time.monotonic()
 
-    def passed(self) -> float:
+    def measure_elapsed(self) -> float:
         self._waited = max(self._waited, *map(_read_waited, self._pids))
-        return time.monotonic() - self._begun - self._waited
+        return time.monotonic() - self._start - self._waited
 
 
 def _read_waited(pid: int) -> float:
-    """What the kernel counts of a process; 0 where it has ended, or the system doesn't count."""
+    """Return the seconds that a process waited for a processor; 0 if it has ended or the system doesn't count them."""
     try:
         with open(f"/proc/{pid}/schedstat", "rb") as file:
             return int(file.read().split()[1]) / 1e9
@@ -144,14 +144,14 @@ def _read_waited(pid: int) -> float:
 
 
 def _gather(pids: list[int], pipes: list[int], seconds: float) -> list[_Answer]:
-    """The answer of each rank. After the first failure the others have a moment left: they may wait for it."""
-    time_of_ranks, end = _RankClock(pids), seconds
-    chunks: dict[int, bytes] = {pipe: b"" for pipe in pipes}
+    """Collect each rank's answer. After the first failure the others get a moment: they may be waiting for it."""
+    clock, end = _RankClock(pids), seconds
+    chunks: dict[int, bytes] = dict.fromkeys(pipes, b"")
     answers: dict[int, _Answer] = {}
     while len(answers) < len(pipes):
         waiting = [pipe for pipe in pipes if pipe not in answers]
-        left = end - time_of_ranks.passed()
-        ready, _, _ = select.select(waiting, [], [], min(max(left, 0), LOOK_SECONDS))
+        left = end - clock.measure_elapsed()
+        ready, _, _ = select.select(waiting, [], [], min(max(left, 0), POLL_SECONDS))
         if not ready and left > 0:
             continue
         if not ready:
@@ -159,17 +159,17 @@ def _gather(pids: list[int], pipes: list[int], seconds: float) -> list[_Answer]:
                 waited = _Answer(error=RuntimeError("a rank waited for another"), began=False)
                 answers |= dict.fromkeys(waiting, waited)
                 break
-            raise TimeoutError(f"{len(waiting)} of {len(pipes)} ranks did not end within {seconds:g} s")
+            raise TimeoutError(f"{len(waiting)} of {len(pipes)} ranks didn't end within {seconds:g} s")
         for pipe in ready:
             chunk = os.read(pipe, 1 << 20)
             chunks[pipe] += chunk
             if chunk:
                 continue
-            # What the ranks wrote is this process' own, or a fork's of it: as trustworthy as itself, and no more.
+            # The ranks are forks of this process, so what they wrote is as trustworthy as the process itself.
             ended = _Answer(error=RuntimeError("the process of a rank ended"))
             answers[pipe] = pickle.loads(chunks[pipe]) if chunks[pipe] else ended
             if answers[pipe].error is not None:
-                end = min(end, time_of_ranks.passed() + GRACE)
+                end = min(end, clock.measure_elapsed() + GRACE)
     return [answers[pipe] for pipe in pipes]
 
 
@@ -179,5 +179,5 @@ def _end(pids: list[int], pipes: list[int]) -> None:
     for pid in pids:
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(OSError):  # where nobody waits for children, the system takes them away itself
+        with contextlib.suppress(OSError):  # if no one waits for children, the system reaps them
             os.waitpid(pid, 0)

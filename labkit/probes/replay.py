@@ -1,7 +1,7 @@
-"""Runs a captured graph on inputs of one's own. The graph may come from anybody: it is data, and nothing in it is run
-but operations of a closed set, one after the other, within bounds of size and work.
+"""Runs a captured graph on new inputs. The graph is untrusted data: only operations of a closed set are run, one after
+the other, within limits of size and work.
 
-No GraphModule is made of it: that would compile text with the graph's names in it.
+It isn't turned into a GraphModule, which would compile text that contains the graph's names.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ MAX_DEPTH = 8
 MAX_ELEMENTS = 2**22  # of one tensor
 MAX_TOTAL = 2**26  # elements of all results together
 MAX_WORK = 2**32  # multiplications
-MAX_PARTS = 1_024  # that a tensor is split into
+MAX_PARTS = 1_024  # of a split tensor
 MAX_NUMBER = 2**62
 VALUES = (type(None), bool, int, float, complex, str, torch.dtype, torch.memory_format, torch.layout, torch.device)
 CREATES = {"full", "zeros", "ones", "arange", "scalar_tensor", "eye", "linspace"}
 CREATES |= {"new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like", "_to_copy"}
-KEYWORDS_OF_PLACE = {"device", "layout", "pin_memory"}
+PLACEMENT_KEYWORDS = {"device", "layout", "pin_memory"}
 
 
 class GraphError(ValueError):
-    """A captured graph that is malformed, or that is too large to be replayed."""
+    """A captured graph that's malformed or too large to replay."""
 
 
 class Graph:
     """A captured graph. graph(*inputs) runs it. `ops` are the names of its operations, in order.
 
-    Raises GraphError for what is no graph, on making it; and on running it, where an input has another shape than the
-    capture allows, or an operation does not take its arguments or makes too much of them.
+    Creating one from malformed data raises GraphError. So does running it if an input's shape isn't the captured one,
+    or an operation rejects its arguments or produces too much.
     """
 
     def __init__(self, data: Any) -> None:
@@ -59,10 +59,10 @@ class Graph:
             raise
         except Exception as error:
             raise GraphError(f"not a captured graph: {type(error).__name__}: {str(error)[:200]}") from None
-        self._last_use = self._uses()
+        self._unused_after = self._find_last_uses()
 
     def __call__(self, *inputs: Tensor) -> Any:
-        self._take(inputs)
+        self._check_inputs(inputs)
         results: list[Any] = []
         budget = _Budget()
         for number, (operation, args, kwargs) in enumerate(self._nodes):
@@ -73,25 +73,25 @@ class Graph:
                 raise
             except Exception as error:
                 raise GraphError(f"{self.ops[number]}: {type(error).__name__}: {str(error)[:300]}") from None
-            for done in self._last_use.get(number, ()):
-                results[done] = None
+            for unused in self._unused_after.get(number, ()):
+                results[unused] = None
         return _resolve_value(self._output, {"input": inputs, "constant": self._constants, "node": results})
 
     def _add(self, name: Any, args: Any, kwargs: Any) -> None:
         operation = collect_operations().get(name) if isinstance(name, str) else None
         if operation is None:
-            raise GraphError(f"the operation {str(name)[:80]!r} cannot be replayed")
+            raise GraphError(f"the operation {str(name)[:80]!r} can't be replayed")
         keywords = [
             (k, self._check_argument(v, 0))
             for k, v in kwargs.items()
-            if isinstance(k, str) and k not in KEYWORDS_OF_PLACE
+            if isinstance(k, str) and k not in PLACEMENT_KEYWORDS
         ]
         checked = "list", [self._check_argument(a, 0) for a in args]
         self._nodes.append((operation, checked, ("dict", keywords)))
         self.ops.append(name)
 
     def _check_argument(self, argument: Any, depth: int) -> Any:
-        """The argument, if it is one, and refers only to what is there before it."""
+        """Return the argument if it's well-formed and refers only to earlier values. Raises GraphError otherwise."""
         self._items += 1
         if depth > MAX_DEPTH or self._items > MAX_ITEMS:
             raise GraphError("too many arguments")
@@ -102,34 +102,34 @@ class Graph:
             return kind, [(k, self._check_argument(v, depth + 1)) for k, v in value if isinstance(k, str | int)]
         if kind == "value" and isinstance(value, VALUES) and len(str(value)) <= 40:
             return kind, _check_number(value)
-        before: dict[Any, Any] = {"input": self._inputs, "constant": self._constants, "node": self._nodes}
-        there = before.get(kind)
-        if there is None or type(value) is not int or not 0 <= value < len(there):
-            raise GraphError("an argument that is no value, and nothing from before")
+        earlier: dict[Any, Any] = {"input": self._inputs, "constant": self._constants, "node": self._nodes}
+        items = earlier.get(kind)
+        if items is None or type(value) is not int or not 0 <= value < len(items):
+            raise GraphError("an argument that is neither a value nor an earlier result")
         return kind, value
 
-    def _take(self, inputs: tuple[Any, ...]) -> None:
+    def _check_inputs(self, inputs: tuple[Any, ...]) -> None:
         if len(inputs) != len(self._inputs):
             raise GraphError(f"the graph takes {len(self._inputs)} inputs, not {len(inputs)}")
         for number, (t, dims) in enumerate(zip(inputs, self._inputs, strict=True)):
             if list(t.shape) != dims:
                 raise GraphError(f"input {number} has shape {tuple(t.shape)}: the graph was captured for {tuple(dims)}")
 
-    def _uses(self) -> dict[int, list[int]]:
-        """Node -> the results that nothing uses after it, so that what lives at one time stays small."""
+    def _find_last_uses(self) -> dict[int, list[int]]:
+        """Map each node to the results that nothing uses after it. Freeing them keeps memory small."""
         last = {n: n for n in range(len(self._nodes))}
         for number, (_, args, kwargs) in enumerate(self._nodes):
             last |= {n: number for argument in (args, kwargs) for n in _find_references(argument)}
-        kept = set(_find_references(self._output))
+        outputs = set(_find_references(self._output))
         uses: dict[int, list[int]] = {}
         for n, number in last.items():
-            if n not in kept:
+            if n not in outputs:
                 uses.setdefault(number, []).append(n)
         return uses
 
 
 def replay(data: Any, *inputs: Tensor) -> Any:
-    """What the captured graph makes of these inputs. Raises GraphError."""
+    """Run the captured graph on these inputs. Raises GraphError."""
     return Graph(data)(*inputs)
 
 
@@ -149,17 +149,17 @@ def _run(operation: Any, args: list[Any], kwargs: dict[str, Any], inputs: Any, b
         return _compute_arithmetic(operation, args)
     name = operation._schema.name.removeprefix("aten::")
     if not has_valid_types(operation, args, kwargs):
-        raise GraphError(f"{name}: arguments of other types than it takes")
+        raise GraphError(f"{name}: an argument has the wrong type")
     if name in ("sym_size", "sym_numel"):
         return operation(*args)
     _refuse_harmful(name, args, kwargs)
-    if name in CREATES:
+    if name in CREATES:  # on `meta` first, to learn the sizes without computing
         device = next((t.device for t in (*inputs, *args) if isinstance(t, Tensor)), torch.device("cpu"))
-        rehearsed = operation(*_move_to_meta(args), **kwargs, device="meta")
+        result = operation(*_move_to_meta(args), **kwargs, device="meta")
         kwargs = {**kwargs, "device": device}
     else:
-        rehearsed = operation(*_move_to_meta(args), **_move_to_meta(kwargs))
-    sizes = [t.numel() for t in _find_tensors(rehearsed)]
+        result = operation(*_move_to_meta(args), **_move_to_meta(kwargs))
+    sizes = [t.numel() for t in _find_tensors(result)]
     if any(size > MAX_ELEMENTS for size in sizes):
         raise GraphError(f"a result of {max(sizes)} elements: at most {MAX_ELEMENTS} can be replayed")
     budget.spend(sum(sizes), _estimate_work(name, args, sizes))
@@ -167,20 +167,20 @@ def _run(operation: Any, args: list[Any], kwargs: dict[str, Any], inputs: Any, b
 
 
 def _compute_arithmetic(operation: Any, args: list[Any]) -> Any:
-    """Of numbers, as sizes are, and the parts of an operation's results: nothing else is small for certain."""
+    """Compute with numbers, such as sizes, or pick a part of a result. Nothing else is sure to be small."""
     if operation is operator.getitem:
         whole, part = args
         if not isinstance(whole, list | tuple) or type(part) is not int:
-            raise GraphError("a part of what has no parts")
+            raise GraphError("an item of a value that isn't a list or tuple")
         return whole[part]
     if any(type(a) not in (bool, int, float) for a in args):
-        raise GraphError("arithmetic with what is no number")
+        raise GraphError("arithmetic with a value that isn't a number")
     return _check_number(operation(*args))
 
 
 def _refuse_harmful(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
-    """What would end the process, take it long to find out, or change a constant."""
-    tensors = [t for t in _find_tensors([args, list(kwargs.values())])]
+    """Refuse operations that would crash the process or take long to check, and copy what they might change."""
+    tensors = _find_tensors([args, list(kwargs.values())])
     if any(t.numel() > MAX_ELEMENTS for t in tensors):
         raise GraphError(f"a tensor of more than {MAX_ELEMENTS} elements")
     if name == "div" and "trunc" in [*args, *kwargs.values()] and not any(_is_fractional(t) for t in tensors):
@@ -189,16 +189,16 @@ def _refuse_harmful(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
         raise GraphError(f"a tensor split into more than {MAX_PARTS} parts")
     if "batch_norm" in name:
         channels = tensors[0].shape[1]
-        if any(t.shape != (channels,) for t in tensors[1:]):  # not looked at by the operation itself
+        if any(t.shape != (channels,) for t in tensors[1:]):  # the operation doesn't check this
             raise GraphError("batch norm with parameters of another size")
         args[1:5] = [t.clone() if isinstance(t, Tensor) else t for t in args[1:5]]
         kwargs |= {key: t.clone() for key, t in kwargs.items() if isinstance(t, Tensor)}
 
 
 def _estimate_work(name: str, args: list[Any], sizes: list[int]) -> float:
-    """Multiplications, to within a factor of a few, of the operations that do more than look at each element once."""
+    """Estimate an operation's multiplications, to within a small factor; 0 if it reads each element only once."""
     out = sizes[0] if sizes else 0
-    tensors = list(_find_tensors(args))
+    tensors = _find_tensors(args)
     if name in ("mm", "bmm", "matmul", "mv", "dot", "linear"):
         return float(out) * (tensors[0].shape[-1] if tensors[0].dim() else 1)
     if name in ("addmm", "baddbmm"):
@@ -212,7 +212,7 @@ def _estimate_work(name: str, args: list[Any], sizes: list[int]) -> float:
 
 
 def _move_to_meta(value: Any) -> Any:
-    """The same with tensors that have no memory."""
+    """Replace tensors by ones without memory."""
     if isinstance(value, Tensor):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if isinstance(value, list | tuple):
@@ -260,18 +260,18 @@ def _check_number(value: Any) -> Any:
 
 
 def _check_dimension(value: Any) -> int:
-    return value if type(value) is int and value >= 0 else _refuse("a dimension that is no number")
+    return value if type(value) is int and value >= 0 else _refuse("a dimension that isn't a size")
 
 
 def _check_constant(value: Any) -> Tensor:
     if not isinstance(value, Tensor) or value.layout != torch.strided:
-        _refuse("a constant that is no tensor")
+        _refuse("a constant that isn't a dense tensor")
     return value.detach()
 
 
 def _check_length(items: Any, most: int) -> Any:
-    return items if isinstance(items, list) and len(items) <= most else _refuse(f"more than {most} parts, or no list")
+    return items if isinstance(items, list) and len(items) <= most else _refuse(f"not a list of at most {most} items")
 
 
-def _refuse(why: str) -> NoReturn:
-    raise GraphError(why)
+def _refuse(reason: str) -> NoReturn:
+    raise GraphError(reason)

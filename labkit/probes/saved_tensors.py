@@ -1,9 +1,9 @@
-"""What a forward pass keeps for the backward pass: shapes and bytes. They are the process' word: observed."""
+"""Tensors that a forward pass saves for the backward pass: shapes and bytes. Observed: the process reports them."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from labkit.probes.dispatch import probe
 
 
 class _PackedTensor:
-    """A tensor as the graph holds it. Detached: a saved output would keep its own graph, and so itself, alive."""
+    """A tensor as the graph holds it, detached: a saved output would keep its own graph, and thus itself, alive."""
 
     def __init__(self, t: Tensor) -> None:
         self.tensor = t.detach()
@@ -23,10 +23,10 @@ class _PackedTensor:
 
 @probe
 def saved(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
-    """Each tensor that the graph of f(*args, **kwargs) holds for backward, in the order in which it was saved.
+    """List the tensors that the graph of f(*args, **kwargs) holds for backward, in the order they were saved.
 
     Returns [{"shape": tuple, "dtype": dtype, "nbytes": of its whole storage, "storage": number, "of": "argument",
-    "parameter" or "result"}]. Equal storage numbers are the same memory. What a checkpoint leaves out is not there.
+    "parameter" or "result"}]. Equal storage numbers mean the same memory. Tensors that a checkpoint drops are missing.
     """
     arguments = {_get_address(t) for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)}
     modules = [m for m in (f, *tree_leaves((args, kwargs))) if isinstance(m, nn.Module)]
@@ -34,36 +34,34 @@ def saved(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[dict[str, An
     packed: list[weakref.ref[_PackedTensor]] = []
 
     def pack(t: Tensor) -> _PackedTensor:
-        kept = _PackedTensor(t)
-        packed.append(weakref.ref(kept))
-        return kept
+        holder = _PackedTensor(t)
+        packed.append(weakref.ref(holder))
+        return holder
 
-    with saved_tensors_hooks(pack, lambda kept: kept.tensor):
-        result = f(*args, **kwargs)  # held: with it goes the graph
+    with saved_tensors_hooks(pack, lambda holder: holder.tensor):
+        result = f(*args, **kwargs)  # keeps the graph alive
     numbers: dict[int, int] = {}
-    found = []
-    for kept in _iter_alive(packed):
-        t, address = kept.tensor, _get_address(kept.tensor)
+    listed = []
+    for holder in (holder for ref in packed if (holder := ref()) is not None):
+        t, address = holder.tensor, _get_address(holder.tensor)
         of = "argument" if address in arguments else "result"
-        if kept.parameter or address in parameters:
+        if holder.parameter or address in parameters:
             of = "parameter"
         number = numbers.setdefault(address, len(numbers))
         nbytes = t.untyped_storage().nbytes()
-        found.append({"shape": tuple(t.shape), "dtype": t.dtype, "nbytes": nbytes, "storage": number, "of": of})
+        listed.append({"shape": tuple(t.shape), "dtype": t.dtype, "nbytes": nbytes, "storage": number, "of": of})
     del result
-    return found
+    return listed
 
 
 @probe
 def saved_bytes(f: Callable[..., Any], *args: Any, **kwargs: Any) -> int:
-    """Bytes that the graph of f(*args, **kwargs) holds for backward, each storage once, without arguments and
-    parameters."""
-    of_storage = {s["storage"]: s["nbytes"] for s in saved(f, *args, **kwargs) if s["of"] == "result"}
-    return sum(of_storage.values())
+    """Return the bytes that the graph of f(*args, **kwargs) holds for backward, without arguments and parameters.
 
-
-def _iter_alive(packed: list[weakref.ref[_PackedTensor]]) -> Iterator[_PackedTensor]:
-    return (kept for ref in packed if (kept := ref()) is not None)
+    Each storage counts once.
+    """
+    sizes = {s["storage"]: s["nbytes"] for s in saved(f, *args, **kwargs) if s["of"] == "result"}
+    return sum(sizes.values())
 
 
 def _get_address(t: Tensor) -> int:

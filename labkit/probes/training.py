@@ -1,4 +1,4 @@
-"""Training: what a student's model, step or loop makes of weights. A check trains a model of its own to compare."""
+"""Training a student's model, to compare the weights with those of a model that the check trains itself."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Record = dict[str, Any]
 
 
 def state_of(model: nn.Module) -> dict[str, Tensor]:
-    """A copy of the model's parameters and buffers, by name. It stays as it is while the model is trained on."""
+    """Copy the model's parameters and buffers, by name. Further training doesn't change the copy."""
     return {name: t.detach().clone() for name, t in model.state_dict().items()}
 
 
 def gradients_of(model: nn.Module) -> dict[str, Tensor | None]:
-    """A copy of each parameter's .grad, by name; None where there is none."""
+    """Copy each parameter's .grad, by name; None for a parameter without one."""
     return {name: None if p.grad is None else p.grad.detach().clone() for name, p in model.named_parameters()}
 
 
@@ -33,29 +33,32 @@ def trained(
     optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
     **options: Any,
 ) -> Record:
-    """Train the student's model by the usual loop: one step for each batch (*inputs, target).
+    """Train the student's model with the usual loop: one step for each batch (*inputs, target).
 
-    model: a Module, or what makes one when it is called. start: the weights to start from, by name, or a list of all
-    parameters in their order. options: of the optimizer, for instance lr=0.1.
-    Returns {"before", "state": parameters and buffers by name, "losses": one float a step, "training": bool}.
-    A check that takes the same steps with a model of its own says where both start: "before" is the student's word, and
-    from weights that are not finite every model learns the same.
+    Returns {"before", "state": parameters and buffers by name, "losses": one float per step, "training": bool}.
+    A check that takes the same steps with its own model should set `start` for both: "before" is only the student's
+    word, and from weights that aren't finite every model learns the same.
+
+    Args:
+        model: A Module, or a callable that returns one.
+        start: The weights to start from, by name, or a list of all parameters in order.
+        options: Options of the optimizer, such as lr=0.1.
     """
     model = _build_model(model)
     if start is not None:
-        _begin(model, start)
-    steps = _build_optimizer(optimizer, model, options)
+        _load_weights(model, start)
+    stepper = _build_optimizer(optimizer, model, options)
     before, losses = state_of(model), []
     for *inputs, target in batches:
-        steps.zero_grad()
+        stepper.zero_grad()
         value = loss(model(*inputs), target)
         value.backward()  # type: ignore[no-untyped-call]
-        steps.step()
+        stepper.step()
         losses.append(value.item())
     return {"before": before, "state": state_of(model), "losses": losses, "training": model.training}
 
 
-def _begin(model: nn.Module, start: Mapping[str, Tensor] | Sequence[Tensor]) -> None:
+def _load_weights(model: nn.Module, start: Mapping[str, Tensor] | Sequence[Tensor]) -> None:
     if isinstance(start, Mapping):
         model.load_state_dict(start)
         return
@@ -71,7 +74,7 @@ def _build_model(model: Any) -> nn.Module:
     if not isinstance(model, nn.Module):
         model = model()
     if not isinstance(model, nn.Module):
-        raise TypeError(f"a {type(model).__name__} is no nn.Module")
+        raise TypeError(f"a {type(model).__name__} isn't an nn.Module")
     return model
 
 
@@ -80,9 +83,9 @@ def _build_optimizer(make: Callable[..., Any], model: nn.Module, options: dict[s
     if not parameters:
         raise ValueError("the model has no parameters")
     try:
-        made = make(parameters, **options)
+        optimizer = make(parameters, **options)
     except TypeError as error:
-        raise ProbeError(f"the optimizer does not take these options: {error}") from None
-    if not isinstance(made, torch.optim.Optimizer):
-        raise ProbeError(f"a {type(made).__name__} is no optimizer")
-    return made
+        raise ProbeError(f"the optimizer doesn't take these options: {error}") from None
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise ProbeError(f"a {type(optimizer).__name__} isn't an optimizer")
+    return optimizer

@@ -1,7 +1,7 @@
-"""A second device on a machine that has one: what a student's code puts where, and which operations mix devices.
+"""A simulated second device: what a student's code puts on which device, and which operations mix devices.
 
-PyTorch's device `meta` exists on every machine. Its tensors have a shape and a dtype, and no values. Inside
-`TwoDevices` they have values too, and an operation that mixes devices raises the error that an accelerator raises.
+PyTorch's device `meta` exists on every machine. Its tensors have a shape and a dtype, but no values. Inside
+`TwoDevices` they have values too, and an operation that mixes devices raises the error that it would on an accelerator.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from labkit.probes.dispatch import probe
 
 aten = torch.ops.aten
 SECOND = torch.device("meta")
-# They may read from one device and write to another.
+# These may read from one device and write to another.
 CROSSING = {aten._to_copy, aten.copy_, aten.copy}
 MAKING = {torch.tensor, torch.as_tensor, torch.asarray, Tensor.new_tensor}
 # A tensor on the second device may be indexed with tensors on the CPU.
@@ -27,13 +27,13 @@ INDEXING = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_, 
 
 
 class PlacedTensor(Tensor):
-    """A tensor on the second device. `held` has its values."""
+    """A tensor on the second device. `held` holds its values."""
 
     held: Tensor
 
     @staticmethod
     def __new__(cls, held: Tensor) -> PlacedTensor:
-        made: PlacedTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
+        tensor: PlacedTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
             cls,
             held.size(),
             strides=held.stride(),
@@ -42,8 +42,8 @@ class PlacedTensor(Tensor):
             layout=held.layout,
             device=SECOND,
         )
-        made.held = held
-        return made
+        tensor.held = held
+        return tensor
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -62,32 +62,35 @@ class PlacedTensor(Tensor):
 
 
 class TwoDevices(TorchDispatchMode):
-    """`with TwoDevices() as second:` gives the second device. Tensors made there are of use inside the block only.
+    """`with TwoDevices() as second:` provides the second device. Tensors made there are usable only inside the block.
 
-    mixed: the names of the operations that met tensors of both devices. Each of them raised a RuntimeError.
+    Attributes:
+        mixed: The operations that were given tensors of both devices. Each raised a RuntimeError.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.mixed: list[str] = []
-        self._making = _TensorMaker()
+        self._maker = _TensorMaker()
 
     def __enter__(self) -> torch.device:  # type: ignore[override]
-        self._making.__enter__()
+        self._maker.__enter__()
         super().__enter__()
         return SECOND
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
-        self._making.__exit__(*error)
+        self._maker.__exit__(*error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _run(func, args, kwargs or {}, self.mixed)
 
 
 class _TensorMaker(TorchFunctionMode):
-    """torch.tensor and its like make an empty tensor on `meta` without asking any dispatch mode: let them make it here,
-    and then move it."""
+    """Makes torch.tensor and similar functions create tensors on the CPU, and then moves them.
+
+    On `meta` they would create an empty tensor without asking any dispatch mode.
+    """
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -99,8 +102,8 @@ class _TensorMaker(TorchFunctionMode):
         elif device is None and not isinstance(args[0], Tensor):
             device = torch.get_default_device()
         if device is None or torch.device(device).type != SECOND.type:
-            where: dict[str, Any] = {} if device is None else {"device": device}
-            return func(*args, **kwargs, **where)
+            placement: dict[str, Any] = {} if device is None else {"device": device}
+            return func(*args, **kwargs, **placement)
         requires_grad = kwargs.pop("requires_grad", False)
         return func(*args, **kwargs, device="cpu").to(SECOND).requires_grad_(requires_grad)
 
@@ -109,19 +112,22 @@ class _TensorMaker(TorchFunctionMode):
 def on_second_device(
     f: Callable[..., Any], *args: Any, move: Sequence[int] | None = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Run f(*args, **kwargs) as if the machine had a second device, which is called `meta`.
+    """Run f(*args, **kwargs) as if the machine had a second device, called `meta`.
 
-    f: a function or a Module. A Module is moved there, and back afterwards. move: the positions of the arguments whose
-    tensors are moved there; all of them where it is not given. Lists and dicts among the arguments are copied.
-    Returns {"result": what f returned, with all tensors on the CPU, "devices": the same with "cpu" or "meta" in the
-    place of each tensor, "mixed": the operations that met tensors of both devices}. Such an operation raises a
-    RuntimeError in f. Where things lie is the student's word: a check that rests on it is observed.
+    Returns {"result": what f returned, with all tensors on the CPU, "devices": the same with "cpu" or "meta" for each
+    tensor, "mixed": the operations that were given tensors of both devices}. Such an operation raises a RuntimeError in
+    f. The devices are the student's word, so a check that relies on them is observed.
+
+    Args:
+        f: A function or a Module. A Module is moved to the device, and back afterwards.
+        move: The positions of the arguments whose tensors are moved to the device; by default, all. Lists and dicts
+            among the arguments are copied.
     """
     mode = TwoDevices()
     with mode as second:
-        chosen = range(len(args)) if move is None else move
-        # A function that changes its containers changes copies: what lies there is of no use outside the block.
-        args = tuple(tree_map(lambda v: _move(v, second) if i in chosen else v, a) for i, a in enumerate(args))
+        positions = range(len(args)) if move is None else move
+        # tree_map copies containers: what f would leave in the caller's isn't usable outside the block.
+        args = tuple(tree_map(lambda v: _move(v, second) if i in positions else v, a) for i, a in enumerate(args))
         modules = [v for v in (f, *args) if isinstance(v, nn.Module)]
         try:
             if isinstance(f, nn.Module):
@@ -138,7 +144,7 @@ def on_second_device(
 
 
 def _run(func: Any, args: Any, kwargs: dict[str, Any], mixed: list[str]) -> Any:
-    """The operation on the values, and its results on the device where an accelerator's would be."""
+    """Run the operation on the values, and put its results where an accelerator would."""
     flat, _ = tree_flatten((args, kwargs))
     tensors = [v for v in flat if isinstance(v, Tensor)]
     if _is_mixing_devices(func.overloadpacket, args, tensors):
@@ -147,24 +153,24 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any], mixed: list[str]) -> Any:
             f"Expected all tensors to be on the same device, but found at least two devices, {SECOND} and cpu! "
             f"(in {func.overloadpacket})"
         )
-    outer = {id(v.held): v for v in tensors if isinstance(v, PlacedTensor)}
+    wrappers = {id(v.held): v for v in tensors if isinstance(v, PlacedTensor)}
     device = kwargs.get("device")
     if device is not None:
-        there = torch.device(device).type == SECOND.type
-        kwargs = {**kwargs, "device": torch.device("cpu") if there else device}
+        on_second = torch.device(device).type == SECOND.type
+        kwargs = {**kwargs, "device": torch.device("cpu") if on_second else device}
     else:
-        there = bool(outer) and not (func.overloadpacket is aten.copy and not isinstance(args[0], PlacedTensor))
+        on_second = bool(wrappers) and not (func.overloadpacket is aten.copy and not isinstance(args[0], PlacedTensor))
     args, kwargs = tree_map(_get_held, (args, kwargs))
     result = func(*args, **kwargs)
 
     def place(value: Any) -> Any:
         if not isinstance(value, Tensor) or isinstance(value, PlacedTensor):
             return value
-        if id(value) in outer:  # an operation in place gives back its argument
-            return outer[id(value)]
+        if id(value) in wrappers:  # an in-place operation returns its argument
+            return wrappers[id(value)]
         if any(value is v for v in tensors):
             return value
-        return PlacedTensor(value) if there else value
+        return PlacedTensor(value) if on_second else value
 
     return tree_map(place, result)
 
@@ -182,7 +188,7 @@ def _is_mixing_devices(operation: Any, args: Any, tensors: list[Tensor]) -> bool
 
 
 def _has_both_devices(tensors: Sequence[Tensor]) -> bool:
-    """Whether some are there and others here. A 0-dim tensor on the CPU may stand beside any."""
+    """Return whether the tensors are on both devices. A 0-dim tensor on the CPU fits with either."""
     return any(isinstance(t, PlacedTensor) for t in tensors) and any(
         not isinstance(t, PlacedTensor) and t.dim() for t in tensors
     )

@@ -112,7 +112,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     panel.get_by_role("button", name="Begin:").click()
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     work = panel.get_by_role("button", name=re.compile("^sum_of_squares"))
-    expect(work).to_contain_text("not begun")
+    expect(work).to_contain_text("not started")
 
     # One key runs the check, and before it what it needs; from the panel too.
     work.click()
@@ -176,7 +176,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(page.get_by_text("Mode: Edit")).to_be_visible()
     page.keyboard.press("Control+Alt+r")
     page.get_by_role("dialog").get_by_role("button", name="Reset", exact=True).click()
-    expect(work).to_contain_text("not begun")
+    expect(work).to_contain_text("not started")
     page.keyboard.press("ControlOrMeta+S")
     expect(page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
     saved = nbformat.read(student.folder / LAB / f"{LAB}.ipynb", as_version=4)
@@ -264,7 +264,7 @@ def test_without_a_grader_a_mark_is_refused_with_what_to_do(alone: LabServer, pa
     page.goto(alone.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     page.locator('[data-command="gradlab:mark"]').click()
-    expect(page.get_by_text("No grader is here").first).to_be_visible()
+    expect(page.get_by_text("There's no grader here").first).to_be_visible()
 
 
 def card(page: Page) -> Locator:

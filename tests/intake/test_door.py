@@ -196,7 +196,7 @@ def test_a_notebook_of_another_lab_is_refused_also_where_both_have_a_question_of
                 cell.metadata.nbgrader.grade_id, cell.source = name, "def cubes(x):\n    return x**3"
                 cell.id = name
 
-    with pytest.raises(RefusedSubmission, match="another lab: it holds exercise-cubes, check-cubes"):
+    with pytest.raises(RefusedSubmission, match="another lab: it contains exercise-cubes, check-cubes"):
         handed_in(with_questions, tmp_path / "in" / "n.ipynb", edit)
 
 
@@ -215,8 +215,8 @@ def test_an_answer_in_words_is_found_by_its_place_where_nothing_names_it(
     texts = {name: cell_of(repaired.notebook, f"question-{name}").source for name in ("why", "how")}
     assert {name for name, text in texts.items() if text == f"My answer to {name}."} == set(answered)
     placed = [f"question-{name}" for name in answered]
-    assert [note for note in describe_notes(repaired.notes) if "by their place" in note] == [
-        f"Answers in words whose cells were missing were found again by their place: {', '.join(placed)}."
+    assert [note for note in describe_notes(repaired.notes) if "by their position" in note] == [
+        f"Written answers whose cells were missing were found again by their position: {', '.join(placed)}."
     ]
 
 
@@ -289,7 +289,7 @@ def test_an_old_notebook_takes_no_more_memory_than_its_json(number: int) -> None
     assert peaks[1] < 1.2 * peaks[0]
     assert [each.source for each in notebook.cells] == ["x = 1", "## a b"]
     assert notebook.cells[1].metadata["claims"]["grade_id"] == "g"
-    assert any("left out, by their number: 3" in note for note in notebook.metadata.notes)
+    assert any("left out. Their numbers: 3" in note for note in notebook.metadata.notes)
 
 
 @pytest.mark.parametrize("level", [1.0, True, -1, 7, 10**400, "1", [1], None])

@@ -112,7 +112,7 @@ def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
     normalize_folder(tmp_path, "n")
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["nbgrader_config.py.not-run"]
     (note,) = collect_folder_notes(tmp_path / "n.ipynb", b"{}")
-    assert note == "Files that a tool could run have other names on your instructor's computer: x/nbgrader_config.py."
+    assert note == "Files that a tool could run were renamed on your instructor's computer: x/nbgrader_config.py."
 
 
 def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None:

@@ -15,10 +15,11 @@ def test_what_lies_in_the_wrong_place_is_named_with_the_right_one(tmp_path: Path
     (loose / "01.ipynb").write_text("{}")
     (tmp_path / "submitted" / "marks.xlsx").write_text("")
     assert find_strays(tmp_path) == [
-        "submitted/ben/ holds 01_Squares, which is no assignment: a submission lies in submitted/STUDENT/LAB/LAB.ipynb",
-        "submitted/cleo/ holds 01.ipynb, and no submission: one lies in submitted/STUDENT/LAB/LAB.ipynb",
-        "submitted/empty/ holds no submission: one lies in submitted/STUDENT/LAB/LAB.ipynb",
-        "submitted/marks.xlsx is no student's folder, and was left alone",
+        "submitted/ben/ contains 01_Squares, which isn't an assignment: submissions belong in "
+        "submitted/STUDENT/LAB/LAB.ipynb",
+        "submitted/cleo/ contains 01.ipynb but no submission: submissions belong in submitted/STUDENT/LAB/LAB.ipynb",
+        "submitted/empty/ contains no submission: submissions belong in submitted/STUDENT/LAB/LAB.ipynb",
+        "submitted/marks.xlsx isn't a student's folder and was ignored",
     ]
 
 
@@ -26,7 +27,7 @@ def test_ids_that_look_alike_are_told(tmp_path: Path) -> None:
     (tmp_path / "source" / "01").mkdir(parents=True)
     for student in ("ada", "Ada", "ben"):
         (tmp_path / "submitted" / student / "01").mkdir(parents=True)
-    assert find_strays(tmp_path) == ["Ada and ada look like one student: each gets a mark of its own"]
+    assert find_strays(tmp_path) == ["Ada and ada look like one student: each gets a separate mark"]
     assert find_strays(tmp_path, {"ada", "Ada", "ben"}) == [], "the roster has both"
     assert [line.split(",")[0] for line in find_strays(tmp_path, {"ADA", "Ben"})] == [
         "Ada handed in", "ada handed in", "ben handed in",
@@ -37,19 +38,20 @@ def test_what_to_do_with_an_id_in_another_case_depends_on_what_lies_there(tmp_pa
     for lab in ("01", "02"):
         (tmp_path / "source" / lab).mkdir(parents=True)
     (tmp_path / "submitted" / "Ada" / "01").mkdir(parents=True)
-    is_one = "Ada handed in, and the roster has ada: if that is one student, "
+    is_one = "Ada handed in, but the roster has ada: if they're the same student, "
     removed = ", and nbgrader db student remove Ada --force"
     assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada submitted/ada{removed}"]
     (tmp_path / "submitted" / "ada" / "02").mkdir(parents=True)
     assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada/* submitted/ada/{removed}"]
     (tmp_path / "submitted" / "ada" / "01").mkdir(parents=True)
     assert find_strays(tmp_path, {"ada"}) == [
-        "Ada handed in, and the roster has ada, who handed in 01, too: if that is one student, keep one folder of each lab"
+        "Ada handed in, but the roster has ada, who also handed in 01: if they're the same student, keep one folder of each "
+        "lab"
     ]
     (tmp_path / "submitted" / "Ada" / "01" / "submission_secret.txt").write_text("x")
     assert find_strays(tmp_path, {"ada"}) == [
-        "Ada handed in, and the roster has ada: the exchange goes by logins, so if that is one student, the roster's id "
-        "must be Ada"
+        "Ada handed in, but the roster has ada: if they're the same student, change the roster's id to Ada, the login in the "
+        "exchange"
     ]
 
 

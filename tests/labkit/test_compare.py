@@ -35,7 +35,7 @@ def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
         ("a", "b", "your result is 'a'", "'b'"),
         ([1], [1, 2], "your result has 1 item", "2 items"),
         ({"a": 1}, {"a": 2}, "your result['a'] is 1", "2"),
-        ({"a": 1}, {"b": 1}, "your result has 0 of the 1 wanted keys and 1 other", "the keys 'b'"),
+        ({"a": 1}, {"b": 1}, "your result has 0 of 1 expected key and 1 other", "the keys 'b'"),
         ({"conv1.0.weight": 1}, {"conv1.0.weight": 2}, "your result['conv1.0.weight'] is 1", "2"),
         ({3: 1, "a secret": 1}, {3: 1, "a secret": 2}, "your result[key 2] is 1", "2"),
         (T(1.0), {"b": 1}, "your result is a tensor of shape (), float32", "a dict"),

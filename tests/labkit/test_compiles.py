@@ -35,4 +35,4 @@ def test_the_picture_has_words_and_a_drawing_for_each_setting() -> None:
 
 
 def test_without_an_input_it_says_so() -> None:
-    assert "there is no input" in show_compiles(f, []).words
+    assert "there are no inputs" in show_compiles(f, []).words

@@ -72,4 +72,4 @@ def test_a_saliency_map_says_where_it_is_largest() -> None:
     assert picture.words == "a: the largest gradient is -1.5, at row 2, column 3"
     assert picture.still.count("<rect") == 2
     assert "no picture" in show_saliency({"a": image}, {"a": gradient.T}).words
-    assert "there is no image" in show_saliency({}, {}).words
+    assert "there are no images" in show_saliency({}, {}).words

@@ -59,7 +59,7 @@ def test_true_is_what_a_test_shows_that_passes() -> None:
 
 def test_a_value_without_a_text_gives_all_points_and_a_remark() -> None:
     score = score_cell(shown(None))
-    assert score.points == WORTH and "without a text" in score.remark
+    assert score.points == WORTH and "without text" in score.remark
 
 
 def test_a_long_value_is_cut_in_its_remark() -> None:

@@ -56,7 +56,7 @@ def test_names_that_nbgrader_reads_as_patterns_get_another(name: str, tmp_path: 
 
 
 def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
-    assert refusal(tmp_path, "{").startswith("/source/a1/p.ipynb is no notebook: ")
+    assert refusal(tmp_path, "{").startswith("/source/a1/p.ipynb isn't a notebook: ")
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
         ),
         (
             [solution("my f", "x = 1")],
-            'its grade_id is "my f", and nbgrader takes letters from a to z, digits, - and _ alone',
+            'its grade_id is "my f", but nbgrader accepts only letters from a to z, digits, - and _',
         ),
-        ([cell("x = 1", grade_id="x (old)")], "make it x_old_ in Create Assignment"),
+        ([cell("x = 1", grade_id="x (old)")], "change it to x_old_ in Create Assignment"),
         ([F, graded("", "assert x")], "cell 2, which begins `assert x`: it has no grade_id"),
         (
             [F, graded("t", "assert x") | {"metadata": {"nbgrader": {**T["metadata"]["nbgrader"], "points": "two"}}}],
@@ -83,7 +83,7 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
         ([graded("t", "### BEGIN HIDDEN TESTS\nassert x")], "BEGIN HIDDEN TESTS`: No end hidden tests"),
         ([task("free", "Draw.\n=== BEGIN MARK SCHEME ===\n1")], "No end mark scheme"),
         ([cell("### BEGIN SOLUTION\nx = 1\n### END SOLUTION")], "in a non-solution cell"),
-        ([given("g", "x") | {"metadata": {"nbgrader": "?"}}], "nbgrader's metadata is no dictionary"),
+        ([given("g", "x") | {"metadata": {"nbgrader": "?"}}], "nbgrader's metadata isn't a dictionary"),
     ],
 )
 def test_a_cell_that_nbgrader_refuses_is_named(cells: list[Cell], what: str, tmp_path: Path) -> None:

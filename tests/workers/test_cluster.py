@@ -168,15 +168,15 @@ def test_a_moment_without_a_worker_loses_no_submission(
 ) -> None:
     """Nothing is on the cluster any more, and more is to be sent: here after each submission, since no look finds one."""
     hand_in(small_course, STUDENTS)
-    look, found = cluster._count_places, []
+    look, found = cluster._count_slots, []
 
     def found_when_the_run_starts(*of: Any) -> dict[str, int]:
         places = look(*of) if len(found) < 2 else {}  # once for the layers, once for the class
         found.extend([places] if places else [])
         return places
 
-    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(cluster, "_count_places", found_when_the_run_starts)
+    monkeypatch.setattr(cluster, "POLL_SECONDS", 0.0)
+    monkeypatch.setattr(cluster, "_count_slots", found_when_the_run_starts)
     with worker(scheduler, tmp_path):
         assert not any(done.failure for done in graded(small_course, scheduler))
     assert len(documents(small_course)) == len(STUDENTS)
@@ -193,8 +193,8 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
         worker(scheduler, tmp_path),
         cluster._connect_client(scheduler, 1000) as client,
     ):
-        places = cluster._wait_for_places(client, scheduler, settings, 1000, Event())
-        assert all(cluster._count_places(client, scheduler, settings) == places for _ in range(200))
+        places = cluster._wait_for_slots(client, scheduler, settings, 1000, Event())
+        assert all(cluster._count_slots(client, scheduler, settings) == places for _ in range(200))
 
 
 def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
@@ -237,7 +237,7 @@ def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: 
                     assert not grading.done()
                     time.sleep(0.05)
         (done,) = grading.result()
-    assert "every worker that had it died" in done.failure
+    assert "every worker that graded it died" in done.failure
 
 
 @pytest.mark.nightly
@@ -251,7 +251,7 @@ def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, t
     command = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--cluster", scheduler, "--wait", "1"]
     alone = subprocess.run(command, cwd=small_course, capture_output=True, text=True)
     assert alone.returncode == 1
-    assert f"has not had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in alone.stderr
+    assert f"hasn't had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in alone.stderr
     assert "Traceback" not in alone.stderr
     with worker(scheduler, tmp_path):
         assert "network namespace" in DaskExecutor(scheduler, 1000).find_layers(Settings(), [small_course])

@@ -70,7 +70,7 @@ def swapped_grade_ids(notebook: Notebook) -> None:
 
 @edited(
     "An exercise's cell became Markdown: the M key in command mode.",
-    note="another type were made what they are in the course: exercise-double",
+    note="another type were changed back to their type in the course: exercise-double",
 )
 def exercise_as_markdown(notebook: Notebook) -> None:
     cell(notebook, DOUBLE)["cell_type"] = "markdown"
@@ -78,7 +78,7 @@ def exercise_as_markdown(notebook: Notebook) -> None:
 
 @edited(
     "An exercise's cell became raw: the R key in command mode.",
-    note="another type were made what they are in the course: exercise-double",
+    note="another type were changed back to their type in the course: exercise-double",
 )
 def exercise_as_raw(notebook: Notebook) -> None:
     cell(notebook, DOUBLE)["cell_type"] = "raw"
@@ -180,19 +180,19 @@ split_inside_the_function = edited(
 )(lambda notebook: split(notebook, DOUBLE, 2))
 merged_exercises = edited(
     "Two exercises are merged into one cell, and the cells between them are gone.",
-    note="were taken out of them: exercise-shift",
+    note="were separated again: exercise-shift",
 )(lambda notebook: merge(notebook, DOUBLE, SHIFT))
 merged_into_check = edited(
     "An exercise is merged into the check of the one before.",
-    note="found again by the name that they define: exercise-total",
+    note="found again by the names they define: exercise-total",
 )(lambda notebook: merge(notebook, "check-shift", TOTAL))
 merged_into_given = edited(
     "An exercise is merged into the given cell above it.",
-    note="found again by the name that they define: exercise-shift",
+    note="found again by the names they define: exercise-shift",
 )(lambda notebook: merge(notebook, constant(notebook)["id"], SHIFT))
 merged_with_all_between = edited(
     "An exercise, its check and the next exercise are merged into one cell.",
-    note="were taken out of them: check-shift, exercise-total",
+    note="were separated again: check-shift, exercise-total",
 )(lambda notebook: merge(notebook, SHIFT, "check-shift", TOTAL))
 syntax_error_in_an_added_cell = edited("An added cell is no Python: notes typed into a code cell.")(
     lambda notebook: add(notebook, "remember: to ask about this!")

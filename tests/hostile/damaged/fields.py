@@ -10,7 +10,7 @@ from tests.hostile.edits import CHECK, DOUBLE, SHIFT, TOTAL, Notebook, cell, fla
 
 @edited(
     "The grade_id and the id of an exercise are others: an extension renamed them.",
-    note="found again by the name that they define: exercise-shift",
+    note="found again by the names they define: exercise-shift",
 )
 def changed_grade_id(notebook: Notebook) -> None:
     flags(notebook, SHIFT)["grade_id"] = "cell-4f1"

@@ -14,7 +14,9 @@ def truncated_json(folder: Path, notebook: Notebook) -> None:
     write_bytes(folder, text[: len(text) // 2].encode())
 
 
-@written("Marks of a merge conflict stand in the file: git pull, and nobody looked.", note="marks of a merge", kept=[])
+@written(
+    "Marks of a merge conflict stand in the file: git pull, and nobody looked.", note="merge conflict markers", kept=[]
+)
 def merge_conflict(folder: Path, notebook: Notebook) -> None:
     text = json.dumps(notebook, indent=1)
     half = text.index("\n", len(text) // 2)
@@ -69,7 +71,7 @@ instructors_version = written(
     "It is the instructor's notebook, with solutions and hidden tests: it leaked.", note="instructor's version"
 )(lambda folder, notebook: write_bytes(folder, courses_notebook(folder).read_bytes()))
 only_numbers = written(
-    "The file holds a list of numbers: the wrong JSON was handed in.", note="no notebook of format", kept=[]
+    "The file holds a list of numbers: the wrong JSON was handed in.", note="not a notebook of format", kept=[]
 )(lambda folder, notebook: write_bytes(folder, b"[1, 2, 3]"))
 python_export = written(
     "The notebook is a Python file with its name changed: exported as a script.", note="Python file", kept=[]

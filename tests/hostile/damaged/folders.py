@@ -20,7 +20,7 @@ def folder_in_a_folder(folder: Path, notebook: Notebook) -> None:
     write(folder / LAB, notebook)
 
 
-@written("A folder has the notebook's name: macOS unpacked a bundle so.", note="a link, a pipe or a device", kept=[])
+@written("A folder has the notebook's name: macOS unpacked a bundle so.", note="a link, a folder, a pipe or a device", kept=[])
 def folder_as_notebook(folder: Path, notebook: Notebook) -> None:
     (folder / FILE).mkdir()
     (folder / FILE / "readme.txt").write_text("")
@@ -38,7 +38,7 @@ def two_other_names(folder: Path, notebook: Notebook) -> None:
     write(folder, notebook, "b.ipynb")
 
 
-@written("The time of the submission is no time: edited by hand.", note="time of your submission cannot be read")
+@written("The time of the submission is no time: edited by hand.", note="time of your submission can't be read")
 def unreadable_timestamp(folder: Path, notebook: Notebook) -> None:
     write(folder, notebook)
     (folder / "timestamp.txt").write_text("yesterday, I think")
@@ -55,7 +55,7 @@ def linked_folder(folder: Path, notebook: Notebook) -> None:
 
 @written(
     "Beside the notebook lie links to files and folders of the course, and a pipe that nobody writes to.",
-    note="taken out: all, data.txt, pipe, submission_secret.txt",
+    note="removed: all, data.txt, pipe, submission_secret.txt",
 )
 def links_and_pipes_beside(folder: Path, notebook: Notebook) -> None:
     write(folder, notebook)
@@ -93,6 +93,6 @@ link_to_nowhere = written(
 )(lambda folder, notebook: (folder / FILE).symlink_to("/home/student/nowhere.ipynb"))
 pipe_as_notebook = written(
     "A pipe stands in the notebook's place, and who opens it waits for ever.",
-    note="a link, a pipe or a device",
+    note="a link, a folder, a pipe or a device",
     kept=[],
 )(lambda folder, notebook: os.mkfifo(folder / FILE))

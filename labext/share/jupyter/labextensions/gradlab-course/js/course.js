@@ -1,4 +1,4 @@
-// What the server knows of the course, through JupyterLab's own connection, which brings token and XSRF.
+// Requests to the server extension through JupyterLab's connection, which adds the token and the XSRF cookie.
 
 export class Course {
   constructor({ ServerConnection }, { URLExt }) {
@@ -8,29 +8,29 @@ export class Course {
       const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
       const response = await ServerConnection.makeRequest(url, init, this.settings);
       const text = await response.text();
-      if (!response.ok) throw new Error(reasonIn(text) || `${response.status} ${response.statusText}`);
+      if (!response.ok) throw new Error(parseReason(text) || `${response.status} ${response.statusText}`);
       return JSON.parse(text);
     };
     this.pageOf = path => URLExt.join(this.settings.baseUrl, 'gradlab', 'page', path);
   }
 
-  /** {title, labs}: every lab of the course, as labkit.progress reads them. */
+  /** Read {title, labs}: all labs of the course, as labkit.progress reads them. */
   read() {
     return this.request('course');
   }
 
-  /** One lab as it stands in an open notebook. path: of the notebook. */
+  /** Read the progress in one lab, as it is in the open notebook at this path. */
   state(path, notebook) {
     return this.request('state', { path, notebook });
   }
 
-  /** Have a saved notebook marked: {words, page}. In a class it is handed in, once that is agreed to: {ask} before. */
+  /** Have a saved notebook marked: {words, page}. In a class, answer {ask} first; once agreed, hand it in. */
   mark(path, agreed = false) {
     return this.request('mark', { path, agreed });
   }
 }
 
-function reasonIn(text) {
+function parseReason(text) {
   try {
     return JSON.parse(text).message ?? '';
   } catch {

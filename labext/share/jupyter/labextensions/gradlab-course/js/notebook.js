@@ -1,15 +1,15 @@
-// The cells of a lab in an open notebook: which is which, running them, and going to them.
+// The cells of a lab in an open notebook: finding, running and selecting them.
 
 const KEY = 'gradlab';
-export const PREDICTION = 'gradlab_prediction'; // in the metadata of a cell that asks for one
+export const PREDICTION = 'gradlab_prediction'; // metadata key of a cell that asks for a prediction
 const VERDICT = 'application/vnd.gradlab.verdict+json';
 export const WRITTEN = ['exercise', 'question'];
 const PLACEHOLDER = '# YOUR CODE HERE'; // nbgrader's
-// What a check needs to have run before it: course code, exercises, and cells that the student added.
+// Kinds of cell that must run before a check: course code, exercises, and cells that the student added.
 const NEEDED = [undefined, 'given', 'exercise'];
 
-const RESTARTED = 'Cells above have not run since the kernel started, so names of theirs are missing: select this cell, '
-  + 'choose Run > Run All Above Selected Cell, and run it again. The button Check of an exercise does both.';
+const RESTARTED = 'Some cells above have not run since the kernel started, so their names are missing. Select this cell, '
+  + 'choose Run > Run All Above Selected Cell, then run it again. The Check button of an exercise does both.';
 
 export const factsOf = cell => cell?.model.getMetadata(KEY) ?? {};
 
@@ -21,18 +21,18 @@ export function labOf(panel) {
   return panel?.content.model?.getMetadata(KEY)?.lab ?? '';
 }
 
-/** The index of the cell of this kind and exercise; -1 where there is none. */
+/** The index of the cell of this kind and exercise; -1 if there is none. */
 export function indexOf(panel, kind, exercise) {
   return panel.content.widgets.findIndex(cell => factsOf(cell).kind === kind && factsOf(cell).exercise === exercise);
 }
 
-/** Where to go for an exercise, a question or a prediction; for a quiz, to its questions. */
+/** The index of the cell to go to for an exercise, a question or a prediction; for a quiz, of its questions. */
 export function placeOf(panel, name) {
-  const found = ['prose', 'exercise', 'question', 'predict'].map(kind => indexOf(panel, kind, name));
-  return found.find(index => index >= 0) ?? -1;
+  const indices = ['prose', 'exercise', 'question', 'predict'].map(kind => indexOf(panel, kind, name));
+  return indices.find(index => index >= 0) ?? -1;
 }
 
-/** The exercise of the active cell, or the next one below it; empty where there is none. */
+/** The exercise of the active cell, or the next one below it; empty if there is none. */
 export function currentExercise(panel) {
   const cells = panel.content.widgets;
   const named = cell => Boolean(factsOf(cell).exercise) && factsOf(cell).kind !== 'predict';
@@ -40,14 +40,14 @@ export function currentExercise(panel) {
   for (let i = at; i >= 0; i--) {
     const facts = factsOf(cells[i]);
     if (named(cells[i])) return facts.exercise;
-    if (facts.kind) break; // other course text: the exercise above is left behind
+    if (facts.kind) break; // other course text: the exercise above has ended
   }
   const below = cells.slice(at).find(named);
   return below ? factsOf(below).exercise : '';
 }
 
-/** What the server needs to say where the student stands: no output but verdicts, no text but answers. */
-export function slim(panel) {
+/** What the server needs to compute progress: no outputs but verdicts, no sources but answers. */
+export function extractState(panel) {
   const cells = panel.content.widgets
     .filter(cell => factsOf(cell).kind)
     .map(cell => {
@@ -56,10 +56,10 @@ export function slim(panel) {
       const shown = facts.kind === 'check' ? cell.model.outputs : null;
       for (let i = 0; shown && i < shown.length; i++) {
         const verdict = shown.get(i).data?.[VERDICT];
-        if (verdict) outputs.push({ data: { [VERDICT]: withoutDifferences(verdict) } });
+        if (verdict) outputs.push({ data: { [VERDICT]: dropDifferences(verdict) } });
       }
       return {
-        metadata: withPrediction({ [KEY]: facts }, cell.model.getMetadata(PREDICTION)),
+        metadata: addPrediction({ [KEY]: facts }, cell.model.getMetadata(PREDICTION)),
         execution_count: cell.model.executionCount ?? null,
         source: WRITTEN.includes(facts.kind) ? cell.model.sharedModel.getSource() : '',
         outputs,
@@ -68,16 +68,16 @@ export function slim(panel) {
   return { metadata: { [KEY]: panel.content.model.getMetadata(KEY) }, cells };
 }
 
-function withPrediction(metadata, made) {
-  return made ? { ...metadata, [PREDICTION]: made } : metadata;
+function addPrediction(metadata, prediction) {
+  return prediction ? { ...metadata, [PREDICTION]: prediction } : metadata;
 }
 
-// The matrices of a card say nothing of where the student stands.
-function withoutDifferences(verdict) {
+// The matrices of a card don't affect progress.
+function dropDifferences(verdict) {
   return { ...verdict, checks: (verdict.checks ?? []).map(check => ({ ...check, difference: null })) };
 }
 
-/** Go to a cell, and put the cursor where a student writes. */
+/** Go to a cell, and put the cursor where the student writes. */
 export async function goTo(panel, index, actions) {
   if (index < 0) return;
   const notebook = panel.content;
@@ -91,29 +91,29 @@ export async function goTo(panel, index, actions) {
   if (line >= 0) cell.editor?.setCursorPosition({ line, column: 4 });
 }
 
-/** Remembers which cells ran in the kernel as it is now: saved numbers of executions say nothing of it. */
-export class Ran {
+/** Remembers which cells ran in the current kernel, which saved execution counts don't show. */
+export class ExecutedCells {
   constructor(actions) {
     this.cells = new WeakSet();
     actions.executed.connect((_, { cell, success }) => success && this.cells.add(cell.model));
-    actions.executed.connect((_, { notebook, cell, error }) => this.tellMissing(notebook, cell, error));
+    actions.executed.connect((_, { notebook, cell, error }) => this.explainNameError(notebook, cell, error));
   }
 
-  /** After a NameError, where cells above have not run in this kernel: one sentence below that says so. */
-  tellMissing(notebook, cell, error) {
+  /** After a NameError, say below the cell if cells above have not run in this kernel. */
+  explainNameError(notebook, cell, error) {
     cell.node.querySelector('.gradlab-restarted')?.remove();
     if (error?.errorName !== 'NameError' || !notebook.model?.getMetadata(KEY)?.lab) return;
     const above = notebook.widgets.slice(0, notebook.widgets.indexOf(cell));
     const missing = each => each.model.type === 'code' && NEEDED.includes(factsOf(each).kind) && !this.has(each);
     if (!above.some(missing)) return;
-    const told = document.createElement('p');
-    told.className = 'gradlab-message gradlab-restarted';
-    told.setAttribute('role', 'status');
-    told.textContent = RESTARTED;
-    cell.node.append(told);
+    const message = document.createElement('p');
+    message.className = 'gradlab-message gradlab-restarted';
+    message.setAttribute('role', 'status');
+    message.textContent = RESTARTED;
+    cell.node.append(message);
   }
 
-  /** Once for each notebook that is opened. */
+  /** Call this once for each opened notebook. */
   watch(panel) {
     panel.sessionContext.statusChanged.connect((_, status) => {
       if (['restarting', 'autorestarting', 'terminating', 'dead'].includes(status)) this.cells = new WeakSet();
@@ -125,8 +125,8 @@ export class Ran {
   }
 }
 
-/** Run these check cells, and before each what it needs and this kernel has not run; the student's own in any case. */
-export async function runChecks(panel, exercises, ran, actions) {
+/** Run these check cells, after the cells they need that this kernel has not run, and after their exercises in any case. */
+export async function runChecks(panel, exercises, executed, actions) {
   const cells = panel.content.widgets;
   const wanted = exercises.map(name => indexOf(panel, 'check', name)).filter(index => index >= 0);
   const last = Math.max(-1, ...wanted);
@@ -135,14 +135,14 @@ export async function runChecks(panel, exercises, ran, actions) {
     const { kind, exercise } = factsOf(cell);
     if (kind === 'check') return wanted.includes(index);
     if (!NEEDED.includes(kind)) return false;
-    return !ran.has(cell) || exercises.includes(exercise);
+    return !executed.has(cell) || exercises.includes(exercise);
   });
   const before = panel.content.activeCellIndex;
   await actions.runCells(panel.content, chosen, panel.sessionContext);
   panel.content.activeCellIndex = before;
 }
 
-/** Put the cell back to the text that was handed out; what stood there stays below, as text that is not run. */
+/** Restore the text that was handed out, and keep the student's text in a raw cell below. */
 export function reset(panel, exercise) {
   const index = Math.max(indexOf(panel, 'exercise', exercise), indexOf(panel, 'question', exercise));
   const cell = panel.content.widgets[index];
@@ -152,7 +152,7 @@ export function reset(panel, exercise) {
   if (before.trim() === stub.trim()) return;
   shared.setSource(stub);
   if (cell.model.type === 'code') cell.model.clearExecution();
-  panel.content.widgets[indexOf(panel, 'check', exercise)]?.model.clearExecution(); // it speaks of the old text
+  panel.content.widgets[indexOf(panel, 'check', exercise)]?.model.clearExecution(); // it is about the old text
   panel.content.model.sharedModel.insertCell(index + 1, {
     cell_type: 'raw',
     source: `Your ${exercise} before the reset:\n\n${before}`,

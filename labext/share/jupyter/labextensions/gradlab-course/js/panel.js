@@ -1,19 +1,19 @@
-// The side panel: where to go on, the work of the open lab, and all labs. Plain elements, states in words.
+// The side panel: where to continue, the work in the open lab, and all labs. Plain elements, with states in words.
 
 const STATES = {
-  untouched: 'not begun',
+  untouched: 'not started',
   written: 'written',
   failing: 'a check fails',
-  passing: 'shown checks pass',
+  passing: 'visible checks pass',
   marked: 'marked',
 };
 
 export const START = '00_start_here.ipynb';
 const PAGES = { [START]: 'How a lab works', '00_glossary.ipynb': 'Glossary' };
 
-/** A number of points as the page of the mark says it: at most two decimals. */
-const readable = number => String(Math.round(number * 100) / 100);
-const counted = (number, noun) => `${readable(number)} ${noun}${number === 1 ? '' : 's'}`;
+/** Format a number of points as the feedback page does: with at most two decimals. */
+const formatPoints = number => String(Math.round(number * 100) / 100);
+const formatCount = (number, noun) => `${formatPoints(number)} ${noun}${number === 1 ? '' : 's'}`;
 
 export function makePanel({ Widget }, actions) {
   const widget = new Widget();
@@ -25,18 +25,18 @@ export function makePanel({ Widget }, actions) {
   widget.node.setAttribute('aria-label', 'Course');
   widget.node.tabIndex = -1;
 
-  let before; // the lab that was open when the panel was drawn last
+  let before; // the lab that was open when the panel was last drawn
 
-  /** course: {title, labs} or null. open: the lab in front, or null. message: a line for a person, or ''. */
-  widget.show_course = (course, open, message) => {
+  /** course: {title, labs} or null. open: the lab in front, or null. message: a line to show, or ''. */
+  widget.showCourse = (course, open, message) => {
     const focused = document.activeElement?.closest('.gradlab-Panel button')?.dataset.key;
     const parts = [element('h2', course?.title || 'Course')];
     if (message) parts.push(element('p', message, { role: 'status', class: 'gradlab-message' }));
     if (course) {
       parts.push(continueButton(course, open, actions));
       if (open) parts.push(labSection(open, actions));
-      const again = review(course, open, actions);
-      if (again) parts.push(again);
+      const predictions = review(course, open, actions);
+      if (predictions) parts.push(predictions);
       parts.push(pages(actions), allLabs(course, open, actions));
     }
     widget.node.replaceChildren(...parts);
@@ -53,16 +53,16 @@ function continueButton(course, open, actions) {
     button.onclick = actions.mark;
     return button;
   }
-  const lab = whereToGoOn(course, open);
-  if (!lab) return element('p', course.labs.length ? 'Every exercise is done.' : 'No lab is in this folder.');
+  const lab = chooseNextLab(course, open);
+  if (!lab) return element('p', course.labs.length ? 'Every exercise is done.' : 'There are no labs in this folder.');
   const words = lab.begun ? `Continue: ${lab.next} in ${lab.title}` : `Begin: ${lab.title}`;
   const button = element('button', words, { class: 'gradlab-continue', 'data-key': 'continue' });
   button.onclick = () => actions.open(lab, lab.begun ? lab.next : '');
   return button;
 }
 
-/** The lab in front where it was begun; else the begun one that changed last; else the first; each if work is left. */
-export function whereToGoOn(course, open) {
+/** Of the labs with work left: the one in front if begun, else the begun one that changed last, else the first. */
+export function chooseNextLab(course, open) {
   const left = course.labs.filter(lab => lab.next);
   const begun = left.filter(lab => lab.begun).sort((one, other) => other.changed - one.changed);
   return left.find(lab => lab.name === open?.name && lab.begun) ?? begun[0] ?? left[0];
@@ -70,11 +70,11 @@ export function whereToGoOn(course, open) {
 
 function labSection(lab, actions) {
   const section = element('section', '', { 'aria-label': `Work in ${lab.title}` });
-  section.append(element('h3', `${lab.number} ${lab.title}`), element('p', standing(lab), { class: 'gradlab-standing' }));
+  section.append(element('h3', `${lab.number} ${lab.title}`), element('p', summarizeLab(lab), { class: 'gradlab-standing' }));
   const list = element('ul');
   for (const work of lab.work) {
     const item = element('li');
-    const button = element('button', '', { class: `gradlab-work gradlab-${lookOf(work)}`, 'data-key': `${lab.name}/${work.name}` });
+    const button = element('button', '', { class: `gradlab-work gradlab-${styleOf(work)}`, 'data-key': `${lab.name}/${work.name}` });
     button.append(
       element('span', '', { class: 'gradlab-dot', 'aria-hidden': 'true' }),
       element('span', work.name, { class: 'gradlab-name' }),
@@ -86,7 +86,7 @@ function labSection(lab, actions) {
   }
   section.append(list);
   if (lab.work.some(work => work.state === 'marked')) {
-    section.append(link('Show the page of the last mark', `page/${lab.name}`, () => actions.showPage(lab)));
+    section.append(link('Show the latest feedback page', `page/${lab.name}`, () => actions.showPage(lab)));
   }
   return section;
 }
@@ -95,7 +95,7 @@ function pages(actions) {
   return links('Pages', Object.entries(PAGES).map(([path, name]) => link(name, path, () => actions.openFile(path))));
 }
 
-/** A section of this title with a list of buttons. */
+/** A section with this title and a list of buttons. */
 function links(title, buttons) {
   const section = element('section', '', { 'aria-label': title });
   const list = element('ul');
@@ -108,41 +108,41 @@ function links(title, buttons) {
   return section;
 }
 
-/** A button that leads somewhere. key: by which it keeps the focus when the panel is drawn again. */
-function link(words, key, follow) {
+/** A button that goes somewhere. key: identifies it, so it keeps the focus when the panel is redrawn. */
+function link(words, key, action) {
   const button = element('button', words, { class: 'gradlab-again', 'data-key': key });
-  button.onclick = follow;
+  button.onclick = action;
   return button;
 }
 
-/** How a work's dot looks: only what is right in full is green. */
-function lookOf(work) {
+/** The style of a work's dot: only full marks are green. */
+function styleOf(work) {
   if (work.state !== 'marked' || work.done) return work.state;
   return work.earned > 0 ? 'partly' : 'failing';
 }
 
 export function stateOf(work) {
-  const points = counted(work.points, 'point');
-  if (work.state === 'marked') return `${readable(work.earned)} of ${points}`;
+  const points = formatCount(work.points, 'point');
+  if (work.state === 'marked') return `${formatPoints(work.earned)} of ${points}`;
   const word = work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
   return `${word}, ${points}`;
 }
 
-/** One line below a card: what was earned, what waits for a mark, and what comes next. */
-export const onTheWay = lab => [
-  `${readable(lab.earned)} of ${counted(lab.points, 'point')} marked${lab.ready ? `, ${lab.ready} more ready to be marked` : ''}`,
+/** One line below a card: what was earned, what is ready to be marked, and what is next. */
+export const describeProgress = lab => [
+  `${formatPoints(lab.earned)} of ${formatCount(lab.points, 'point')} marked${lab.ready ? `, ${lab.ready} more ready to be marked` : ''}`,
   ...(lab.next ? ['next: '] : []),
 ].join('; ');
 
-/** One line on a lab: how much is done, and what has been earned. */
-export function standing(lab) {
+/** One line about a lab: how much is done, and what was earned. */
+export function summarizeLab(lab) {
   const done = lab.work.filter(work => work.done).length;
   const marked = lab.work.some(work => work.state === 'marked');
-  const earned = marked ? `${readable(lab.earned)} of ${counted(lab.points, 'point')} marked` : counted(lab.points, 'point');
+  const earned = marked ? `${formatPoints(lab.earned)} of ${formatCount(lab.points, 'point')} marked` : formatCount(lab.points, 'point');
   return `${done} of ${lab.work.length} done, ${earned}`;
 }
 
-/** Predictions of earlier labs that were wrong, at most five, the oldest first: they come back until they are right. */
+/** Wrong predictions of earlier labs, at most five, the oldest first. They come back until they are right. */
 function review(course, open, actions) {
   const at = open ? course.labs.findIndex(lab => lab.name === open.name) : course.labs.length;
   const missed = course.labs.slice(0, at).flatMap(lab => lab.missed.map(name => ({ lab, name }))).slice(0, 5);
@@ -162,7 +162,7 @@ function allLabs(course, open, actions) {
     button.onclick = () => actions.open(lab, '');
     const needs = lab.needs.map(name => titles[name] ?? name).join(', ');
     const about = `${lab.minutes} minutes${needs ? `; after ${needs}` : ''}`;
-    item.append(button, element('div', `${standing(lab)}; ${about}`, { class: 'gradlab-standing' }));
+    item.append(button, element('div', `${summarizeLab(lab)}; ${about}`, { class: 'gradlab-standing' }));
     const done = lab.work.filter(work => work.done).length;
     item.append(element('progress', '', { max: lab.work.length, value: done, 'aria-label': `${done} of ${lab.work.length} done` }));
     list.append(item);
@@ -172,8 +172,8 @@ function allLabs(course, open, actions) {
 }
 
 export function element(name, text = '', attributes = {}) {
-  const made = document.createElement(name);
-  if (text) made.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
+  const node = document.createElement(name);
+  if (text) node.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
 }

@@ -1,12 +1,12 @@
-// The plugin: commands, the panel's state, and what connects the two with the notebook in front.
+// The plugin: commands, the panel's state, and their connection to the notebook in front.
 
-import { hasUntold, tellCards } from './cards.js';
+import { hasNewCards, updateCards } from './cards.js';
 import { Course } from './course.js';
-import { currentExercise, goTo, indexOf, isLab, labOf, placeOf, Ran, reset, runChecks, slim } from './notebook.js';
-import { element, makePanel, standing, START, stateOf, whereToGoOn } from './panel.js';
+import { currentExercise, ExecutedCells, extractState, goTo, indexOf, isLab, labOf, placeOf, reset, runChecks } from './notebook.js';
+import { chooseNextLab, element, makePanel, START, stateOf, summarizeLab } from './panel.js';
 import { decorate } from './quiz.js';
 
-/** Modules that JupyterLab shares, and that makePlugin() takes by these names. */
+/** Names of the shared JupyterLab modules that makePlugin() takes. */
 export const NAMES = [
   '@jupyterlab/apputils',
   '@jupyterlab/coreutils',
@@ -16,12 +16,12 @@ export const NAMES = [
   '@jupyterlab/ui-components',
   '@lumino/widgets',
 ];
-// A path with steps, the last one reached.
+// A path with steps, which has reached the last one.
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 24 24">
 <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2"><path d="M5 19h5v-5h5V9h5"/><circle cx="5" cy="19" r="2"/>
 <circle class="jp-icon3 jp-icon-selectable" cx="20" cy="9" r="2" fill="#616161"/></g></svg>`;
-const WIDE = 1100; // pixels of a notebook that leave room for a page beside it
-const QUIET = 150; // milliseconds without a change before the state is asked for
+const WIDE = 1100; // pixels: a notebook this wide has room for a page beside it
+const QUIET = 150; // milliseconds without a change before the state is requested
 
 export function makePlugin(modules) {
   const apputils = modules['@jupyterlab/apputils'];
@@ -41,7 +41,7 @@ function activate(app, tracker, palette, launcher, modules) {
   const { LabIcon } = modules['@jupyterlab/ui-components'];
   const { Widget } = modules['@lumino/widgets'];
   const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils']);
-  const ran = new Ran(NotebookActions);
+  const executed = new ExecutedCells(NotebookActions);
   const now = { course: null, open: null, message: '', path: '' };
   const pages = new Map(); // a lab's feedback page, while it is open
 
@@ -53,7 +53,7 @@ function activate(app, tracker, palette, launcher, modules) {
     mark: () => app.commands.execute('gradlab:mark'),
   });
   app.shell.add(panel, 'left', { rank: 90 });
-  const draw = () => panel.show_course(now.course, now.open, now.message);
+  const draw = () => panel.showCourse(now.course, now.open, now.message);
 
   async function readCourse() {
     try {
@@ -62,12 +62,12 @@ function activate(app, tracker, palette, launcher, modules) {
     } catch (error) {
       now.message = `The course cannot be read: ${error.message}`;
     }
-    withOpen();
+    updateOpenLab();
     draw();
   }
 
-  // The lab in front as it stands now, which its file may not show yet.
-  function withOpen() {
+  // Replace the open lab by its present state, which may not be saved yet.
+  function updateOpenLab() {
     const labs = now.course?.labs ?? [];
     const at = labs.findIndex(lab => lab.name === now.open?.name && lab.path === now.path);
     if (at < 0) return;
@@ -75,17 +75,17 @@ function activate(app, tracker, palette, launcher, modules) {
     labs[at] = { ...now.open, changed: same ? labs[at].changed : Date.now() / 1000 };
   }
 
-  // Something was rendered in the notebook: a new card is told of once its state is known.
-  function rendered(panel) {
+  // The notebook rendered something. New cards are updated once their state is known.
+  function handleRender(panel) {
     if (!isLab(panel)) return;
     decorate(panel);
-    if (hasUntold(panel)) changed();
+    if (hasNewCards(panel)) scheduleRead();
   }
 
-  let waiting = 0;
-  function changed() {
-    clearTimeout(waiting);
-    waiting = setTimeout(readOpen, QUIET);
+  let readTimer = 0;
+  function scheduleRead() {
+    clearTimeout(readTimer);
+    readTimer = setTimeout(readOpen, QUIET);
   }
 
   async function readOpen() {
@@ -94,41 +94,41 @@ function activate(app, tracker, palette, launcher, modules) {
       now.open = null;
     } else {
       try {
-        now.open = await course.state(front.context.path, slim(front));
+        now.open = await course.state(front.context.path, extractState(front));
         now.path = front.context.path;
         now.message = '';
       } catch (error) {
         now.message = `The state of this lab cannot be read: ${error.message}`;
       }
       decorate(front);
-      if (now.open && now.path === front.context.path) tellCards(front, now.open, name => openLab({ path: now.path }, name));
+      if (now.open && now.path === front.context.path) updateCards(front, now.open, name => openLab({ path: now.path }, name));
     }
-    withOpen();
+    updateOpenLab();
     draw();
     for (const id of Object.keys(COMMANDS)) app.commands.notifyCommandChanged(id);
   }
 
-  // A text that a double click opened takes what is typed next, which would else be commands.
-  function writeInto(notebook) {
+  // After a double click opens a text, typing edits it instead of running commands.
+  function startEditing(notebook) {
     const cell = notebook.activeCell;
     if (cell?.model.type === 'markdown' && !cell.rendered && !cell.readOnly) notebook.mode = 'edit';
   }
 
   const watched = new WeakSet();
-  async function follow() {
+  async function watchFront() {
     const front = tracker.currentWidget;
     if (front && !watched.has(front)) {
       watched.add(front);
       await front.context.ready;
-      ran.watch(front);
-      front.content.model.contentChanged.connect(changed);
-      front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => writeInto(front.content)));
-      new MutationObserver(() => rendered(front)).observe(front.content.node, { childList: true, subtree: true });
+      executed.watch(front);
+      front.content.model.contentChanged.connect(scheduleRead);
+      front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => startEditing(front.content)));
+      new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });
     }
-    changed();
+    scheduleRead();
   }
-  tracker.currentChanged.connect(follow);
-  NotebookActions.executed.connect(changed);
+  tracker.currentChanged.connect(watchFront);
+  NotebookActions.executed.connect(scheduleRead);
 
   async function openLab(lab, exercise) {
     const opened = await app.commands.execute('docmanager:open', { path: lab.path });
@@ -142,18 +142,18 @@ function activate(app, tracker, palette, launcher, modules) {
 
   async function check() {
     const name = currentExercise(front());
-    if (!name) return say('There is no exercise below this cell.');
-    await runChecks(front(), [name], ran, NotebookActions);
+    if (!name) return notify('There is no exercise below this cell.');
+    await runChecks(front(), [name], executed, NotebookActions);
     const index = indexOf(front(), 'check', name);
     if (index >= 0) await front().content.scrollToItem(index, 'smart');
     await readOpen();
     const work = now.open?.work.find(each => each.name === name);
-    if (work && work.checks) say(`${name}: ${work.passed} of ${work.checks} passed`);
+    if (work && work.checks) notify(`${name}: ${work.passed} of ${work.checks} passed`);
   }
 
   async function checkAll() {
     const names = (now.open?.work ?? []).filter(work => work.kind !== 'question').map(work => work.name);
-    await runChecks(front(), names, ran, NotebookActions);
+    await runChecks(front(), names, executed, NotebookActions);
     await readOpen();
     if (!now.open) return;
     const table = element('table', '', { class: 'gradlab-table' });
@@ -164,16 +164,16 @@ function activate(app, tracker, palette, launcher, modules) {
     }
     const body = new Widget();
     body.addClass('gradlab-tablebox');
-    body.node.append(element('p', standing(now.open)), table);
+    body.node.append(element('p', summarizeLab(now.open)), table);
     await showDialog({ title: `Checks of ${now.open.title}`, body, buttons: [Dialog.okButton()] });
   }
 
   async function askReset() {
     const name = currentExercise(front());
-    if (!name) return say('There is no exercise below this cell.');
+    if (!name) return notify('There is no exercise below this cell.');
     const answer = await showDialog({
       title: `Reset ${name}?`,
-      body: 'The cell gets its first text again. What stands there now is kept below it, as text that is not run.',
+      body: 'The cell returns to its original text. Your current text is kept below it in a raw cell, which is not run.',
       buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: 'Reset' })],
       defaultButton: 0,
     });
@@ -182,10 +182,10 @@ function activate(app, tracker, palette, launcher, modules) {
 
   async function next() {
     if (!inLab()) {
-      const lab = now.course && whereToGoOn(now.course, null);
+      const lab = now.course && chooseNextLab(now.course, null);
       return lab && openLab(lab, lab.next);
     }
-    if (!now.open?.next) return say('Every exercise of this lab is done.');
+    if (!now.open?.next) return notify('Every exercise of this lab is done.');
     await openLab({ path: now.path }, now.open.next);
   }
 
@@ -193,22 +193,22 @@ function activate(app, tracker, palette, launcher, modules) {
     const notebook = front();
     const lab = labOf(notebook);
     await notebook.context.save();
-    say(`Marking ${lab}: your notebook is being graded`, 'in-progress', false);
+    notify(`Marking ${lab}: your notebook is being graded`, 'in-progress', false);
     try {
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {
-        Notification.dismiss(told);
+        Notification.dismiss(notification);
         const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Hand in' })];
         const answer = await showDialog({ title: 'Mark my work', body: marked.ask, buttons });
         if (!answer.button.accept) return;
-        say(`Handing in ${lab}`, 'in-progress', false);
+        notify(`Handing in ${lab}`, 'in-progress', false);
         marked = await course.mark(notebook.context.path, true);
       }
-      const has = marked.marked !== false; // a page with a mark; else the words say what comes, or why none does
-      say(marked.words, has ? 'success' : 'info', has ? 8000 : 20000);
-      if (has) showPage(lab, marked.page);
+      const hasMark = marked.marked !== false; // otherwise the words say when the mark arrives, or why there is none
+      notify(marked.words, hasMark ? 'success' : 'info', hasMark ? 8000 : 20000);
+      if (hasMark) showPage(lab, marked.page);
     } catch (error) {
-      Notification.dismiss(told);
+      Notification.dismiss(notification);
       await showErrorMessage('This notebook was not marked', error);
     }
     await readOpen();
@@ -229,34 +229,34 @@ function activate(app, tracker, palette, launcher, modules) {
       page.title.label = `Marked: ${lab}`;
       page.title.closable = true;
       pages.set(lab, page);
-      const room = (beside?.node.clientWidth ?? 0) >= WIDE; // for two beside each other
-      app.shell.add(page, 'main', { mode: room ? 'split-right' : 'tab-after', ref: beside?.id, activate: !room });
+      const hasRoom = (beside?.node.clientWidth ?? 0) >= WIDE; // for two side by side
+      app.shell.add(page, 'main', { mode: hasRoom ? 'split-right' : 'tab-after', ref: beside?.id, activate: !hasRoom });
     }
     page.content.url = `${course.pageOf(path)}?at=${Date.now()}`;
   }
 
-  // One notification at a time: the next takes the place of the last.
-  let told = '';
-  function say(text, type = 'info', autoClose = 4000) {
-    if (told) Notification.dismiss(told);
-    told = Notification.emit(text, type, { autoClose });
+  // One notification at a time: the next replaces the last.
+  let notification = '';
+  function notify(text, type = 'info', autoClose = 4000) {
+    if (notification) Notification.dismiss(notification);
+    notification = Notification.emit(text, type, { autoClose });
   }
 
   const COMMANDS = {
-    'gradlab:run-check': ['Check', 'Run the checks of this exercise, and what they need', check],
-    'gradlab:run-all-checks': ['Check all', 'Run every check of this lab and list what they say', checkAll],
-    'gradlab:next': ['Next', 'Go to the next exercise that is not done', next],
-    'gradlab:reset': ['Reset', 'Give this exercise its first text again', askReset],
+    'gradlab:run-check': ['Check', 'Run the checks of this exercise, and the cells they need', check],
+    'gradlab:run-all-checks': ['Check all', 'Run all checks of this lab and list the results', checkAll],
+    'gradlab:next': ['Next', 'Go to the next unfinished exercise', next],
+    'gradlab:reset': ['Reset', 'Restore the original text of this exercise', askReset],
     'gradlab:mark': ['Mark my work', 'Have this notebook graded, hidden checks included', mark],
   };
   for (const [id, [label, caption, execute]] of Object.entries(COMMANDS)) {
-    const everywhere = id === 'gradlab:next';
-    app.commands.addCommand(id, { label, caption, execute, isVisible: inLab, isEnabled: () => everywhere || inLab() });
+    const isEverywhere = id === 'gradlab:next';
+    app.commands.addCommand(id, { label, caption, execute, isVisible: inLab, isEnabled: () => isEverywhere || inLab() });
     palette?.addItem({ command: id, category: 'Course' });
   }
   app.commands.addCommand('gradlab:show-course', {
     label: args => (args.launcher ? now.course?.title || 'Course' : 'Show the course'),
-    caption: 'Labs, exercises, and where to go on',
+    caption: 'Labs, exercises, and where to continue',
     icon: args => (args.launcher ? courseIcon : undefined),
     execute: args => {
       app.shell.activateById(panel.id);

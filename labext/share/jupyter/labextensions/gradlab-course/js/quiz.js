@@ -1,5 +1,5 @@
 // Check boxes for quizzes and choices for predictions, in the rendered text of their cells.
-// A quiz's letters go into the exercise's cell, as if they had been typed: the notebook alone holds the answer.
+// A quiz's letters are written into the exercise's cell, as if typed: only the notebook holds the answer.
 
 import { factsOf, indexOf, PREDICTION } from './notebook.js';
 import { element } from './panel.js';
@@ -7,7 +7,7 @@ import { element } from './panel.js';
 const RETURN = /^ {4}return (\{.*\}) *$/m;
 const STUB = /^ {4}# YOUR CODE HERE\n {4}raise NotImplementedError\(\) *$/m;
 
-/** Put controls into every quiz and prediction of this notebook that is rendered and has none yet. */
+/** Add controls to all rendered quizzes and predictions of this notebook that have none yet. */
 export function decorate(panel) {
   for (const cell of panel.content.widgets) {
     const { kind, exercise } = factsOf(cell);
@@ -20,42 +20,42 @@ export function decorate(panel) {
   panel.content.widgets.forEach((cell, at, cells) => factsOf(cell).kind === 'predict' && veil(cell, cells.slice(at + 1)));
 }
 
-const opened = new WeakSet(); // answers that the student asked to see
+const opened = new WeakSet(); // answers that the student chose to see
 
-/** Hide the text that tells what happens until it was predicted, or the code before it was run. Only in the view. */
-function veil(asked, below) {
+/** Hide the answer in the view until the student makes a prediction, runs the code before it, or opens it. */
+function veil(prediction, below) {
   const end = below.findIndex(cell => cell.model.type !== 'code');
   const answer = below[end];
   if (end < 0 || factsOf(answer).kind !== 'prose' || factsOf(answer).exercise) return;
-  const known = asked.model.getMetadata(PREDICTION) || below.slice(0, end).some(cell => cell.model.executionCount);
-  const hidden = !known && !opened.has(answer.model);
+  const isKnown = prediction.model.getMetadata(PREDICTION) || below.slice(0, end).some(cell => cell.model.executionCount);
+  const hidden = !isKnown && !opened.has(answer.model);
   answer.node.classList.toggle('gradlab-veiled', hidden);
   const bar = answer.node.querySelector('.gradlab-veil');
   if (!hidden) bar?.remove();
   if (!hidden || bar) return;
-  const told = element('p', 'What happens, and how it goes on, stands here. Predict first. ', { class: 'gradlab-message gradlab-veil' });
+  const notice = element('p', 'The answer is here. Make your prediction first. ', { class: 'gradlab-message gradlab-veil' });
   const button = element('button', 'Show it now');
   button.onclick = () => {
     opened.add(answer.model);
-    veil(asked, below);
+    veil(prediction, below);
   };
-  told.append(button);
-  answer.node.append(told);
+  notice.append(button);
+  answer.node.append(notice);
 }
 
-/** {q1: 'ac', ...} as the exercise's cell has it; null where the student wrote it in a form of their own. */
+/** Read {q1: 'ac', ...} from the exercise's cell; null if the student wrote it in another form. */
 export function readLetters(source) {
-  const found = RETURN.exec(source);
-  if (!found) return STUB.test(source) ? {} : null;
+  const match = RETURN.exec(source);
+  if (!match) return STUB.test(source) ? {} : null;
   try {
-    return JSON.parse(found[1]);
+    return JSON.parse(match[1]);
   } catch {
     return null;
   }
 }
 
-/** The cell's text with these letters in it. */
-export function withLetters(source, letters) {
+/** Write these letters into the cell's source. */
+export function writeLetters(source, letters) {
   const line = () => `    return ${JSON.stringify(letters).replaceAll('":"', '": "').replaceAll('","', '", "')}`;
   return source.replace(RETURN.test(source) ? RETURN : STUB, line);
 }
@@ -84,7 +84,7 @@ function decorateQuiz(panel, exercise, shown) {
       box.disabled = letters === null;
       box.checked = (letters?.[question] ?? '').includes(letter);
     }
-    note.textContent = letters === null ? 'The cell below holds letters in a form of your own: change them there.' : '';
+    note.textContent = letters === null ? 'You changed the form of the cell below, so change your letters there.' : '';
   };
   for (const { box, question, letter } of boxes) {
     box.onchange = () => {
@@ -96,7 +96,7 @@ function decorateQuiz(panel, exercise, shown) {
       if (box.checked) chosen.add(letter);
       else chosen.delete(letter);
       letters[question] = [...chosen].sort().join('');
-      shared.setSource(withLetters(source, letters));
+      shared.setSource(writeLetters(source, letters));
     };
   }
   cell.model.contentChanged.connect(refresh);
@@ -106,9 +106,9 @@ function decorateQuiz(panel, exercise, shown) {
 function checkbox(item, name, question, letter) {
   const label = element('label');
   const box = element('input', '', { type: 'checkbox', 'aria-label': `${name}: ${item.textContent.trim().slice(3)}` });
-  label.append(box, wrapped(item));
+  label.append(box, wrapContents(item));
   item.append(label);
-  keepKeys(box);
+  captureKeys(box);
   return { box, question, letter };
 }
 
@@ -126,16 +126,16 @@ function decoratePrediction(cell, shown) {
       item.querySelector('input').remove();
       const label = element('label');
       const input = element('input', '', { type: several ? 'checkbox' : 'radio', name: group });
-      label.append(input, wrapped(item));
+      label.append(input, wrapContents(item));
       item.append(label);
-      keepKeys(input);
+      captureKeys(input);
       return { input, text };
     });
     items[0].parentElement.classList.add('gradlab-choices');
     read = () => inputs.filter(each => each.input.checked).map(each => each.text);
   } else {
     const input = element('input', '', { type: 'text', inputmode: 'decimal', 'aria-label': 'Your number' });
-    keepKeys(input);
+    captureKeys(input);
     form.append(input);
     read = () => (input.value.trim() ? [input.value.trim()] : []);
   }
@@ -146,25 +146,25 @@ function decoratePrediction(cell, shown) {
     event.preventDefault();
     const given = read();
     if (!given.length) {
-      result.textContent = 'Choose first. A wrong prediction is the part that you will remember.';
+      result.textContent = 'Make a prediction first. If it is wrong, you will remember the answer better.';
       return;
     }
     const right = isRight(given, wanted);
     const last = cell.model.getMetadata(PREDICTION);
     const missed = !right || Boolean(last?.missed);
-    const again = right && missed ? (last?.again ?? 0) + 1 : 0; // right ones since it was wrong, by which it comes back
+    const again = right && missed ? (last?.again ?? 0) + 1 : 0; // right ones since it was wrong: they decide when it comes back
     const on = new Date().toISOString().slice(0, 10);
     cell.model.setMetadata(PREDICTION, { given, right, missed, again, on });
-    tell(result, { given, right }, wanted);
+    showResult(result, { given, right }, wanted);
   };
   const before = cell.model.getMetadata(PREDICTION);
-  if (before?.right && !before.missed) tell(result, before, wanted);
-  else if (before?.right) result.textContent = 'You were right last time, and wrong before that. Is it still clear?';
+  if (before?.right && !before.missed) showResult(result, before, wanted);
+  else if (before?.right) result.textContent = 'You were right last time, but wrong before that. Do you still know?';
   else if (before) result.textContent = `You predicted: ${before.given.join('; ')}. That is not what happens. Predict again.`;
 }
 
-/** What stands in the item, as one element beside its control. */
-function wrapped(item) {
+/** Move the item's contents into one element, to put next to its control. */
+function wrapContents(item) {
   const text = element('span');
   text.append(...item.childNodes);
   return text;
@@ -179,18 +179,18 @@ function isRight(given, wanted) {
   return plain(given) === plain(wanted);
 }
 
-function tell(result, { given, right }, wanted) {
-  const said = given.join('; ');
+function showResult(result, { given, right }, wanted) {
+  const prediction = given.join('; ');
   const shown = wanted.join('; ').replaceAll('`', '');
   result.textContent = right
-    ? `You predicted: ${said}. That is what happens. Run the next cell and see why.`
-    : `You predicted: ${said}. It is: ${shown}. Run the next cell and find out why.`;
+    ? `You predicted: ${prediction}. That is what happens. Run the next cell to see why.`
+    : `You predicted: ${prediction}. It is: ${shown}. Run the next cell to find out why.`;
 }
 
-/** The notebook's own keys, such as the arrows, stay away from a control that has the focus. */
-function keepKeys(input) {
+/** Keep the notebook's shortcuts, such as the arrow keys, from a control that has the focus. */
+function captureKeys(input) {
   input.addEventListener('keydown', event => {
     if (!event.ctrlKey && !event.metaKey && !event.altKey && event.key !== 'Escape') event.stopPropagation();
   });
-  input.addEventListener('dblclick', event => event.stopPropagation()); // else the text opens for editing
+  input.addEventListener('dblclick', event => event.stopPropagation()); // otherwise the text opens for editing
 }

@@ -1,14 +1,14 @@
-// What JupyterLab loads: hands the modules that JupyterLab shares to plugin.js. Nothing is bundled or built.
+// JupyterLab's entry point: passes the modules that JupyterLab shares to plugin.js. Nothing is bundled or built.
 (() => {
   const here = new URL('.', document.currentScript.src);
   let scope;
 
-  // A shared module: the version that JupyterLab has loaded, else the newest that is there.
+  // A shared module, in the version that JupyterLab has loaded, else in the newest.
   async function shared(name) {
     const versions = scope[name];
-    if (!versions) throw new Error(`gradlab-course: this JupyterLab shares no ${name}; 4.2 to 4.6 do`);
-    const known = Object.keys(versions).sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
-    const version = known.find(v => versions[v].loaded) ?? known[known.length - 1];
+    if (!versions) throw new Error(`gradlab-course: this JupyterLab does not share ${name}. Use JupyterLab 4.2 to 4.6.`);
+    const sorted = Object.keys(versions).sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+    const version = sorted.find(v => versions[v].loaded) ?? sorted[sorted.length - 1];
     return (await versions[version].get())();
   }
 
@@ -29,7 +29,7 @@
 
   window._JUPYTERLAB = window._JUPYTERLAB || {};
   window._JUPYTERLAB['gradlab-course'] = {
-    init: given => { scope = given; },
+    init: sharedScope => { scope = sharedScope; },
     get: name => (name === './extension' ? extension() : style()),
   };
 })();
