@@ -41,7 +41,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class Callbacks:
-    """The objects that the checks of one cell passed to the student's functions, by number, and the graph of their uses.
+    """The objects that the checks of one cell passed to the student's functions, and the graph of their uses.
 
     Args:
         get_check: Returns the number of the running check, 0 before the first.

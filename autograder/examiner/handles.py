@@ -101,7 +101,7 @@ class Remote:
         return self._operate("leave", name) is True
 
     def __instancecheck__(self, instance: Any) -> bool:
-        """Answer isinstance(object, StudentClass). A value of the protocol is never an instance of a student's class."""
+        """Answer isinstance(object, StudentClass). A plain value is never an instance of a student's class."""
         return type(instance) is Remote and instance._operate("isinstance", self) is True
 
     @property  # type: ignore[misc]

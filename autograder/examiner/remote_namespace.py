@@ -82,7 +82,7 @@ class RemoteNamespace:
         return result
 
     def probe(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run a probe in the student process by its name. As with any call, only the student process says the result."""
+        """Run a probe in the student process by its name. The result is only the student process's word."""
         name = allowed_names.find_probe_name(function) or self._find_given_name(function)
         if name is None:
             raise TypeError(f"the probe {function.__name__} is defined neither in labkit nor in a given cell")

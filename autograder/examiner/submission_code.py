@@ -151,7 +151,7 @@ class Student:
     def restart(self) -> bool:
         """Replace all processes by a new one in a new sandbox before checks run a second time.
 
-        Otherwise values that hidden checks passed the first time could reach visible ones, by a file or a child process.
+        Otherwise values that hidden checks passed the first time could reach visible ones by a file or a child.
 
         Returns:
             Whether the cells ran as before.

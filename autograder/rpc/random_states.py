@@ -76,7 +76,7 @@ def _read_torch_state() -> bytes:
 class _PythonState:
     """Reads Python's random state. That takes 15 microseconds and 8 to compare, comparing its memory one.
 
-    The memory is that of CPython's `RandomObject`, an index and the words. If it isn't, the state is always read in full.
+    The memory is that of CPython's `RandomObject`: an index and the words. If not, the state is always read in full.
     """
 
     def __init__(self) -> None:

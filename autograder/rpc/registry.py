@@ -9,7 +9,7 @@ from autograder.rpc.frames import ProtocolError, WireValue
 
 
 class ExchangeRegistry:
-    """Numbered objects (tensors, arrays, lists, dicts, sets and generators), and the memory behind tensors and arrays."""
+    """The objects of an exchange (tensors, arrays, lists, dicts, sets, generators) and their blocks of memory."""
 
     __slots__ = ("_numbers", "blocks", "objects")
 

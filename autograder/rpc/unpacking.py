@@ -70,7 +70,7 @@ class Unpacker:
             raise ProtocolError(f"malformed value: {type(error).__name__}: {str(error)[:200]}") from None
 
     def _count(self, items: int) -> None:
-        """Count items. Nested lists that each contain the next one twice are small here, but take forever to compare."""
+        """Count items. Lists that each contain the next one twice are small here, but take forever to compare."""
         self._items += items
         if self._items > MAX_ITEMS:
             raise ProtocolError(f"a value of more than {MAX_ITEMS} items")
@@ -140,7 +140,7 @@ class Unpacker:
         return table
 
     def _unpack_key(self, packed: WireValue, depth: int) -> Any:
-        """Unpack a key of a set or dict. Any number of tuples, and of integers beyond 64 bits, can be made to collide."""
+        """Unpack a key of a set or dict. Any number of tuples and of larger integers can be made to collide."""
         key = self._unpack_item(packed, depth)
         if not _is_plain_key(key):
             self._composite += 1

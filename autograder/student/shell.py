@@ -98,7 +98,7 @@ def _shorten(trace: TracebackType | None) -> int:
 
 
 def raise_once(shell: Any) -> None:
-    """Format a traceback and discard it: the first one takes 35 ms, for imports and to find the files of all modules."""
+    """Format a traceback and discard it: the first takes 35 ms, for imports and to find the files of all modules."""
     try:
         raise ValueError
     except ValueError:
