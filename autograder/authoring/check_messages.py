@@ -97,9 +97,9 @@ def _find_revealing_parts(
         case ast.DictComp(key=key, value=value) if asserts and _has_student_name(value, student_names):
             yield node.lineno, f"a key of a dict of results: {_shorten_source(key)}", FIX_KEYS
         case ast.Dict(keys=keys, values=values) if asserts:
-            for key, value in zip(keys, values, strict=True):
-                if key is not None and not isinstance(key, ast.Constant) and _has_student_name(value, student_names):
-                    yield key.lineno, f"a key of a dict of results: {_shorten_source(key)}", FIX_KEYS
+            for name, item in zip(keys, values, strict=True):
+                if name is not None and not isinstance(name, ast.Constant) and _has_student_name(item, student_names):
+                    yield name.lineno, f"a key of a dict of results: {_shorten_source(name)}", FIX_KEYS
 
 
 def _is_text(node: ast.AST | None) -> bool:

@@ -59,7 +59,7 @@ def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
                     cell.path,
                     cell.get_line(line),
                     "a check relies on what the student's process says about itself",
-                    "write observed=True, or let the examiner see it: pass in the check's own function, count its calls",
+                    "write observed=True, or let the examiner see it: pass in its own function, and count the calls",
                 )
 
 

@@ -114,9 +114,8 @@ class Remote:
     @property
     def __bases__(self) -> tuple[type, ...]:
         """The nearest torch class, so issubclass(StudentClass, torch.nn.Module) gives the answer of the real class."""
-        return tuple(kind for kind in map(_find_torch_class, _read_names(self._operate("bases"))) if kind is not None)[
-            :1
-        ]
+        bases = map(_find_torch_class, _read_names(self._operate("bases")))
+        return tuple(kind for kind in bases if kind is not None)[:1]
 
 
 def _read_names(value: Any) -> tuple[str, ...]:

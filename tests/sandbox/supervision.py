@@ -58,7 +58,7 @@ def supervise(
         assert ours.recv(1) == b"x", "it did not enter its sandbox"
         if more is not None:
             state = supervisor.running[pid].watch
-            begun = sum(measure_private_memory(each, state.started) for each in find_run_processes(state.run))
+            begun = sum(measure_private_memory(each, state.inherited) for each in find_run_processes(state.run))
             supervisor.limits = replace(limits, memory=begun + more)
         limit: object = ""
         status: object = None
