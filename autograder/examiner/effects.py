@@ -48,8 +48,8 @@ class Effects:
         if not given:
             self._student_cells |= dict.fromkeys(new, cell)
             self.keeps_nothing &= cell.is_pure and cell.writes <= self._values and not cell.binds & self.exercises
-        cells = [self._student_cells[name] for name in self._find_used_names() if name in self._student_cells]
-        self.keeps_nothing &= not any(cell.recalls & self._values for cell in cells)
+        used_cells = [self._student_cells[name] for name in self._find_used_names() if name in self._student_cells]
+        self.keeps_nothing &= not any(used_cell.recalls & self._values for used_cell in used_cells)
         return kept_nothing and is_separate and (given or cell.is_pure)
 
     def _find_used_names(self) -> frozenset[str]:

@@ -26,7 +26,7 @@ QUICK = 2.0  # seconds for all cells: running them again costs no more than a fo
 Start = Callable[[], StudentProcess]
 
 
-class Mark(NamedTuple):
+class StateMark(NamedTuple):
     """A position between two cells at which a check cell will use the state of the process."""
 
     name: str
@@ -44,7 +44,7 @@ class ExecutedCell(NamedTuple):
     """Its own time limit."""
 
 
-History = list[ExecutedCell | Mark]  # the cells that ran, and the marks between them, in order
+History = list[ExecutedCell | StateMark]  # the cells that ran, and the marks between them, in order
 
 
 class Student:
@@ -92,7 +92,7 @@ class Student:
 
     def mark(self, name: str) -> None:
         """Mark the current state of the process for a check cell, which passes this name to connect()."""
-        self._history.append(Mark(name))
+        self._history.append(StateMark(name))
         self._current_marks.append(name)
 
     def keep(self) -> None:
@@ -265,11 +265,13 @@ class Replay:
 
     def can_reach(self, name: str) -> bool:
         """Whether the process hasn't run past the mark of this name."""
-        return self.process.alive() and not self.process.serves and self._history.index(Mark(name)) >= self._position
+        return (
+            self.process.alive() and not self.process.serves and self._history.index(StateMark(name)) >= self._position
+        )
 
     def connect(self, name: str, clock: Clock) -> Connection:
         """Run the cells up to this mark, and return a connection to a fork of the process. Raises Stopped."""
-        end = self._history.index(Mark(name))
+        end = self._history.index(StateMark(name))
         while self._position < end:
             item = self._history[self._position]
             self._position += 1
