@@ -36,13 +36,13 @@ def refuse_revealing_messages(cells: Sequence[Cell], student_names: Collection[s
         if cell.kind is not Kind.CHECK and cell.kind.traits.step != "given":
             continue
         _refuse_quoting_messages(cell)
-        hidden = [region for region in find_regions(cell) if region.what == HIDDEN]
+        hidden = [region for region in find_regions(cell) if region.kind == HIDDEN]
         for node in ast.parse(cell.source).body:
             if is_check(node) and not any(node.lineno - 1 in region for region in hidden):
                 continue
             for inner in ast.walk(node):
-                for line, what, fix in _find_revealing_parts(inner, student_names, asserts=cell.kind is Kind.CHECK):
-                    problem = f"a hidden check can show a student an input or an expected value by {what}"
+                for line, part, fix in _find_revealing_parts(inner, student_names, asserts=cell.kind is Kind.CHECK):
+                    problem = f"a hidden check can show a student an input or an expected value by {part}"
                     raise SourceError(cell.path, cell.get_line(line), problem, fix)
 
 

@@ -10,7 +10,7 @@ from autograder.model.course import Cell
 
 SOLUTION = "SOLUTION"
 HIDDEN = "HIDDEN TESTS"
-MARKER = re.compile(r"^\s*### (?P<edge>BEGIN|END) (?P<what>SOLUTION|HIDDEN TESTS)$")
+MARKER = re.compile(r"^\s*### (?P<edge>BEGIN|END) (?P<kind>SOLUTION|HIDDEN TESTS)$")
 # nbgrader acts on any line that contains one of these, anywhere.
 LOOKS_LIKE_MARKER = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST|HASHED")
 
@@ -19,7 +19,7 @@ LOOKS_LIKE_MARKER = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)
 class Region:
     """The lines of a region, counted from 0, including its markers."""
 
-    what: str
+    kind: str
     begin: int
     end: int
 
@@ -43,17 +43,17 @@ def find_regions(cell: Cell) -> list[Region]:
                     "write a marker on its own line, as '### BEGIN SOLUTION', and these words nowhere else",
                 )
             continue
-        edge, what = marker["edge"], marker["what"]
+        edge, kind = marker["edge"], marker["kind"]
         if edge == "BEGIN":
             if open_at:
                 raise SourceError(
-                    path, line, f"a region of {what} begins inside another", f"close it first: '### END {open_at[0]}'"
+                    path, line, f"a region of {kind} begins inside another", f"close it first: '### END {open_at[0]}'"
                 )
-            open_at = (what, number)
-        elif open_at is None or open_at[0] != what:
-            raise SourceError(path, line, f"'### END {what}' closes nothing", f"write '### BEGIN {what}' above it")
+            open_at = (kind, number)
+        elif open_at is None or open_at[0] != kind:
+            raise SourceError(path, line, f"'### END {kind}' closes nothing", f"write '### BEGIN {kind}' above it")
         else:
-            regions.append(Region(what, open_at[1], number))
+            regions.append(Region(kind, open_at[1], number))
             open_at = None
     if open_at:
         raise SourceError(
@@ -67,7 +67,7 @@ def find_regions(cell: Cell) -> list[Region]:
 
 def strip_hidden(cell: Cell) -> str:
     """Return the cell's source without its hidden tests and their markers."""
-    regions = [region for region in find_regions(cell) if region.what == HIDDEN]
+    regions = [region for region in find_regions(cell) if region.kind == HIDDEN]
     lines = cell.source.split("\n")
     return "\n".join(text for number, text in enumerate(lines) if not any(number in region for region in regions))
 
@@ -86,7 +86,7 @@ def stub_solutions(cell: Cell) -> str:
     """Return the cell's source with each solution replaced by a stub, and the same number of lines."""
     lines = cell.source.split("\n")
     for region in find_regions(cell):
-        if region.what == SOLUTION:
+        if region.kind == SOLUTION:
             indent = re.match(r"\s*", lines[region.begin])
             lines[region.begin] = (indent.group() if indent else "") + "raise NotImplementedError()"
             for n in range(region.begin + 1, region.end + 1):

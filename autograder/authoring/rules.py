@@ -19,14 +19,14 @@ def refuse_bad_cell(cell: Cell) -> None:
     regions = find_regions(cell)
     for region in regions:
         line = cell.get_line(region.begin + 1)
-        if region.what == SOLUTION and not _is_indented_like_its_code(cell.source, region):
+        if region.kind == SOLUTION and not _is_indented_like_its_code(cell.source, region):
             problem = "this marker is not indented like the code below it"
             fix = "indent '### BEGIN SOLUTION' like the solution, since the stub replaces it"
             raise SourceError(cell.path, line, problem, fix)
-        if region.what == SOLUTION and not cell.kind.traits.written:
+        if region.kind == SOLUTION and not cell.kind.traits.written:
             problem = f"a region of {SOLUTION} outside an exercise or a question"
             raise SourceError(cell.path, line, problem, "move it into one")
-        if region.what == HIDDEN and cell.kind is not Kind.CHECK:
+        if region.kind == HIDDEN and cell.kind is not Kind.CHECK:
             problem, fix = f"a region of {HIDDEN}", "write hidden checks below '# %% hidden checks'"
             raise SourceError(cell.path, line, problem, fix)
     if cell.kind.traits.written and not regions:

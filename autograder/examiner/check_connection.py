@@ -17,7 +17,7 @@ class ConnectionSource(Protocol):
 
     def connect(self, name: str) -> Connection: ...
     def effort(self, seconds: float) -> Effort: ...
-    def why(self) -> str: ...
+    def explain_end(self) -> str: ...
     def kill_group(self, name: str) -> None: ...
 
 
@@ -55,7 +55,7 @@ class CheckConnection:
             seconds = self.seconds()
             if self.has_timed_out:
                 seconds = min(seconds, SHORT_SECONDS)
-            self.connection.effort, self.connection.most = self.student.effort(seconds), MAX_BYTES
+            self.connection.effort, self.connection.bytes_left = self.student.effort(seconds), MAX_BYTES
         except Stopped as stopped:
             self.connection, self.reason = None, stopped.reason
 
@@ -68,6 +68,6 @@ class CheckConnection:
             self.has_timed_out |= self.connection.effort is not None and self.connection.effort.is_over()
             reason = stopped.reason
             if reason == ENDED:
-                words = f"{self.student.why() or 'the Python process ended'} during this check"
+                words = f"{self.student.explain_end() or 'the Python process ended'} during this check"
                 self.connection.broken = reason = StopReason(words, Cause.ENDED)
             raise Stopped(reason) from None

@@ -26,7 +26,7 @@ class Limit(NamedTuple):
     seconds: float
     words: str
     """The message when they are over."""
-    most: float
+    clock_limit: float
     """Seconds by the clock that are left for everything."""
 
 

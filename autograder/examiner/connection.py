@@ -49,12 +49,12 @@ class Requester(Protocol):
 
 
 class Connection:
-    """Requests and replies over one socket. Each check sets `effort` and `most`."""
+    """Requests and replies over one socket. Each check sets `effort` and `bytes_left`."""
 
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
         self.effort: Effort | None = None  # the time that the process has left, None for no limit
-        self.most = MAX_BYTES  # that may still be received
+        self.bytes_left = MAX_BYTES  # to receive
         self.broken: StopReason | None = None
         self.global_state = GlobalState()
 
@@ -107,8 +107,8 @@ class Connection:
     def _receive(self) -> WireValue:
         if self.effort is not None:
             self.effort.wait(self.channel)
-        data = receive_bytes(self.channel, None if self.effort is None else self.effort.wall(), self.most)
-        self.most = max(self.most - len(data), 0)
+        data = receive_bytes(self.channel, None if self.effort is None else self.effort.wall(), self.bytes_left)
+        self.bytes_left = max(self.bytes_left - len(data), 0)
         return from_bytes(data)
 
 

@@ -46,7 +46,7 @@ class Effort:
     Args:
         seconds: The time that the process may take, as on an idle machine.
         meter: Returns what its processes have used so far. Without one, only the clock counts.
-        most: Seconds by the clock that are left for everything.
+        clock_limit: Seconds by the clock that are left for everything.
         clock: A monotonic clock.
         own_wait: Returns for how many seconds this thread has ever waited for a processor.
     """
@@ -55,11 +55,16 @@ class Effort:
         self,
         seconds: float,
         meter: Meter | None = None,
-        most: float = math.inf,
+        clock_limit: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
         own_wait: Callable[[], float] = measure_own_wait,
     ) -> None:
-        self.seconds, self._meter, self._most, self._clock = seconds, meter, min(WALL * seconds, most), clock
+        self.seconds, self._meter, self._clock_limit, self._clock = (
+            seconds,
+            meter,
+            min(WALL * seconds, clock_limit),
+            clock,
+        )
         self._begun, self._own_wait, self._own_begun = clock(), own_wait, own_wait()
         self._over = False  # final: the kernel adds the time that a process waited only once it runs again
         self._first_times: dict[int, CpuTime] | None = None
@@ -77,7 +82,7 @@ class Effort:
 
     def wall(self) -> float:
         """Return the seconds by the clock that are left at most, for a message that has begun to arrive."""
-        return max(self._begun + self._most - self._clock(), 0.001)
+        return max(self._begun + self._clock_limit - self._clock(), 0.001)
 
     def is_over(self) -> bool:
         self._over = self._over or self._compute_time_left() <= 0
@@ -98,7 +103,7 @@ class Effort:
         if self._meter is None or elapsed < min(LOOK_SECONDS, self.seconds):
             return self.seconds - elapsed
         waited, ran = self._measure_spent(self._meter())
-        return min(self.seconds - (elapsed - waited), PARALLEL * self.seconds - ran, self._most - elapsed)
+        return min(self.seconds - (elapsed - waited), PARALLEL * self.seconds - ran, self._clock_limit - elapsed)
 
     def _measure_spent(self, times: list[CpuTime]) -> tuple[float, float]:
         """Return what was used since the first look.

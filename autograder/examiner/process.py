@@ -37,7 +37,7 @@ class Keeper(Protocol):
 
     def adopt(self, pid: int, group: str) -> None: ...
     def kill_group(self, pid: int, group: str) -> None: ...
-    def why(self, pid: int) -> str: ...
+    def explain_end(self, pid: int) -> str: ...
     def used(self, pid: int) -> list[CpuTime]: ...
     def stop(self, pid: int) -> int: ...
 
@@ -64,7 +64,7 @@ class StudentProcess:
             keep: Course names that the cell binds, to restore before checks.
         """
         try:
-            effort = self.effort(limit.seconds, limit.most)
+            effort = self.effort(limit.seconds, limit.clock_limit)
             outputs = self._request_answer(["run", source, number, list(keep)], effort, MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.words) from None
@@ -90,9 +90,9 @@ class StudentProcess:
         names = answer if isinstance(answer, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
-    def effort(self, seconds: float, most: float) -> Effort:
-        """Begin a time limit for the process and its forks. `most` is in seconds by the clock."""
-        return Effort(seconds, partial(self.keeper.used, self.pid), most)
+    def effort(self, seconds: float, clock_limit: float) -> Effort:
+        """Begin a time limit for the process and its forks. `clock_limit` is in seconds by the clock."""
+        return Effort(seconds, partial(self.keeper.used, self.pid), clock_limit)
 
     def fork(self, group: str, seconds: float) -> StudentProcess:
         """Fork the process as it is now. The fork belongs to this process group. Raises Stopped."""
@@ -134,16 +134,16 @@ class StudentProcess:
     def alive(self) -> bool:
         """Whether the process still answers. If it doesn't, end it."""
         if self.ended or self.serves:
-            return not self.why()
+            return not self.explain_end()
         try:
             self._request_answer(["ping"], self.effort(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._wait_for_reason(error))
         return not self.ended
 
-    def why(self) -> str:
+    def explain_end(self) -> str:
         """Return the limit that the process or one of its forks reached, or how it ended; empty if all is well."""
-        return self.ended or self.keeper.why(self.pid)
+        return self.ended or self.keeper.explain_end(self.pid)
 
     def kill(self) -> None:
         """End the process and all that it started, and delete its files."""
@@ -158,17 +158,17 @@ class StudentProcess:
         """Wait until it's known why the process ended: its socket closes earlier, on a busy machine much earlier."""
         closed = isinstance(error, ConnectionClosed | OSError)
         deadline = time.monotonic() + (CLOSED_SECONDS if closed else INVALID_SECONDS)
-        while not (reason := self.why()) and time.monotonic() < deadline:
+        while not (reason := self.explain_end()) and time.monotonic() < deadline:
             time.sleep(0.005)
         return reason or str(INVALID_REPLY)
 
-    def _request_answer(self, request: list[Any], effort: Effort, most: int = MAX_FRAME) -> WireValue:
+    def _request_answer(self, request: list[Any], effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
         self._ask(request, effort.wall())
-        return self._receive_answer(effort, most)
+        return self._receive_answer(effort, max_bytes)
 
-    def _receive_answer(self, effort: Effort, most: int = MAX_FRAME) -> WireValue:
+    def _receive_answer(self, effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
         effort.wait(self.control)
-        return receive(self.control, effort.wall(), most)
+        return receive(self.control, effort.wall(), max_bytes)
 
     def _ask(self, request: list[Any], seconds: float) -> None:
         if self.ended:

@@ -183,9 +183,9 @@ class Student:
     def _start_ping_effort(self) -> Effort:
         return self._process.effort(PING_SECONDS, math.inf)
 
-    def why(self) -> str:
+    def explain_end(self) -> str:
         """Return the limit that the process of the last connection reached, or how it ended; empty if all is well."""
-        return self._last.why()
+        return self._last.explain_end()
 
     def kill(self) -> None:
         """End everything that runs."""

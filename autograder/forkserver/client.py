@@ -86,7 +86,7 @@ class ForkServer:
             receive(ours, START_SECONDS)
         except ProtocolError:
             deadline = time.monotonic() + CLOSED_SECONDS  # its socket closes a moment before it ends
-            while not (reason := self.why(pid)) and time.monotonic() < deadline:
+            while not (reason := self.explain_end(pid)) and time.monotonic() < deadline:
                 time.sleep(0.01)
             reason = reason or "it ended without a message"
             self.stop(pid)
@@ -102,12 +102,12 @@ class ForkServer:
         """Kill the processes of the group and all processes without a group."""
         self._ask(["kill_group", pid, group])
 
-    def why(self, pid: int) -> str:
+    def explain_end(self, pid: int) -> str:
         """Return the limit that a run or its fork reached since the last call, or how it ended; "" if it's running."""
         limit, status = self._ask(["status", pid])
         if limit:
-            most = self.limits.memory if limit == "memory" else self.limits.gpu_memory
-            return f"the {limit} limit of {most / 2**30:.3g} GiB was reached"
+            limit_bytes = self.limits.memory if limit == "memory" else self.limits.gpu_memory
+            return f"the {limit} limit of {limit_bytes / 2**30:.3g} GiB was reached"
         if status is None:
             return ""
         if not os.WIFSIGNALED(status):

@@ -177,7 +177,7 @@ class Supervisor:
     def _reduce_memory(self, running: SupervisedRun) -> None:
         """Kill the ungrouped processes of a run that uses too much memory, then a check's largest fork, or the run.
 
-        Killing an ungrouped process, which a cell started, doesn't count as an exceeded limit: nothing else ends by it.
+        Killing an ungrouped process, which a cell started, isn't recorded as a reason, since nothing else ends by it.
         """
         self._kill_ungrouped(running)
         while measure_memory(running.watch) > self.limits.memory:

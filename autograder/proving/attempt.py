@@ -126,8 +126,8 @@ class _Forks:
     def effort(self, seconds: float) -> Effort:
         return self.process.effort(seconds, math.inf)
 
-    def why(self) -> str:
-        return self.process.why()
+    def explain_end(self) -> str:
+        return self.process.explain_end()
 
     def kill_group(self, name: str) -> None:
         self.process.kill_group(name)

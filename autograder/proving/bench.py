@@ -220,7 +220,7 @@ def _list_exercises(lab: Lab, end: int) -> list[str]:
 
 def _select_checks(cell: Cell, hidden: bool) -> str:
     """Return the source of a check cell with only its hidden or visible checks, and all its other statements."""
-    regions = [region for region in find_regions(cell) if region.what == HIDDEN]
+    regions = [region for region in find_regions(cell) if region.kind == HIDDEN]
     tree = ast.parse(cell.source)
     tree.body = [
         node

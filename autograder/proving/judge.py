@@ -82,8 +82,8 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> It
     location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if trial.failure:
         yield f"{location}: on the empty notebook, the check cell stops: {trial.failure}"
-    elif (most := max(points, trial.points)) > 0:
-        yield f"{location}: the empty notebook earns {most:g}\n    fix: call the exercise in each check"
+    elif (earned := max(points, trial.points)) > 0:
+        yield f"{location}: the empty notebook earns {earned:g}\n    fix: call the exercise in each check"
     elif (first := trial.outcomes[0]).error != UNWRITTEN:
         yield (
             f"{location}: on the empty notebook, the first check says {first.seen!r}, not that nothing is written yet\n"

@@ -83,7 +83,7 @@ def get_spoilers() -> dict[str, Spoiler]:
         "the result cast to float64": functools.partial(_map_result, _double),
         "the result with one dimension more": functools.partial(_map_result, _unsqueeze),
         **{label: _make_method_spoiler(change) for label, change in METHODS.items()},
-        **{f"its {how}, then the reference": functools.partial(compute_ruined_result, how) for how in RUINS},
+        **{f"its {label}, then the reference": functools.partial(compute_ruined_result, label) for label in RUINS},
     }
 
 

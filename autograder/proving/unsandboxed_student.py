@@ -59,7 +59,7 @@ class UnsandboxedKeeper:
                 kill(descendant)
             time.sleep(0.0005)
 
-    def why(self, pid: int) -> str:
+    def explain_end(self, pid: int) -> str:
         spared = self.main_processes if self.branch else set()
         return "" if set(find_descendants(pid)) - spared else "the Python process ended"
 

@@ -106,23 +106,25 @@ def _send_within(channel: socket.socket, data: bytes, seconds: float) -> None:
             channel.settimeout(None)
 
 
-def receive(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> WireValue:
+def receive(channel: socket.socket, seconds: float | None = None, max_bytes: int = MAX_FRAME) -> WireValue:
     """Receive one frame. Raises ProtocolTimeout after `seconds`, ConnectionClosed at the end, and ProtocolError.
 
     Memory grows with the bytes that arrive, not with the announced length.
 
     Args:
-        most: The number of bytes allowed.
+        max_bytes: The number of bytes allowed.
     """
-    return from_bytes(receive_bytes(channel, seconds, most))
+    return from_bytes(receive_bytes(channel, seconds, max_bytes))
 
 
-def receive_bytes(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> bytes | bytearray:
+def receive_bytes(
+    channel: socket.socket, seconds: float | None = None, max_bytes: int = MAX_FRAME
+) -> bytes | bytearray:
     """Receive one frame like receive(), undecoded. Tries to read before it polls."""
     deadline = None if seconds is None else time.monotonic() + seconds
     (length,) = HEADER.unpack(_receive_exactly(channel, HEADER.size, deadline))
-    if length > min(most, MAX_FRAME):
-        raise ProtocolError(f"a message of {length} bytes was announced: at most {most} are allowed")
+    if length > min(max_bytes, MAX_FRAME):
+        raise ProtocolError(f"a message of {length} bytes was announced: at most {max_bytes} are allowed")
     return _receive_exactly(channel, length, deadline)
 
 

@@ -148,5 +148,5 @@ def strip_names(value: Any) -> Any:
     return _create_record_type(name, fields)(*value)
 
 
-def _refuse(what: str) -> Any:
-    raise ProtocolError(what)
+def _refuse(message: str) -> Any:
+    raise ProtocolError(message)

@@ -51,11 +51,11 @@ def start(control: int, kernel: Kernel, course: CourseNames, compiled: str = "")
     serve(channel, kernel, course)
 
 
-def bound_gpu_memory(most: int) -> None:
+def bound_gpu_memory(max_bytes: int) -> None:
     """Make CUDA's allocator raise OutOfMemoryError beyond so many bytes. The fork server watches from outside too."""
     for number in range(torch.cuda.device_count()):
         total = torch.cuda.get_device_properties(number).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(1.0, most / total), number)
+        torch.cuda.set_per_process_memory_fraction(min(1.0, max_bytes / total), number)
 
 
 def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:

@@ -273,9 +273,9 @@ def test_each_process_draws_from_its_own_random_numbers() -> None:
 @pytest.mark.parametrize(("draws", "most"), [(False, 8_000), (True, 120_000)])
 def test_the_random_state_goes_along_where_it_is_new(draws: bool, most: int) -> None:
     with world_of(f=lambda g: [(draws and torch.rand(1), g()) for _ in range(20)] and None) as world:
-        before = world.connection.most
+        before = world.connection.bytes_left
         world.get_proxy("f")(lambda: 1)
-        assert most / 3 < before - world.connection.most < most
+        assert most / 3 < before - world.connection.bytes_left < most
 
 
 def test_what_was_recorded_for_nothing_is_forgotten() -> None:
