@@ -97,9 +97,11 @@ def _find_revealing_parts(
         case ast.DictComp(key=key, value=value) if asserts and _has_student_name(value, student_names):
             yield node.lineno, f"a key of a dict of results: {_shorten_source(key)}", FIX_KEYS
         case ast.Dict(keys=keys, values=values) if asserts:
-            for name, item in zip(keys, values, strict=True):
-                if name is not None and not isinstance(name, ast.Constant) and _has_student_name(item, student_names):
-                    yield name.lineno, f"a key of a dict of results: {_shorten_source(name)}", FIX_KEYS
+            for item_key, item in zip(keys, values, strict=True):
+                if item_key is None or isinstance(item_key, ast.Constant):
+                    continue
+                if _has_student_name(item, student_names):
+                    yield item_key.lineno, f"a key of a dict of results: {_shorten_source(item_key)}", FIX_KEYS
 
 
 def _is_text(node: ast.AST | None) -> bool:

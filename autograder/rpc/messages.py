@@ -1,6 +1,6 @@
 """The requests and replies of calls and uses. In a frame, each is a list of its fields in this order.
 
-read() turns a received list into a message and only counts its fields. Whoever uses a field must check it first.
+read() turns a received list into a message and only counts its fields. Code that uses a field must check it first.
 `Packed` is a result of Exchange.pack.
 """
 
