@@ -117,11 +117,11 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
         ("collect 02_circles all.zip", "no lab '02_circles'"),
         ("excuse 01_squares empty --student eve", "no student 'eve'"),
         ("export", "gradlab grade"),
-        ("new 01_squares", "exists already"),
-        ("new ../x", "cannot be a lab's name"),
+        ("new 01_squares", "already exists"),
+        ("new ../x", "can't be a lab's name"),
         (
             "grade 01_squares --isolation strict",
-            "strict is no level; choose one of full, no-namespaces, same-user, none",
+            "There is no level --isolation=strict: choose one of full, no-namespaces, same-user, none",
         ),
     ],
 )

@@ -1,1 +1,1 @@
-"""Turns the annotated source of a lab into its notebooks."""
+"""Builds a lab's notebooks from its annotated source."""

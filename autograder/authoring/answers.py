@@ -16,7 +16,7 @@ EQUIVALENT = "'# %% equivalent \"the mutant as prove --mutate prints it\"', with
 def read_answers(
     raw_cells: Sequence[RawCell], exercise: str, checks: Sequence[Check]
 ) -> tuple[tuple[Answer, ...], dict[str, str]]:
-    """The answers, and the mutants that are equivalent to the solution, each with its reason."""
+    """Return the answers, and the reason for each mutant that is equivalent to the solution."""
     answers = tuple(_parse_answer(raw, exercise, checks) for raw in raw_cells if raw.words != ["equivalent"])
     return answers, {raw.label: _parse_reason(raw) for raw in raw_cells if raw.words == ["equivalent"]}
 
@@ -31,7 +31,7 @@ def _parse_reason(raw: RawCell) -> str:
 def _parse_answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answer:
     verdict = raw.words[0]
     if set(raw.options) - {"fails", "raises"} or (verdict != "wrong" and raw.options):
-        raise SourceError(raw.path, raw.line, "cannot read this header", f"write {FORM}")
+        raise SourceError(raw.path, raw.line, "can't read this header", f"write {FORM}")
     ids = [check.id for check in checks]
     fails = tuple(filter(None, raw.options.get("fails", "").split(",")))
     if unknown := [name for name in fails if name not in ids]:
@@ -39,7 +39,7 @@ def _parse_answer(raw: RawCell, exercise: str, checks: Sequence[Check]) -> Answe
             raw.path,
             raw.line,
             f"no check {unknown[0]!r} of {exercise}",
-            f"it has {', '.join(ids)}; or gradlab prove --update",
+            f"it has {', '.join(ids)}; gradlab prove --update writes this list",
         )
     try:
         ast.parse(raw.source)

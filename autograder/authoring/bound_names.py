@@ -1,4 +1,4 @@
-"""Which names a cell binds and reads, and the rules about them that keep a lab sound."""
+"""Finds the names that a cell binds and reads, and checks the rules about undefined names and random numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograder.base.errors import SourceError
 from autograder.model.course import Cell
 
 NOTEBOOK_NAMES = ("display", "get_ipython")
-# Functions and methods that draw from the global random state unless they are given a generator.
+# Functions and methods that draw from the global random state unless they get a generator.
 RANDOM = frozenset(
     "rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson "
     "normal_ uniform_ random_ bernoulli_ exponential_ cauchy_ log_normal_ geometric_ dropout "
@@ -30,7 +30,7 @@ class Names:
     binds: frozenset[str]
     """Names that running the cell sets."""
     reads: frozenset[str]
-    """Names that it, or a function in it, takes from outside."""
+    """Names from other cells that it, or a function in it, reads."""
 
 
 def find_names(source: str) -> Names:
@@ -56,11 +56,11 @@ def refuse_undefined(cells: Sequence[Cell]) -> None:
         cells: The code cells of a lab, in order, each valid Python.
     """
     text = "\n".join(cell.source for cell in cells)
-    places = [(cell, number) for cell in cells for number in range(1, cell.source.count("\n") + 2)]
-    found = checker.Checker(ast.parse(text), builtins=NOTEBOOK_NAMES).messages
-    for message in sorted(found, key=lambda m: m.lineno):
+    lines = [(cell, number) for cell in cells for number in range(1, cell.source.count("\n") + 2)]
+    warnings = checker.Checker(ast.parse(text), builtins=NOTEBOOK_NAMES).messages
+    for message in sorted(warnings, key=lambda m: m.lineno):
         if isinstance(message, messages.UndefinedName | messages.UndefinedLocal):
-            cell, number = places[message.lineno - 1]
+            cell, number = lines[message.lineno - 1]
             raise SourceError(
                 cell.path,
                 cell.get_line(number),
@@ -70,13 +70,13 @@ def refuse_undefined(cells: Sequence[Cell]) -> None:
 
 
 def refuse_unseeded(cell: Cell) -> None:
-    """Raise SourceError if a call draws from the global random state and nothing in the cell seeded it."""
+    """Raise SourceError if a call draws from the global random state before the cell seeds it."""
     calls = [node for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
-    seeded_from = min((c.lineno for c in calls if _get_called_name(c) in SEEDS), default=None)
+    seed_line = min((c.lineno for c in calls if _get_called_name(c) in SEEDS), default=None)
     for call in sorted(calls, key=lambda c: c.lineno):
         if _get_called_name(call) not in RANDOM or any(k.arg in ("generator", "rng") for k in call.keywords):
             continue
-        if not isinstance(call.func, ast.Attribute) or (seeded_from is not None and seeded_from <= call.lineno):
+        if not isinstance(call.func, ast.Attribute) or (seed_line is not None and seed_line <= call.lineno):
             continue
         raise SourceError(
             cell.path,

@@ -1,4 +1,4 @@
-"""Reads the checks of a check cell from its syntax tree: labels, weights and hints are known without a run."""
+"""Reads the checks of a check cell from its syntax tree, so labels, weights and hints are known without a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPTIONS: dict[str, tuple[type, ...]] = {
     "required": (bool,),
     "observed": (bool,),
 }
-OBSERVED_SHARE = 0.2  # of a lab's points may depend on observed checks
+OBSERVED_SHARE = 0.2  # of a lab's points, which may depend on observed checks
 EXAMPLE = 'with check("finite", "the result is finite", hint="What is exp(1000)?"):'
 
 
@@ -29,9 +29,9 @@ def is_check(node: ast.AST) -> bool:
 
 
 def read_checks(cell: Cell) -> tuple[Check, ...]:
-    """Every `with check(...)` of the cell, in order. They must be at the top level, with distinct ids and labels."""
+    """Return each `with check(...)` of the cell, in order. It must be at the top level, with its own id and label."""
     tree = ast.parse(cell.source)
-    hidden = [region for region in find_regions(cell) if region.what == HIDDEN]
+    hidden = [region for region in find_regions(cell) if region.kind == HIDDEN]
     top_level = [node for node in tree.body if isinstance(node, ast.With) and is_check(node)]
     allowed = {id(item.context_expr) for node in top_level for item in node.items}
     for node in ast.walk(tree):
@@ -39,15 +39,15 @@ def read_checks(cell: Cell) -> tuple[Check, ...]:
             raise SourceError(
                 cell.path,
                 cell.get_line(getattr(node, "lineno", 1)),
-                "a check that is not a statement of its own at the top level",
+                "a check that isn't a separate statement at the top level",
                 f"write {EXAMPLE!r}, and put loops inside it",
             )
     checks: list[Check] = []
     for node in top_level:
         check = _read_check(node, cell, hidden=any(node.lineno - 1 in region for region in hidden))
-        for what in ("id", "label"):
-            if any(getattr(check, what) == getattr(other, what) for other in checks):
-                problem = f"two checks have the {what} {getattr(check, what)!r}"
+        for attribute in ("id", "label"):
+            if any(getattr(check, attribute) == getattr(other, attribute) for other in checks):
+                problem = f"two checks have the {attribute} {getattr(check, attribute)!r}"
                 raise SourceError(cell.path, cell.get_line(node.lineno), problem, "give each its own")
         checks.append(check)
     if not checks:
@@ -67,7 +67,7 @@ def refuse_excess_observed(exercises: Sequence[Exercise], points: float, cells: 
             cell.line,
             f"observed checks hold {observed:g} of the lab's {points:g} points, {most.observed_points:g} of them here; "
             f"{OBSERVED_SHARE * points:g} are allowed, because a process can lie about them",
-            "lower their weight, or check a value that can be computed again",
+            "lower their weight, or check a value that can be recomputed",
         )
 
 
@@ -76,12 +76,12 @@ def _refuse_observed_alone(checks: Sequence[Check], cell: Cell, lines: Sequence[
         if check.observed and (check.guard or check.required):
             word = "a guard" if check.guard else "required"
             problem = f"an observed check that is {word}"
-            raise SourceError(cell.path, cell.get_line(line), problem, "take one of the two out")
+            raise SourceError(cell.path, cell.get_line(line), problem, "remove one of the two")
         if check.observed and all(c.observed or c.guard for c in checks):
             raise SourceError(
                 cell.path,
                 cell.get_line(line),
-                "an observed check in a cell without a check of a value: it would never pay",
+                "an observed check in a cell without a check of a value never earns points",
                 "add a check that compares values, without observed=True and guard=True",
             )
 
@@ -90,11 +90,11 @@ def _read_check(node: ast.With, cell: Cell, hidden: bool) -> Check:
     call, line = node.items[0].context_expr, cell.get_line(node.lineno)
     assert isinstance(call, ast.Call)
     if len(node.items) > 1 or len(call.args) != 2:
-        raise SourceError(cell.path, line, "a check takes an id and a label, nothing else in its `with`", EXAMPLE)
+        raise SourceError(cell.path, line, "a check takes an id and a label, and is alone in its `with`", EXAMPLE)
     name, label = map(_evaluate_literal, call.args)
     if not isinstance(name, str) or not ID.match(name):
         raise SourceError(
-            cell.path, line, "a check's id must be a short name of small letters, digits and _, in quotes", EXAMPLE
+            cell.path, line, "a check's id must be a short name of lower-case letters, digits and _, in quotes", EXAMPLE
         )
     if not isinstance(label, str) or not label.strip() or '"' in label:
         raise SourceError(cell.path, line, "a check's label must be plain text in quotes, without \"", EXAMPLE)
@@ -104,12 +104,12 @@ def _read_check(node: ast.With, cell: Cell, hidden: bool) -> Check:
         value = _evaluate_literal(keyword.value)
         if types is None:
             raise SourceError(cell.path, line, f"check has no option {keyword.arg!r}", f"it has {', '.join(OPTIONS)}")
-        if isinstance(value, tuple) and not (value and all(isinstance(one, str) for one in value)):
+        if isinstance(value, tuple) and not (value and all(isinstance(hint, str) for hint in value)):
             raise SourceError(
                 cell.path, line, "hints of a check must be texts, written out", 'hint=("first", "second")'
             )
         if not isinstance(value, types) or (isinstance(value, int | float) and keyword.arg == "weight" and value <= 0):
-            raise SourceError(cell.path, line, f"{keyword.arg} of a check must be written out as it is", EXAMPLE)
+            raise SourceError(cell.path, line, f"{keyword.arg} of a check must be a valid value, written out", EXAMPLE)
         options[str(keyword.arg)] = value
     return Check(id=name, label=label, hidden=hidden, misconceptions=tuple(_iter_misconceptions(node, cell)), **options)
 

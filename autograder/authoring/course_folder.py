@@ -1,4 +1,4 @@
-"""Builds every lab of a course, or says which generated file is stale."""
+"""Builds all labs of a course, and finds generated files that are stale."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ GENERATED = {"source": build_source_notebook, "release": build_release_notebook,
 
 
 def read_course(root: Path) -> Course:
-    """The manifest `labs/course.toml` under `root`."""
+    """Read the manifest `labs/course.toml` in `root`."""
     path = root / "labs" / "course.toml"
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         labs = tuple(LabEntry(**entry) for entry in data.get("labs", []))
         course = Course(title=data["title"], root=root, labs=labs)
     except FileNotFoundError:
-        raise GradlabError(f"{path} is missing: run gradlab in a course's folder, or name it with --course") from None
+        raise GradlabError(f"{path} is missing: run gradlab in a course's folder, or pass it with --course") from None
     except (tomllib.TOMLDecodeError, ValidationError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise SourceError(
-            path, 1, f"not a course: {error}", "see labs/course.toml in the README's author part"
+            path, 1, f"not a course: {error}", "see labs/course.toml in the README's part for authors"
         ) from None
     names = [entry.name for entry in course.labs]
     for entry in course.labs:
         unknown = [need for need in entry.needs if need not in names[: names.index(entry.name)]]
         if names.count(entry.name) > 1 or unknown:
             raise SourceError(
-                path, 1, f"lab {entry.name!r} stands twice, or needs a lab that no earlier entry names", "put it right"
+                path, 1, f"lab {entry.name!r} is listed twice, or needs a lab that isn't listed before it", "correct it"
             )
     return course
 
 
 def read_labs(course: Course, names: tuple[str, ...] = ()) -> Iterator[Lab]:
-    """The labs with these names, or all of them, in the course's order."""
+    """Yield the labs with these names, or all of them, in the course's order."""
     known = [entry.name for entry in course.labs]
     for name in names:
         if name not in known:
@@ -58,22 +58,22 @@ def read_labs(course: Course, names: tuple[str, ...] = ()) -> Iterator[Lab]:
 
 
 def render_files(lab: Lab, root: Path) -> dict[Path, str]:
-    """Every file that is made from this lab, with its text."""
+    """Return the text of every file that is generated from this lab, by path."""
     return {root / kind / lab.name / f"{lab.name}.ipynb": to_text(make(lab)) for kind, make in GENERATED.items()}
 
 
 def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
-    """Write what differs, and remove notebooks of labs that are gone. Returns the files that changed.
+    """Write files that differ, and remove notebooks of deleted labs. Returns the files that changed.
 
     Args:
         names: Build only the notebooks of these labs; empty for everything.
     """
-    wanted = _render_course(course, names)
-    changed = _find_differing(wanted)
+    files = _render_course(course, names)
+    changed = _find_differing(files)
     for path in changed:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(wanted[path], encoding="utf-8")
-    strays = [] if names else _find_strays(course, wanted)
+        path.write_text(files[path], encoding="utf-8")
+    strays = [] if names else _find_strays(course, files)
     for path in strays:
         path.unlink()
         if not any(path.parent.iterdir()):
@@ -82,13 +82,13 @@ def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
 
 
 def find_stale_files(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
-    """Generated files that differ from the sources, are missing, or belong to no lab; for `names`, see build()."""
-    wanted = _render_course(course, names)
-    return sorted(_find_differing(wanted) + ([] if names else _find_strays(course, wanted)))
+    """Return generated files that differ from the sources, are missing, or have no lab. For `names`, see build()."""
+    files = _render_course(course, names)
+    return sorted(_find_differing(files) + ([] if names else _find_strays(course, files)))
 
 
 def is_stale(root: Path, lab: str) -> bool:
-    """Whether this lab's source notebook differs from what its sources give; never for a lab without sources."""
+    """Whether this lab's source notebook differs from what its sources give. False for a lab without sources."""
     if not (root / "labs" / "course.toml").exists():
         return False
     course = read_course(root)
@@ -111,17 +111,17 @@ def _render_course(course: Course, names: tuple[str, ...]) -> dict[Path, str]:
     return files
 
 
-def _find_differing(wanted: dict[Path, str]) -> list[Path]:
-    return [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+def _find_differing(files: dict[Path, str]) -> list[Path]:
+    return [path for path, text in files.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
-def _find_strays(course: Course, wanted: dict[Path, str]) -> list[Path]:
-    there = [p for kind in GENERATED for p in sorted((course.root / kind).glob("*/*.ipynb"))]
-    return [p for p in there if p not in wanted and is_built(p)]
+def _find_strays(course: Course, files: dict[Path, str]) -> list[Path]:
+    notebooks = [p for kind in GENERATED for p in sorted((course.root / kind).glob("*/*.ipynb"))]
+    return [p for p in notebooks if p not in files and is_built(p)]
 
 
 def is_built(path: Path) -> bool:
-    """Whether this notebook was made from a lab: one that an instructor brought must not be removed."""
+    """Whether this notebook was generated from a lab. One that an instructor added must not be removed."""
     try:
         return "gradlab" in json.loads(path.read_text(encoding="utf-8"))["metadata"]
     except (ValueError, KeyError, TypeError, OSError):

@@ -20,7 +20,7 @@ FORM = (
 
 @dataclass(frozen=True)
 class ExerciseFile:
-    """The cells of the file, by purpose."""
+    """The cells of an exercise's file, by purpose."""
 
     given: list[RawCell]
     exercise: RawCell
@@ -39,7 +39,7 @@ def read_exercise_file(text: str, path: Path) -> ExerciseFile:
         if ORDER.index(part) < ORDER.index(last):
             raise SourceError(path, raw.line, f"{part} below {last}", FORM)
         if part in ORDER[1:4] and parts[part]:
-            raise SourceError(path, raw.line, f"a second cell of the kind '{part}'", "join the two")
+            raise SourceError(path, raw.line, f"a second cell '# %% {part}'", "join the two")
         _refuse_markers_of_checks(raw, part)
         parts[part].append(raw)
         last = part
@@ -68,4 +68,4 @@ def _parse_part(raw: RawCell) -> str:
             return "answers"
         if words in ORDER[:4] and not raw.label and not raw.options:
             return words
-    raise SourceError(raw.path, raw.line, "this header says no kind of cell of an exercise", FORM)
+    raise SourceError(raw.path, raw.line, "an exercise has no cell of this kind", FORM)

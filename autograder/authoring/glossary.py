@@ -1,6 +1,6 @@
 """The glossary, release/00_glossary.ipynb: each term with the sentence of a lab that explains it, and a link.
 
-A term is what a lab's prose sets in italics where it explains it: "A *leaf* is ...", "this is called *pinning*".
+A term is a phrase in italics in a sentence of a lab that explains it: "A *leaf* is ...", "this is called *pinning*".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TERM = re.compile(r"(?<![*\w])\*(?P<term>[A-Za-z][\w -]{1,40})\*(?![*\w])")
 SENTENCE = re.compile(r"(?<=[.?])\s+(?=[A-Z*`])")
 NAMED = re.compile(r"\b(?:called|named|calls?|means|(?:is|are) (?:its|the|an?)) (?:it |this |them )?(?:an? |the )?$")
 AFTER = re.compile(r"^,? (?:is|are|means|says|holds|lists|puts|gives|takes)\b")
-# Such a sentence says little without the one before it.
+# A sentence that begins like this says little without the one before it.
 LEANS = re.compile(
     r"^(?:This|That|These|Those|Such|Another|Its?|They|But|So|Going|The (?:last|rule|matrix of them)|What is made|"
     r"PyTorch's source|In the middle)\b"
@@ -43,12 +43,12 @@ class GlossaryEntry(NamedTuple):
 
 
 def collect_entries(labs: Iterable[Lab]) -> list[GlossaryEntry]:
-    """The entries in alphabetical order, each term from where it is first explained."""
-    found: dict[str, GlossaryEntry] = {}
+    """Return the entries in alphabetical order, each from the first explanation of its term."""
+    entries: dict[str, GlossaryEntry] = {}
     for lab in labs:
         for entry in _find_entries(lab):
-            found.setdefault(entry.term, entry)
-    return sorted(found.values())
+            entries.setdefault(entry.term, entry)
+    return sorted(entries.values())
 
 
 def build_glossary(labs: Iterable[Lab]) -> NotebookNode:

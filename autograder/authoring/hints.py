@@ -1,4 +1,4 @@
-"""Reads a given cell that is only `hint("...", "...")`, whose texts the notebook shows folded."""
+"""Reads given cells that contain only `hint("...", "...")`, whose texts the notebook shows folded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 
 def read_hints(source: str) -> tuple[str, ...]:
-    """The hints of such a cell; empty for any other cell."""
+    """Return the hints of such a cell; () for any other cell."""
     match _parse_statements(source):
         case [ast.Expr(value=ast.Call(func=ast.Name(id="hint"), args=args, keywords=[]))]:
             texts = tuple(a.value for a in args if isinstance(a, ast.Constant) and isinstance(a.value, str))
@@ -15,7 +15,7 @@ def read_hints(source: str) -> tuple[str, ...]:
 
 
 def find_lost_hint(source: str) -> int:
-    """The line, from 1, of a hint beside other code, where no notebook folds it; 0 if there isn't one."""
+    """Return the line, from 1, of a hint beside other code, which isn't folded; 0 if there is none."""
     for statement in _parse_statements(source):
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Name(id="hint"))):
@@ -24,7 +24,7 @@ def find_lost_hint(source: str) -> int:
 
 
 def _parse_statements(source: str) -> list[ast.stmt]:
-    """The statements of the cell; empty if it isn't pure Python."""
+    """Return the statements of the cell; [] if it isn't pure Python."""
     try:
         return ast.parse(source).body
     except (SyntaxError, ValueError):

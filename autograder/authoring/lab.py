@@ -1,4 +1,4 @@
-"""Reads a lab into the model: lab.py, the lesson from top to bottom, and the files of its exercises."""
+"""Reads a lab into the model, from lab.py, which is the lesson from top to bottom, and the files of its exercises."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ Sources = Mapping[str, str]  # a file's path in the lab's folder, with /, -> its
 
 
 def read_lab(folder: Path, entry: LabEntry) -> Lab:
-    """The lab in this folder, checked against every rule of the format. Raises SourceError."""
+    """Read the lab in this folder. Raises SourceError if it breaks a rule of the format."""
     sources: dict[str, str] = {}
     for path in (folder / LESSON, *sorted((folder / "exercises").glob("*.py"))):
         try:
             sources[path.relative_to(folder).as_posix()] = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise SourceError(path, 1, f"cannot read this file: {error}", "write it as UTF-8 text") from None
+            raise SourceError(path, 1, f"can't read this file: {error}", "write it as UTF-8 text") from None
     return read_lab_sources(sources, folder, entry)
 
 
@@ -57,10 +57,10 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
         raise SourceError(
             folder / file,
             1,
-            f"lab.py does not say where {name!r} stands",
+            f"lab.py has no line for {name!r}",
             f"write '# %% exercise: {name} points=N' there",
         )
-    exercises = [_build_exercise(written, lab.cells) for written in lab.written]
+    exercises = [_build_exercise(exercise) for exercise in lab.exercises]
     refuse_bad_lab(lab.cells, exercises)
     return Lab(
         name=entry.name,
@@ -75,28 +75,28 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry) -> Lab:
 
 @dataclass(frozen=True)
 class _ExerciseCells:
-    """An exercise whose cells are read."""
+    """The cells of an exercise."""
 
     cell: Cell
     check: Cell
     answers: list[RawCell] = field(default_factory=list)
-    made: tuple[Answer, ...] = ()
+    generated: tuple[Answer, ...] = ()
     """The answers that the builder made."""
 
 
 @dataclass
 class _LabReader:
-    """The cells of a lab as they are read."""
+    """The cells of a lab that have been read."""
 
     sources: Sources
     folder: Path
     cells: list[Cell] = field(default_factory=list)
-    written: list[_ExerciseCells] = field(default_factory=list)
+    exercises: list[_ExerciseCells] = field(default_factory=list)
     used: set[str] = field(default_factory=set)
     """The files of exercises that lab.py names."""
 
     def read(self, raw: RawCell) -> None:
-        """Read one cell of lab.py: itself, or the cells of the exercise or quiz that it names."""
+        """Read one cell of lab.py, or the cells of the exercise or quiz that it names."""
         kind, name = _parse_kind(raw)
         points = _parse_points(raw, kind)
         if kind == Kind.EXERCISE:
@@ -120,7 +120,7 @@ class _LabReader:
                 raw.path,
                 raw.line,
                 f"there is no {file}",
-                "write the exercise there, or gradlab new makes a lab to begin with",
+                "write the exercise there, or run gradlab new for a lab to start from",
             )
         self.used.add(file)
         parts = read_exercise_file(self.sources[file], self.folder / file)
@@ -132,28 +132,28 @@ class _LabReader:
             source = add_hidden(source, hidden.source)
             lines = (*lines, hidden.line, *hidden.lines, hidden.lines[-1])
         check = self.add(parts.checks, Kind.CHECK, source, lines, name, points)
-        self.written.append(_ExerciseCells(cell, check, answers=parts.answers))
+        self.exercises.append(_ExerciseCells(cell, check, answers=parts.answers))
 
     def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
-        read = quiz.read_quiz(raw, name)
-        self.add(raw, Kind.PROSE, text := quiz.render_prose(read), _repeat_line(raw.line, text), name)
+        parsed = quiz.read_quiz(raw, name)
+        self.add(raw, Kind.PROSE, text := quiz.render_prose(parsed), _repeat_line(raw.line, text), name)
         self.add(raw, Kind.SCRATCH, "# A place to try statements.", (raw.line,))
-        source = quiz.render_answer_cell(read)
+        source = quiz.render_answer_cell(parsed)
         cell = self.add(
-            raw, Kind.EXERCISE, source, _repeat_line(raw.line, source), name, quiz=quiz.list_statements(read)
+            raw, Kind.EXERCISE, source, _repeat_line(raw.line, source), name, quiz=quiz.list_statements(parsed)
         )
-        source = add_hidden(quiz.render_visible_checks(read), quiz.render_hidden_checks(read))
+        source = add_hidden(quiz.render_visible_checks(parsed), quiz.render_hidden_checks(parsed))
         check = self.add(raw, Kind.CHECK, source, _repeat_line(raw.line, source), name, points)
-        self.written.append(_ExerciseCells(cell, check, made=quiz.make_answers(read, raw)))
+        self.exercises.append(_ExerciseCells(cell, check, generated=quiz.make_answers(parsed, raw)))
 
     def add_given(self, raw: RawCell, kind: Kind, name: str = "", points: float = 0.0, folded: bool = False) -> None:
         if kind is Kind.GIVEN and (hints := read_hints(raw.source)):
-            # As code, the hints would be visible before they are wanted, and would need a run.
+            # As code, the hints would be visible too early, and would have to be run.
             self.add(raw, Kind.PROSE, text := fold_hints(hints), _repeat_line(raw.line, text))
             return
         if line := find_lost_hint(raw.source) if kind is not Kind.PROSE else 0:
             raise SourceError(
-                raw.path, raw.line + line, "this hint would not be folded", "give it a given cell of its own"
+                raw.path, raw.line + line, "this hint wouldn't be folded", "give it a given cell of its own"
             )
         folded = folded or FOLDED in raw.words or (kind is Kind.GIVEN and _has_only_imports(raw.source))
         self.add(raw, kind, raw.source, raw.lines, name, points, folded=folded)
@@ -173,11 +173,11 @@ class _LabReader:
         cell_id = make_cell_name(kind, name) if kind in NAMED else _make_id(source, kind, self.cells)
         if earlier := next((c for c in self.cells if c.id == cell_id), None):
             raise SourceError(
-                raw.path, raw.line, f"{kind} {name!r} stands already at line {earlier.line}", "give each its own name"
+                raw.path, raw.line, f"{kind} {name!r} is already at line {earlier.line}", "give each its own name"
             )
         if kind.traits.graded and (earlier := self._find_graded(name)):
             problem = f"{earlier.kind} {name!r} at line {earlier.line} earns points under this name"
-            raise SourceError(raw.path, raw.line, problem, "give the exercise and the question names of their own")
+            raise SourceError(raw.path, raw.line, problem, "give the exercise and the question different names")
         cell = Cell(
             kind=kind,
             id=cell_id,
@@ -196,12 +196,12 @@ class _LabReader:
         return cell
 
     def _find_graded(self, name: str) -> Cell | None:
-        """The cell that earns points under this name, which reports use for an exercise and for a question."""
+        """Find the cell that earns points under this name. Reports don't distinguish exercises and questions."""
         return next((cell for cell in self.cells if cell.kind.traits.graded and cell.name == name), None)
 
 
 def _has_only_imports(source: str) -> bool:
-    """Whether there are only imports; text that isn't valid Python is refused elsewhere."""
+    """Whether there are only imports. Invalid Python is refused elsewhere."""
     try:
         return all(isinstance(node, ast.Import | ast.ImportFrom) for node in ast.parse(source).body)
     except SyntaxError:
@@ -209,26 +209,26 @@ def _has_only_imports(source: str) -> bool:
 
 
 def _repeat_line(line: int, source: str) -> tuple[int, ...]:
-    """The line numbers of a source that the builder made from one header."""
+    """Return the line number of each line of a source that the builder made from one header."""
     return (line,) * (source.count("\n") + 1)
 
 
 def _parse_kind(raw: RawCell) -> tuple[str, str]:
-    """The kind, or QUIZ, and the name in a header of lab.py."""
+    """Return the kind, or QUIZ, and the name in a header of lab.py."""
     if not raw.words and raw.markdown and not raw.label:
         return Kind.PROSE, ""
     word = raw.words[0] if raw.words else ""
     kind = word.removesuffix(":")
-    named = kind in (*NAMED, QUIZ)
-    known = kind in {k.value for k in Kind} - {Kind.PROSE, Kind.CHECK} | {QUIZ}
-    folded = kind == Kind.GIVEN and raw.words[1:] == [FOLDED]
-    if not known or raw.label or named != word.endswith(":") or len(raw.words) != 1 + (named or folded):
-        raise SourceError(raw.path, raw.line, "this header says no kind of cell", f"write one of {HEADERS}")
+    needs_name = kind in (*NAMED, QUIZ)
+    is_kind = kind in {k.value for k in Kind} - {Kind.PROSE, Kind.CHECK} | {QUIZ}
+    is_folded = kind == Kind.GIVEN and raw.words[1:] == [FOLDED]
+    if not is_kind or raw.label or needs_name != word.endswith(":") or len(raw.words) != 1 + (needs_name or is_folded):
+        raise SourceError(raw.path, raw.line, "a lab has no cell of this kind", f"write one of {HEADERS}")
     if raw.markdown != (kind == Kind.QUESTION):
         raise SourceError(raw.path, raw.line, f"wrong type of cell for a {kind}", f"write one of {HEADERS}")
-    name = raw.words[1] if named else ""
-    if named and not NAME.match(name):
-        raise SourceError(raw.path, raw.line, f"{name!r} cannot be a name", "use a Python name of at most 60 letters")
+    name = raw.words[1] if needs_name else ""
+    if needs_name and not NAME.match(name):
+        raise SourceError(raw.path, raw.line, f"{name!r} can't be a name", "use a Python name of at most 60 letters")
     return kind, name
 
 
@@ -253,12 +253,12 @@ def _parse_points(raw: RawCell, kind: str) -> float:
 
 
 def _make_id(source: str, kind: Kind, before: list[Cell]) -> str:
-    """An id of the section's title and a number, which stays the same while the cells of other sections change."""
+    """Make an id from the section's title and a number, which doesn't change when other sections change."""
     heading = _slugify(source) if kind is Kind.PROSE else ""
     section = heading or next((c.id.rsplit("-", 1)[0] for c in reversed(before) if c.kind not in NAMED), "start")
     number = 1
-    taken = {c.id for c in before}
-    while f"{section}-{number}" in taken:
+    ids = {c.id for c in before}
+    while f"{section}-{number}" in ids:
         number += 1
     return f"{section}-{number}"
 
@@ -271,12 +271,12 @@ def _slugify(markdown: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", ascii_text.lower()).strip("-")[:40].rstrip("-")
 
 
-def _build_exercise(written: _ExerciseCells, cells: list[Cell]) -> Exercise:
-    cell, check = written.cell, written.check
+def _build_exercise(exercise: _ExerciseCells) -> Exercise:
+    cell, check = exercise.cell, exercise.check
     refuse_unparsable(cell)
     refuse_unparsable(check)
     checks = read_checks(check)
-    answers, equivalent = read_answers(written.answers, cell.name, checks)
+    answers, equivalent = read_answers(exercise.answers, cell.name, checks)
     return Exercise(
         name=cell.name,
         cell_id=cell.id,
@@ -284,7 +284,7 @@ def _build_exercise(written: _ExerciseCells, cells: list[Cell]) -> Exercise:
         points=check.points,
         checks=checks,
         parameters=_find_parameters(cell),
-        answers=answers + written.made,
+        answers=answers + exercise.generated,
         equivalent=equivalent,
     )
 
@@ -295,8 +295,8 @@ def _find_parameters(cell: Cell) -> tuple[str, ...]:
             return ()
         if isinstance(node, ast.FunctionDef) and node.name == cell.name:
             a = node.args
-            every = [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
-            return tuple(arg.arg for arg in every)
+            args = [*a.posonlyargs, *a.args, *filter(None, [a.vararg]), *a.kwonlyargs, *filter(None, [a.kwarg])]
+            return tuple(arg.arg for arg in args)
     raise SourceError(
         cell.path, cell.line, f"the exercise does not define {cell.name!r}", f"write 'def {cell.name}(...)' or a class"
     )

@@ -1,4 +1,4 @@
-"""Makes a lab's three notebooks from its model: source (nbgrader's), release (the student's) and solution."""
+"""Builds a lab's three notebooks from its model: source (nbgrader's), release (the student's) and solution."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ METADATA = {
 
 
 def build_source_notebook(lab: Lab) -> NotebookNode:
-    """The notebook that the instructor grades from: solutions and hidden tests included."""
+    """Build the instructor's notebook, with solutions and hidden tests."""
     return build_notebook([_build_source_cell(cell, lab, cell.source) for cell in lab.cells], make_lab_metadata(lab))
 
 
 def build_release_notebook(lab: Lab) -> NotebookNode:
-    """The student's notebook: nbgrader's own preprocessors on the source notebook, without its database."""
+    """Build the student's notebook: apply nbgrader's preprocessors to the source notebook, without its database."""
     notebook, resources = build_source_notebook(lab), {"metadata": {"path": ""}, "nbgrader": {}}
     for preprocessor in _create_preprocessors():
         notebook, resources = preprocessor.preprocess(notebook, resources)
@@ -36,7 +36,7 @@ def build_release_notebook(lab: Lab) -> NotebookNode:
 
 
 def build_solution_notebook(lab: Lab) -> NotebookNode:
-    """The worked solution: prose, solutions and visible checks. No hidden test, no nbgrader metadata."""
+    """Build the worked solution: prose, solutions and visible checks, without hidden tests and nbgrader metadata."""
     cells = []
     for cell in lab.cells:
         node = _build_source_cell(cell, lab, strip_markers(strip_hidden(cell)))
@@ -46,16 +46,16 @@ def build_solution_notebook(lab: Lab) -> NotebookNode:
 
 
 def to_text(notebook: NotebookNode) -> str:
-    """The file's text as nbgrader writes it, the same bytes every time."""
+    """Return the file's text as nbgrader writes it, with the same bytes every time."""
     return str(nbformat.v4.writes(notebook)) + "\n"
 
 
 def format_score_line(exercise: Exercise) -> str:
-    """The last line of a check cell: it shows the card, and gives nbgrader a partial score."""
+    """Return the last line of a check cell, which shows the card, and gives nbgrader a partial score."""
     hidden = [json.dumps(check.label, ensure_ascii=False) for check in exercise.checks if check.hidden]
-    listed = "".join(f"\n    {label}," for label in hidden)
-    after = f", hidden=[{listed}\n]" if hidden else ""
-    return f"check.score({json.dumps(exercise.name)}, points={exercise.points:g}{after})"
+    items = "".join(f"\n    {label}," for label in hidden)
+    argument = f", hidden=[{items}\n]" if hidden else ""
+    return f"check.score({json.dumps(exercise.name)}, points={exercise.points:g}{argument})"
 
 
 def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
@@ -75,12 +75,12 @@ def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
 
 
 def _make_fold_metadata(cell: Cell) -> dict[str, Any]:
-    """JupyterLab's way of hiding a cell's code until the reader opens it; other front ends show it."""
+    """Return the metadata by which JupyterLab hides a cell's code until the reader opens it; others show it."""
     return {"jupyter": {"source_hidden": True}} if cell.folded else {}
 
 
 def _clear_solution(source: str, markdown: bool) -> str:
-    """The text that nbgrader leaves of a solution."""
+    """Return the text that nbgrader leaves of a cell with a solution."""
     from nbgrader.preprocessors import ClearSolutions
 
     flags = {"grade": False, "grade_id": "", "locked": False, "schema_version": 3, "solution": True, "task": False}
@@ -90,7 +90,7 @@ def _clear_solution(source: str, markdown: bool) -> str:
 
 
 def make_nbgrader_flags(cell: Cell) -> dict[str, Any]:
-    """nbgrader's metadata of a cell; empty if students may change it and it isn't graded."""
+    """Return nbgrader's metadata of a cell; {} if students may change it and it isn't graded."""
     traits = cell.kind.traits
     if not (traits.locked or traits.written):
         return {}
@@ -112,13 +112,13 @@ def _truncate_id(cell_id: str) -> str:
     return cell_id if len(cell_id) <= 64 else cell_id[:64]
 
 
-def build_notebook(cells: list[NotebookNode], facts: dict[str, Any] | None = None) -> NotebookNode:
-    """Make a notebook of these cells.
+def build_notebook(cells: list[NotebookNode], lab_metadata: dict[str, Any] | None = None) -> NotebookNode:
+    """Build a notebook of these cells.
 
     Args:
-        facts: The notebook's metadata of the lab; none in a worked solution.
+        lab_metadata: The metadata of the lab; None in a worked solution.
     """
-    metadata = NotebookNode(METADATA | ({KEY: facts} if facts else {}))
+    metadata = NotebookNode(METADATA | ({KEY: lab_metadata} if lab_metadata else {}))
     notebook: NotebookNode = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
     notebook.nbformat_minor = 5
     return notebook
@@ -126,9 +126,9 @@ def build_notebook(cells: list[NotebookNode], facts: dict[str, Any] | None = Non
 
 @functools.cache
 def _create_preprocessors() -> tuple[Any, ...]:
-    """The preprocessors of nbgrader's `generate_assignment` in its order, without those that change no cell.
+    """Return the preprocessors of nbgrader's `generate_assignment`, in its order.
 
-    It leaves out the one that writes the database and the one that validates metadata, which the builder wrote itself.
+    Left out are the one that writes the database, and the one that validates metadata, which the builder wrote.
     """
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import CheckCellMetadata, SaveCells

@@ -1,8 +1,8 @@
-"""A quiz, `# %% quiz: NAME points=N`: questions with true and false statements, each with its reason.
+"""Reads quizzes, `# %% quiz: NAME points=N`: questions with true and false statements and the reason for each.
 
-The builder makes everything else from it: what a student reads, the cell for the letters, checks, and the answers that
-prove these. A question is a line that begins with **its title**, then statements `- [x] true` and `- [ ] false`, under
-each its reason in lines that begin with `> `, and at the end `Hint: ...`. The introduction is above the first question.
+The builder makes everything else from them: the text for students, the cell for the letters, checks, and the answers
+that prove these. A question is a line that begins with **its title**, then statements `- [x] true` and `- [ ] false`,
+each followed by its reason in lines that begin with `> `, and then `Hint: ...`. An introduction comes first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Statement:
     """A true or false statement."""
 
     text: list[str]
-    """In the lines of the source."""
+    """The lines of its source."""
     true: bool
     reason: list[str] = field(default_factory=list)
 
@@ -41,9 +41,8 @@ class QuizQuestion:
     """A question with its statements."""
 
     title: str
-    """What the question's first line begins with."""
     rest: list[str]
-    """What follows the title, above the statements."""
+    """The text between the title and the statements."""
     line: int
     statements: list[Statement] = field(default_factory=list)
     hint: str = ""
@@ -77,15 +76,15 @@ def read_quiz(raw: RawCell, name: str) -> Quiz:
     introduction: list[str] = []
     for number, line in zip(raw.lines, raw.source.split("\n"), strict=True):
         if not line.startswith("#"):
-            raise SourceError(raw.path, number, "a line of a quiz that is no comment", f"write {FORM}")
+            raise SourceError(raw.path, number, "a line of a quiz that isn't a comment", f"write {FORM}")
         text = line.removeprefix("#").removeprefix(" ").rstrip()
         last = quiz.questions[-1] if quiz.questions else None
         if title := TITLE.match(text):
             quiz.questions.append(QuizQuestion(title["title"], [title["rest"]], number))
         elif last is None:
             introduction.append(text)
-        elif found := STATEMENT.match(text):
-            last.statements.append(Statement([found["text"]], found["mark"] == "x"))
+        elif statement := STATEMENT.match(text):
+            last.statements.append(Statement([statement["text"]], statement["mark"] == "x"))
         elif text.startswith(HINT):
             last.hint = text.removeprefix(HINT)
         elif last.hint:
@@ -104,7 +103,7 @@ def read_quiz(raw: RawCell, name: str) -> Quiz:
 def _refuse_unfinished(quiz: Quiz, raw: RawCell) -> None:
     if len(quiz.questions) < 2:
         raise SourceError(
-            raw.path, raw.line, "a quiz needs two questions: one right answer can be a guess", f"write {FORM}"
+            raw.path, raw.line, "a quiz needs two questions, since one right answer can be a guess", f"write {FORM}"
         )
     for question in quiz.questions:
         faults = {
@@ -113,22 +112,22 @@ def _refuse_unfinished(quiz: Quiz, raw: RawCell) -> None:
             "a statement without its reason": not all(statement.reason for statement in question.statements),
             "no hint": not question.hint,
         }
-        if fault := next((fault for fault, there in faults.items() if there), ""):
+        if fault := next((fault for fault, exists in faults.items() if exists), ""):
             raise SourceError(raw.path, question.line, f"{question.title!r} has {fault}", f"write {FORM}")
 
 
 def render_prose(quiz: Quiz) -> str:
-    """The text for students: the introduction, and the questions with a letter for each statement."""
+    """Render the text for students: the introduction, and the questions with a letter for each statement."""
     parts = [quiz.introduction]
     for number, question in enumerate(quiz.questions, start=1):
-        title, *below = f"**q{number}. {question.title}**{question.rest[0]}", *question.rest[1:]
+        title = f"**q{number}. {question.title}**{question.rest[0]}"
         statements = [f"- {letter}. " + "\n".join(statement.text) for letter, statement in question.pair_letters()]
-        parts.append("\n".join([title, *below, *statements]))
+        parts.append("\n".join([title, *question.rest[1:], *statements]))
     return "\n\n".join(parts)
 
 
 def list_statements(quiz: Quiz) -> tuple[QuizStatement, ...]:
-    """All statements of all questions, each with its reason in one paragraph."""
+    """List all statements of all questions, each with its reason in one paragraph."""
     return tuple(
         QuizStatement(
             question=f"q{number}",
@@ -143,7 +142,7 @@ def list_statements(quiz: Quiz) -> tuple[QuizStatement, ...]:
 
 
 def render_answer_cell(quiz: Quiz) -> str:
-    """The cell for the letters. Its solution says why each statement is true or false."""
+    """Render the cell for the letters. Its solution says why each statement is true or false."""
     reasons = []
     for number, question in enumerate(quiz.questions, start=1):
         for letter, statement in question.pair_letters():
@@ -202,25 +201,25 @@ def _lower_title(title: str) -> str:
 
 
 def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
-    """The standard answers: the key in two other forms, no letters, a guess, and each question wrong in one letter."""
+    """Make the standard answers: the key in two other forms, no letters, a guess, and one wrong letter a question."""
     key = quiz.key
     capitals = {question: ", ".join(reversed(letters.upper())) for question, letters in key.items()}
     keywords = ", ".join(f"{question}={letters!r}" for question, letters in key.items())
     guess = dict.fromkeys(key, key["q1"])
-    everything = ("form", "two_right", *key)
-    made: list[tuple[str, str, tuple[str, ...]]] = [
+    all_checks = ("form", "two_right", *key)
+    answers: list[tuple[str, str, tuple[str, ...]]] = [
         ("capitals, in another order, with commas", json.dumps(capitals), ()),
         ("keywords of dict", f"dict({keywords})", ()),
-        ("no letters at all", json.dumps(dict.fromkeys(key, "?")), everything),
-        ("one string for all questions", repr(" ".join(key.values())), everything),
+        ("no letters at all", json.dumps(dict.fromkeys(key, "?")), all_checks),
+        ("one string for all questions", repr(" ".join(key.values())), all_checks),
         ("the same guess for each question", json.dumps(guess), _find_failing_checks(quiz, guess)),
     ]
     for name, question in zip(key, quiz.questions, strict=True):
-        # Replace the only true letter: no letters at all would fail by their form.
+        # If there's only one true letter, add another instead: no letters at all would fail by their form.
         letter, statement = next(pair for pair in reversed(question.pair_letters()) if pair[0] != question.letters)
         wrong = key | {name: question.letters.replace(letter, "") if statement.true else question.letters + letter}
         label = f"{name} {letter}: {'not ' if statement.true else ''}true"
-        made.append((label, json.dumps(wrong), _find_failing_checks(quiz, wrong)))
+        answers.append((label, json.dumps(wrong), _find_failing_checks(quiz, wrong)))
     return tuple(
         Answer(
             exercise=quiz.name,
@@ -231,11 +230,11 @@ def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
             line=raw.line,
             fails=fails,
         )
-        for label, letters, fails in made
+        for label, letters, fails in answers
     )
 
 
 def _find_failing_checks(quiz: Quiz, letters: Mapping[str, str]) -> tuple[str, ...]:
-    """The checks that fail for these letters, all in the right form."""
+    """Return the checks that fail for these letters, which have the right form."""
     wrong = tuple(question for question, right in quiz.key.items() if letters[question] != right)
     return wrong if len(quiz.key) - len(wrong) >= 2 else ("two_right", *wrong)

@@ -1,4 +1,4 @@
-"""Reads a file in the percent format: its cells, and each cell's header word by word."""
+"""Reads files in the percent format into cells, and parses their headers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ WORD = re.compile(r'\s*(?:(?P<key>\w+)=(?P<value>"[^"]*"|[^\s"]+)|"(?P<quoted>[^
 
 @dataclass
 class RawCell:
-    """A cell as it is in the file. `words`, `label` and `options` are from its header."""
+    """A cell as it's in the file. `words`, `label` and `options` are from its header."""
 
     path: Path
-    """The file."""
     line: int
     """The line of the header, from 1."""
     first_line: int
-    """The line of the first line of `source`."""
+    """The line where `source` begins."""
     markdown: bool
     source: str
     words: list[str] = field(default_factory=list)
@@ -37,7 +36,7 @@ class RawCell:
 
 
 def read_cells(text: str, path: Path) -> list[RawCell]:
-    """The cells of a percent-format file. There may be only comments before the first header."""
+    """Read the cells of a percent-format file. Before the first header, there may be only comments."""
     lines = text.splitlines()
     headers = [i for i, line in enumerate(lines) if HEADER.match(line)]
     before = lines[: headers[0]] if headers else lines
@@ -49,28 +48,28 @@ def read_cells(text: str, path: Path) -> list[RawCell]:
             raise SourceError(path, number, "a header without a space", "write '# %%'")
     if not headers:
         raise SourceError(path, 1, "no cells", "start each cell with a line such as '# %% given'")
-    raw = []
+    cells = []
     for number, end in zip(headers, [*headers[1:], len(lines)], strict=True):
         words, label, options, tags = read_header(lines[number], path, number + 1)
         markdown = "[markdown]" in tags
         first, last = _find_bounds(lines, number + 1, end)
-        own = lines[first:last]
+        source = lines[first:last]
         if markdown:
-            own = _uncomment_lines(own, path, first)
+            source = _uncomment_lines(source, path, first)
         else:
-            _refuse_open_string(own, path, number)
-        raw.append(RawCell(path, number + 1, first + 1, markdown, "\n".join(own), words, label, options))
-    return raw
+            _refuse_open_string(source, path, number)
+        cells.append(RawCell(path, number + 1, first + 1, markdown, "\n".join(source), words, label, options))
+    return cells
 
 
 def _find_bounds(lines: list[str], first: int, end: int) -> tuple[int, int]:
-    """Where the source of a cell begins and ends, without the blank lines around it."""
-    written = [number for number in range(first, end) if lines[number].strip()]
-    return (written[0], written[-1] + 1) if written else (first, first)
+    """Return where the source of a cell begins and ends, without the blank lines around it."""
+    numbers = [number for number in range(first, end) if lines[number].strip()]
+    return (numbers[0], numbers[-1] + 1) if numbers else (first, first)
 
 
 def _uncomment_lines(lines: list[str], path: Path, first: int) -> list[str]:
-    """Prose without its leading comment signs.
+    """Remove the leading comment signs of prose.
 
     Args:
         first: The number of the first line, from 0.
@@ -82,21 +81,21 @@ def _uncomment_lines(lines: list[str], path: Path, first: int) -> list[str]:
 
 
 def _refuse_open_string(lines: list[str], path: Path, header: int) -> None:
-    """Refuse a header inside a string, which would cut the string off. Other invalid Python isn't refused here."""
+    """Refuse a header inside a string. Other invalid Python isn't refused here."""
     try:
         for _ in tokenize.generate_tokens(io.StringIO("\n".join(lines) + "\n").readline):
             pass
     except tokenize.TokenError as error:
         if "string" in str(error):
-            problem = "a string does not end before the next line that starts with '# %%'"
-            fix = "end it in this cell, and do not start a line of a string with '# %%'"
+            problem = "a string doesn't end before the next line that starts with '# %%'"
+            fix = "end it in this cell, and don't start a line of a string with '# %%'"
             raise SourceError(path, header + 1, problem, fix) from None
     except (SyntaxError, ValueError):
-        pass  # reported where the code is read
+        pass  # reported when the code is parsed
 
 
 def read_header(text: str, path: Path, line: int) -> tuple[list[str], str, dict[str, str], list[str]]:
-    """The words, quoted label, key=value options and [tags] of a header line."""
+    """Return the words, quoted label, key=value options and [tags] of a header line."""
     match = HEADER.match(text)
     rest = match["rest"] if match else text
     words: list[str] = []
@@ -105,21 +104,21 @@ def read_header(text: str, path: Path, line: int) -> tuple[list[str], str, dict[
     label = ""
     position = 0
     while rest[position:].strip():
-        found = WORD.match(rest, position)
-        if found is None:
+        word = WORD.match(rest, position)
+        if word is None:
             raise SourceError(
                 path,
                 line,
-                f"cannot read {rest[position:].strip()!r} in the header",
+                f"can't read {rest[position:].strip()!r} in the header",
                 'write key="value" or a plain word',
             )
-        position = found.end()
-        if found["key"]:
-            options[found["key"]] = found["value"].strip('"')
-        elif found["quoted"] is not None:
-            label = found["quoted"]
-        elif found["word"].startswith("["):
-            tags.append(found["word"])
+        position = word.end()
+        if word["key"]:
+            options[word["key"]] = word["value"].strip('"')
+        elif word["quoted"] is not None:
+            label = word["quoted"]
+        elif word["word"].startswith("["):
+            tags.append(word["word"])
         else:
-            words.append(found["word"])
+            words.append(word["word"])
     return words, label, options, tags

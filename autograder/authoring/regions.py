@@ -1,4 +1,4 @@
-"""The marked regions of a cell: solutions, and hidden tests. The markers are nbgrader's."""
+"""Finds and edits the marked regions of a cell, solutions and hidden tests. The markers are nbgrader's."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from autograder.model.course import Cell
 
 SOLUTION = "SOLUTION"
 HIDDEN = "HIDDEN TESTS"
-MARKER = re.compile(r"^\s*### (?P<edge>BEGIN|END) (?P<what>SOLUTION|HIDDEN TESTS)$")
+MARKER = re.compile(r"^\s*### (?P<edge>BEGIN|END) (?P<kind>SOLUTION|HIDDEN TESTS)$")
 # nbgrader acts on any line that contains one of these, anywhere.
 LOOKS_LIKE_MARKER = re.compile(r"(BEGIN|END) (SOLUTION|HIDDEN TESTS|MARK SCHEME)|AUTOTEST|HASHED")
 
 
 @dataclass(frozen=True)
 class Region:
-    """Lines of a cell, from the one of its BEGIN marker to the one of its END marker, counted from 0."""
+    """The lines of a region, counted from 0, including its markers."""
 
-    what: str
+    kind: str
     begin: int
     end: int
 
@@ -28,7 +28,7 @@ class Region:
 
 
 def find_regions(cell: Cell) -> list[Region]:
-    """The regions of a cell."""
+    """Return the regions of a cell. Raises SourceError if they aren't well-formed."""
     regions: list[Region] = []
     open_at: tuple[str, int] | None = None
     for number, text in enumerate(cell.source.split("\n")):
@@ -39,21 +39,21 @@ def find_regions(cell: Cell) -> list[Region]:
                 raise SourceError(
                     path,
                     line,
-                    f"nbgrader would take this line for a marker: {text.strip()!r}",
-                    "write a marker alone on its line, as '### BEGIN SOLUTION', and these words nowhere else",
+                    f"nbgrader would treat this line as a marker: {text.strip()!r}",
+                    "write a marker on its own line, as '### BEGIN SOLUTION', and these words nowhere else",
                 )
             continue
-        edge, what = marker["edge"], marker["what"]
+        edge, kind = marker["edge"], marker["kind"]
         if edge == "BEGIN":
             if open_at:
                 raise SourceError(
-                    path, line, f"a region of {what} begins inside another", f"close it first: '### END {open_at[0]}'"
+                    path, line, f"a region of {kind} begins inside another", f"close it first: '### END {open_at[0]}'"
                 )
-            open_at = (what, number)
-        elif open_at is None or open_at[0] != what:
-            raise SourceError(path, line, f"'### END {what}' closes nothing", f"write '### BEGIN {what}' above it")
+            open_at = (kind, number)
+        elif open_at is None or open_at[0] != kind:
+            raise SourceError(path, line, f"'### END {kind}' closes nothing", f"write '### BEGIN {kind}' above it")
         else:
-            regions.append(Region(what, open_at[1], number))
+            regions.append(Region(kind, open_at[1], number))
             open_at = None
     if open_at:
         raise SourceError(
@@ -66,27 +66,27 @@ def find_regions(cell: Cell) -> list[Region]:
 
 
 def strip_hidden(cell: Cell) -> str:
-    """The cell's source with its hidden tests cut out, markers included."""
-    regions = [region for region in find_regions(cell) if region.what == HIDDEN]
+    """Return the cell's source without its hidden tests and their markers."""
+    regions = [region for region in find_regions(cell) if region.kind == HIDDEN]
     lines = cell.source.split("\n")
     return "\n".join(text for number, text in enumerate(lines) if not any(number in region for region in regions))
 
 
 def add_hidden(visible: str, hidden: str) -> str:
-    """Join the two parts of a check cell's source."""
+    """Join the visible and hidden checks of a check cell."""
     return f"{visible}\n### BEGIN {HIDDEN}\n{hidden}\n### END {HIDDEN}"
 
 
 def strip_markers(source: str) -> str:
-    """The source with every region's content kept and its markers cut out."""
+    """Return the source without markers, but with the contents of its regions."""
     return "\n".join(t for t in source.split("\n") if not MARKER.match(t))
 
 
 def stub_solutions(cell: Cell) -> str:
-    """The cell's source with each solution region replaced by a stub, and as many lines as before."""
+    """Return the cell's source with each solution replaced by a stub, and the same number of lines."""
     lines = cell.source.split("\n")
     for region in find_regions(cell):
-        if region.what == SOLUTION:
+        if region.kind == SOLUTION:
             indent = re.match(r"\s*", lines[region.begin])
             lines[region.begin] = (indent.group() if indent else "") + "raise NotImplementedError()"
             for n in range(region.begin + 1, region.end + 1):

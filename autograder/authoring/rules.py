@@ -1,4 +1,4 @@
-"""The rules that keep a lab sound: each refusal names the file, the line and the fix."""
+"""Checks the rules for the cells of a lab. Each error names the file, the line and the fix."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def refuse_bad_cell(cell: Cell) -> None:
     regions = find_regions(cell)
     for region in regions:
         line = cell.get_line(region.begin + 1)
-        if region.what == SOLUTION and not _is_indented_like_its_code(cell.source, region):
+        if region.kind == SOLUTION and not _is_indented_like_its_code(cell.source, region):
             problem = "this marker is not indented like the code below it"
-            fix = "indent '### BEGIN SOLUTION' like the solution: the stub takes its place"
+            fix = "indent '### BEGIN SOLUTION' like the solution, since the stub replaces it"
             raise SourceError(cell.path, line, problem, fix)
-        if region.what == SOLUTION and not cell.kind.traits.written:
+        if region.kind == SOLUTION and not cell.kind.traits.written:
             problem = f"a region of {SOLUTION} outside an exercise or a question"
             raise SourceError(cell.path, line, problem, "move it into one")
-        if region.what == HIDDEN and cell.kind is not Kind.CHECK:
+        if region.kind == HIDDEN and cell.kind is not Kind.CHECK:
             problem, fix = f"a region of {HIDDEN}", "write hidden checks below '# %% hidden checks'"
             raise SourceError(cell.path, line, problem, fix)
     if cell.kind.traits.written and not regions:
@@ -58,18 +58,18 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
     refuse_revealing_messages(code, {*find_given_probes(cells), *(exercise.name for exercise in exercises)})
 
 
-def refuse_unparsable(cell: Cell, source: str = "", what: str = "this cell") -> None:
+def refuse_unparsable(cell: Cell, source: str = "", description: str = "this cell") -> None:
     """Raise SourceError if this isn't valid Python.
 
     Args:
-        source: What to look at instead of the cell's own source.
+        source: Source to check instead of the cell's own.
     """
     try:
         ast.parse(source or cell.source)
     except (SyntaxError, ValueError) as error:
         line = cell.get_line(getattr(error, "lineno", None) or 1)
-        problem = f"{what} is not valid Python by itself: {error.args[0]}"
-        raise SourceError(cell.path, line, problem, "a cell holds whole statements") from None
+        problem = f"{description} is not valid Python on its own: {error.args[0]}"
+        raise SourceError(cell.path, line, problem, "write only whole statements in a cell") from None
 
 
 def _is_indented_like_its_code(source: str, region: Region) -> bool:
@@ -83,16 +83,16 @@ def _measure_indent(line: str) -> int:
 
 
 def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, Names]) -> None:
-    """Refuse use elsewhere of what only a solution defines: a student's notebook has stubs instead."""
+    """Refuse cells that read a name defined only in a solution: a student's notebook has stubs instead."""
     for cell in code:
         if cell.kind is not Kind.EXERCISE:
             continue
         stub = stub_solutions(cell)
-        refuse_unparsable(cell, stub, "with its solution cut out, this cell")
-        lost = names[cell.id].binds - find_names(stub).binds
+        refuse_unparsable(cell, stub, "without its solution, this cell")
+        only_in_solution = names[cell.id].binds - find_names(stub).binds
         for other in code:
             elsewhere = {name for c in code if c is not cell for name in names[c.id].binds}
-            if other is not cell and (missing := (lost & names[other.id].reads) - elsewhere):
+            if other is not cell and (missing := (only_in_solution & names[other.id].reads) - elsewhere):
                 raise SourceError(
                     other.path,
                     other.line,
@@ -102,26 +102,26 @@ def _refuse_undefined_for_students(code: Sequence[Cell], names: dict[str, Names]
 
 
 def _refuse_reading_examples(code: Sequence[Cell], names: dict[str, Names]) -> None:
-    """Refuse an exercise, check or given cell that reads what an example binds, unless another cell bound it since."""
+    """Refuse an exercise, check or given cell that reads a name bound by an example, unless another cell rebinds it."""
     others = {name for cell in code if cell.kind is not Kind.EXAMPLE for name in names[cell.id].binds}
     examples = [cell for cell in code if cell.kind is Kind.EXAMPLE]
-    # The example that bound each name last. A function may read one that is bound below it.
-    bound = {name: cell for cell in examples for name in names[cell.id].binds - others}
+    # The example that bound each name last. A function may read a name that is bound below it.
+    binders = {name: cell for cell in examples for name in names[cell.id].binds - others}
     for cell in code:
-        read = names[cell.id].reads
-        if cell.kind not in (Kind.EXAMPLE, Kind.SCRATCH) and (shown := read & bound.keys()):
-            name = min(shown)
+        reads = names[cell.id].reads
+        if cell.kind not in (Kind.EXAMPLE, Kind.SCRATCH) and (shared := reads & binders.keys()):
+            name = min(shared)
             raise SourceError(
                 cell.path,
                 cell.line,
-                f"this cell reads {name!r}, which the example at {bound[name].path.name}:{bound[name].line} binds",
+                f"this cell reads {name!r}, which the example at {binders[name].path.name}:{binders[name].line} binds",
                 "make that a given cell: '# %% given'",
             )
         for name in names[cell.id].binds:
             if cell.kind is Kind.EXAMPLE:
-                bound[name] = cell
-            elif name in bound:
-                del bound[name]
+                binders[name] = cell
+            elif name in binders:
+                del binders[name]
 
 
 def _refuse_use_outside_checks(cell: Cell, exercises: set[str]) -> None:
@@ -131,7 +131,7 @@ def _refuse_use_outside_checks(cell: Cell, exercises: set[str]) -> None:
                 raise SourceError(
                     cell.path,
                     cell.get_line(node.lineno),
-                    f"{node.id!r} is used outside a check: if it fails, the cell stops there",
+                    f"{node.id!r} is used outside a check, so the cell stops there if it fails",
                     "move this line into the `with check(...)` that needs it",
                 )
 
@@ -147,5 +147,5 @@ def _refuse_shared_names(code: Sequence[Cell], names: dict[str, Names]) -> None:
                     check.path,
                     check.line,
                     f"this check cell sets {min(shared)!r}, which the cell at {other.path.name}:{other.line} reads",
-                    "use another name in the check cell: a check must leave no trace",
+                    "use another name in the check cell: a check must not affect other cells",
                 )

@@ -1,4 +1,4 @@
-"""The page where students begin, release/00_start_here.ipynb: what the labs are, and how to work in them."""
+"""The page where students begin, release/00_start_here.ipynb: it lists the labs, and says how to work in them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""What a student gets: the released notebooks, labkit and the course's extension, as a folder and as a zip.
+"""Writes what students get, as a folder and as a zip: the released notebooks, labkit and the course's extension.
 
-It holds no solution, no hidden check, and nothing of the grader. Each lab begins with a cell that finds labkit where it
-isn't installed: Colab, VS Code with another interpreter, Notebook 7 of another environment.
+There's no solution or hidden check, and nothing of the grader. Each lab begins with a cell that finds labkit if it
+isn't installed: in Colab, VS Code with another interpreter, or Notebook 7 of another environment.
 """
 
 from __future__ import annotations
 
 import shutil
 import zipfile
-from collections.abc import Iterator
 from importlib.metadata import requires, version
 from importlib.resources import files
 from pathlib import Path
@@ -43,13 +42,13 @@ def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = 
     """Write the folder, and FOLDER.zip beside it. Returns the zip's path.
 
     Args:
-        labs: Only these labs; empty for all.
+        labs: The names of labs to include; empty for all.
 
     Raises:
         GradlabError: If the folder isn't empty, or a lab has not been built.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise GradlabError(f"{folder} is not empty: name a folder that is new")
+        raise GradlabError(f"{folder} isn't empty: choose a new folder")
     for page, text in _render_pages(course, labs).items():
         _write(folder / "labs" / page, text)
     for entry in course.labs:
@@ -60,12 +59,12 @@ def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = 
         _insert_labkit_cell(notebook, f"{folder.name}.zip")
         _write(folder / "labs" / name, to_text(notebook))
     for package in (labkit, labext):
-        here = Path(str(package.__file__)).parent
-        shutil.copytree(here, folder / here.name, ignore=shutil.ignore_patterns("__pycache__"))
+        source = Path(str(package.__file__)).parent
+        shutil.copytree(source, folder / source.name, ignore=shutil.ignore_patterns("__pycache__"))
     template = files("autograder.authoring") / "student"
     project = (template / "pyproject.toml.txt").read_text(encoding="utf-8")
-    listed = "\n".join(f'    "{line}",' for line in _list_dependencies())
-    project = project.replace("VERSION", version("gradlab")).replace("DEPENDENCIES", listed)
+    dependencies = "\n".join(f'    "{line}",' for line in _list_dependencies())
+    project = project.replace("VERSION", version("gradlab")).replace("DEPENDENCIES", dependencies)
     (folder / "pyproject.toml").write_text(project, encoding="utf-8")
     readme = (template / "README.md.txt").read_text(encoding="utf-8").replace("TITLE", course.title)
     (folder / "README.md").write_text(readme, encoding="utf-8")
@@ -73,12 +72,12 @@ def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = 
 
 
 def _render_pages(course: Course, labs: tuple[str, ...]) -> dict[str, str]:
-    """The start page and the glossary, which link only to these labs."""
+    """Render the start page and the glossary with links to these labs only."""
     if not labs:
         return {name: _read_released(course, name) for name in (NAME, glossary.NAME)}
-    read = list(read_labs(course, labs))
-    given = course.model_copy(update={"labs": tuple(entry for entry in course.labs if entry.name in labs)})
-    return {NAME: to_text(build_start_page(given)), glossary.NAME: to_text(glossary.build_glossary(read))}
+    entries = glossary.build_glossary(read_labs(course, labs))
+    part = course.model_copy(update={"labs": tuple(entry for entry in course.labs if entry.name in labs)})
+    return {NAME: to_text(build_start_page(part)), glossary.NAME: to_text(entries)}
 
 
 def _read_released(course: Course, name: str) -> str:
@@ -94,18 +93,18 @@ def _write(path: Path, text: str) -> None:
 
 
 def _insert_labkit_cell(notebook: NotebookNode, archive: str) -> None:
-    """Put the cell that finds labkit before the first one that is run."""
+    """Insert the cell that finds labkit before the first code cell."""
     text = (files("autograder.authoring") / "student" / "first_cell.py.txt").read_text(encoding="utf-8")
     cell = nbformat.v4.new_code_cell(text.strip().replace("ARCHIVE", archive), id="find-labkit")
     cell.metadata["jupyter"] = {"source_hidden": True}
-    place = next(i for i, other in enumerate(notebook.cells) if other.cell_type == "code")
-    notebook.cells.insert(place, cell)
+    index = next(i for i, other in enumerate(notebook.cells) if other.cell_type == "code")
+    notebook.cells.insert(index, cell)
 
 
 def _list_dependencies() -> list[str]:
-    """The project's requirements that labs and labkit import, with their bounds."""
-    listed = [line for line in requires("gradlab") or [] if "extra ==" not in line]
-    return sorted(line.replace('"', "'") for line in listed if _parse_package_name(line) in NEEDED)
+    """List the project's requirements that labs and labkit import, with their version bounds."""
+    requirements = [line for line in requires("gradlab") or [] if "extra ==" not in line]
+    return sorted(line.replace('"', "'") for line in requirements if _parse_package_name(line) in NEEDED)
 
 
 def _parse_package_name(requirement: str) -> str:
@@ -115,13 +114,9 @@ def _parse_package_name(requirement: str) -> str:
 def _zip_folder(folder: Path) -> Path:
     path = folder.with_name(f"{folder.name}.zip")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in _iter_files(folder):
-            about = zipfile.ZipInfo((Path(folder.name) / file.relative_to(folder)).as_posix(), EARLIEST)
-            about.compress_type = zipfile.ZIP_DEFLATED
-            about.external_attr = 0o644 << 16
-            archive.writestr(about, file.read_bytes())
+        for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+            info = zipfile.ZipInfo((Path(folder.name) / file.relative_to(folder)).as_posix(), EARLIEST)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, file.read_bytes())
     return path
-
-
-def _iter_files(folder: Path) -> Iterator[Path]:
-    yield from sorted(path for path in folder.rglob("*") if path.is_file())

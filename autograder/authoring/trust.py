@@ -1,4 +1,4 @@
-"""Refuses checks that believe a student's process: that look into a value too early, or rely on its word."""
+"""Refuses checks that trust a student's process: that inspect a value too early, or rely on what it reports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from autograder.authoring.taint import find_early_uses
 from autograder.base.errors import SourceError
 from autograder.model.course import Cell, Exercise, Kind
 
-# Probes of labkit that report counts and bytes of the process that they run in. Nothing can be computed from these.
+# labkit's probes that report counts and bytes of their own process, which the examiner can't recompute.
 MEASURES = {
     "live_bytes",
     "on_second_device",
@@ -20,51 +20,51 @@ MEASURES = {
 }
 
 
-# What reads a file format, whose sizes and numbers the file's writer chooses.
+# Modules and functions that read a file format, in which the file's author chooses sizes and numbers.
 READERS = {"bz2", "gzip", "lzma", "marshal", "pickle", "shelve", "tarfile", "zipfile", "zlib"}
 READING = {"np.load", "numpy.load", "torch.export.load", "torch.jit.load", "torch.load"}
 
 
 def find_given_probes(cells: Iterable[Cell]) -> list[str]:
-    """Functions of given cells that run in the student's process."""
+    """Return the names of functions in given cells that run in the student's process."""
     nodes = [node for cell in cells if cell.kind.traits.step == "given" for node in ast.parse(cell.source).body]
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef) and is_probe(node)]
 
 
 def is_probe(node: ast.stmt) -> bool:
-    """Whether it's a function that runs in the student's process."""
+    """Whether this is a function that runs in the student's process."""
     return isinstance(node, ast.FunctionDef) and any(
         "probe" in ast.unparse(decorator) for decorator in node.decorator_list
     )
 
 
 def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
-    """Raise SourceError for the first check that believes a student's process."""
-    asked = {*find_given_probes(cells), *(e.name for e in exercises)}
+    """Raise SourceError for the first check that trusts a student's process."""
+    student_names = {*find_given_probes(cells), *(e.name for e in exercises)}
     by_id = {cell.id: cell for cell in cells}
     _refuse_readers(cells)
     for exercise in exercises:
         cell = by_id[exercise.check_id]
         nodes = [n for n in ast.parse(cell.source).body if isinstance(n, ast.With) and is_check(n)]
         for check, node in zip(exercise.checks, nodes, strict=True):
-            for line, what in find_early_uses(node, asked):
+            for line, use in find_early_uses(node, student_names):
                 raise SourceError(
                     cell.path,
                     cell.get_line(line),
-                    f"a look into a value from the student's process before the whole of it was compared: {what}",
-                    "compare all of it with all that is wanted first: assert_close(got, [want] * n), got == want",
+                    f"a value from the student's process is used before the whole of it was compared: {use}",
+                    "first compare all of it with everything expected: assert_close(got, [want] * n), got == want",
                 )
-            if not check.observed and (line := _find_measure(node, asked)):
+            if not check.observed and (line := _find_measure(node, student_names)):
                 raise SourceError(
                     cell.path,
                     cell.get_line(line),
-                    "a check that rests on what the student's process says of itself",
-                    "write observed=True, or see it from here: pass a function of the check's own, and count its calls",
+                    "a check relies on what the student's process says about itself",
+                    "write observed=True, or let the examiner see it: pass in its own function, and count the calls",
                 )
 
 
 def _refuse_readers(cells: Sequence[Cell]) -> None:
-    """Refuse checks that read a file, directly or in a given function: a student's bytes could fill the memory."""
+    """Refuse checks that read a file, also in a given function, since a student's bytes could fill the memory."""
     given = {
         node.name: (cell, node)
         for cell in cells
@@ -88,17 +88,17 @@ def _refuse_readers(cells: Sequence[Cell]) -> None:
                         cell.path,
                         cell.get_line(inner.lineno),
                         f"a check reads a file in the grader: {ast.unparse(inner)}",
-                        "let a probe read it in the student's process, and compare the values that come from there",
+                        "let a probe read it in the student's process, and compare the values that it returns",
                     )
             elif isinstance(inner, ast.Name) and inner.id in given:
                 waiting.append(given.pop(inner.id))
 
 
-def _find_measure(check: ast.With, asked: set[str]) -> int:
-    """The line of the first count or size that a student's process is asked for, or 0."""
+def _find_measure(check: ast.With, student_names: set[str]) -> int:
+    """Return the line of the first count or size that a student's process is student_names for, or 0."""
     for node in ast.walk(check):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MEASURES:
             names = {n.id for arg in node.args for n in ast.walk(arg) if isinstance(n, ast.Name)}
-            if ast.unparse(node.func.value) == "probes" and names & asked:
+            if ast.unparse(node.func.value) == "probes" and names & student_names:
                 return node.lineno
     return 0

@@ -1,1 +1,1 @@
-"""Runs check cells and says what each check saw."""
+"""Runs check cells and reports what each check saw."""

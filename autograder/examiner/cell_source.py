@@ -1,4 +1,4 @@
-"""What the source of one cell shows: the names that it binds, reads and writes into, and whether it may do more."""
+"""Static analysis of one cell: the names that it binds, reads and writes into, and whether it may do more."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ from autograder.examiner.pure_cells import is_immutable, is_pure
 from autograder.examiner.writes import find_root_name, find_written_target, list_top_level
 
 MAX_SOURCE = 20_000  # characters; a longer cell may do anything
-MAX_DEPTH = 100  # of its syntax tree, for what follows it by recursion; a long formula has 30
+MAX_DEPTH = 100  # of its syntax tree, for functions that recurse; a long formula has 30
 COMPREHENSIONS = ("listcomp", "dictcomp", "setcomp", "genexpr")
 
 
 @dataclass(frozen=True)
 class CellSource:
-    """What the source of a cell shows.
-
-    binds: names that it gives to values. constants: those of them whose values nothing can write into. defines: names
-    that it gives to functions, classes and modules. reads: global names in it. recalls: those that its functions read
-    when they are called. writes: names into whose values it writes. is_pure: it keeps and reaches nothing else.
-    """
+    """The names that a cell's source uses."""
 
     binds: frozenset[str] = frozenset()
+    """Names of values."""
     constants: frozenset[str] = frozenset()
+    """The names in `binds` whose values nothing can write into."""
     defines: frozenset[str] = frozenset()
+    """Names of functions, classes and modules."""
     reads: frozenset[str] = frozenset()
+    """Global names."""
     recalls: frozenset[str] = frozenset()
+    """Global names that its functions read when they are called."""
     writes: frozenset[str] = frozenset()
+    """Names whose values it writes into."""
     is_pure: bool = False
+    """Whether it keeps and reaches nothing else."""
 
 
 @functools.lru_cache(maxsize=1024)
 def inspect_source(source: str) -> CellSource:
-    """What this source shows; that it may do anything if it isn't Python alone, or too large or deep to be followed.
+    """Return the names in this source. It counts as able to do anything if it isn't only Python, too long or too deep.
 
-    A student wrote it, so nothing here takes longer than in proportion to its length.
+    A student wrote it, so the time is proportional to its length.
     """
     if len(source) > MAX_SOURCE:
         return CellSource()
@@ -50,31 +52,32 @@ def inspect_source(source: str) -> CellSource:
 
 
 def _read_source(source: str) -> CellSource:
-    """What this source shows. Raises what Python's parser raises, and RecursionError when it is too deep."""
+    """Analyse the source. Raises what Python's parser raises, and RecursionError if it is too deep."""
     tree = ast.parse(source)
-    _refuse_depth(tree)
+    _check_depth(tree)
     table = symtable.symtable(source, "<cell>", "exec")
     symbols = table.get_symbols()
     bound = frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace())
     nodes = list_top_level(tree)
-    given_values = frozenset(
+    values = frozenset(
         node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
     ) | frozenset(node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name)
     inside, outside = frozenset(_iter_globals(table, functions=True)), frozenset(_iter_globals(table, functions=False))
-    read = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
+    reads = frozenset(s.get_name() for s in symbols if s.is_referenced()) | inside | outside
     writes = [find_root_name(target) for target in map(find_written_target, nodes) if target]
     return CellSource(
-        binds=bound & given_values,
-        constants=_find_constants(tree, nodes) & bound & given_values,
-        defines=bound - given_values,
-        reads=read,
+        binds=bound & values,
+        constants=_find_constants(tree, nodes) & bound & values,
+        defines=bound - values,
+        reads=reads,
         recalls=inside,
         writes=frozenset(filter(None, writes)),
         is_pure=all(writes) and is_pure(tree, nodes, inside),
     )
 
 
-def _refuse_depth(tree: ast.Module) -> None:
+def _check_depth(tree: ast.Module) -> None:
+    """Raise RecursionError if the tree is deeper than MAX_DEPTH."""
     level: list[ast.AST] = [tree]
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
@@ -83,7 +86,7 @@ def _refuse_depth(tree: ast.Module) -> None:
 
 
 def _iter_globals(table: symtable.SymbolTable, functions: bool) -> Iterator[str]:
-    """Global names in functions and classes, or in the comprehensions outside of them, which have a scope too."""
+    """Yield global names in functions and classes, or in the comprehensions outside them, which have a scope too."""
     for child in table.get_children():
         if functions or child.get_name() in COMPREHENSIONS:
             if not (functions and table.get_type() == "module" and child.get_name() in COMPREHENSIONS):
@@ -92,12 +95,12 @@ def _iter_globals(table: symtable.SymbolTable, functions: bool) -> Iterator[str]
 
 
 def _find_constants(tree: ast.Module, nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Names that the cell binds once, by a statement of its own, to a value without a part that can be changed."""
-    once = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
-    found = {
+    """Return names that the cell binds only once, by a plain assignment at the top level, to an immutable value."""
+    counts = Counter(node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
+    names = {
         statement.targets[0].id
         for statement in tree.body
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
         if len(statement.targets) == 1 and is_immutable(statement.value)
     }
-    return frozenset(name for name in found if once[name] == 1)
+    return frozenset(name for name in names if counts[name] == 1)

@@ -1,4 +1,4 @@
-"""A connection for the checks of one cell: made as the first of them begins, and anew after one broke it."""
+"""A connection for the checks of one cell: opened when the first check begins, reopened after a check broke it."""
 
 from __future__ import annotations
 
@@ -9,40 +9,45 @@ from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Con
 from autograder.examiner.effort import Effort
 from labkit.cause import Cause, StopReason
 
-SHORT_SECONDS = 1.0  # of each check of an exercise after one of them ran out of time
+SHORT_SECONDS = 1.0  # for each further check of an exercise after one ran out of time
 
 
 class ConnectionSource(Protocol):
-    """Where connections come from: the examiner's student, or a branch in which an answer is tried."""
+    """A source of connections: the examiner's Student, or the attempt in which `gradlab prove` tries an answer."""
 
     def connect(self, name: str) -> Connection: ...
     def effort(self, seconds: float) -> Effort: ...
-    def why(self) -> str: ...
+    def explain_end(self) -> str: ...
     def kill_group(self, name: str) -> None: ...
 
 
 class CheckConnection:
-    """name: the check cell's. seconds: how long the check that begins may take, or raises Stopped."""
+    """The connection of one check cell.
+
+    Args:
+        name: The name of the check cell.
+        seconds: Returns how long the check that begins may take, or raises Stopped.
+    """
 
     def __init__(self, student: ConnectionSource, name: str, seconds: Callable[[], float]) -> None:
         self.student, self.name, self.seconds = student, name, seconds
         self.connection: Connection | None = None
-        self.begun = False
-        self.checks = 0  # that have begun
+        self.has_begun = False
+        self.checks = 0  # begun so far
         self.has_timed_out = False
-        self.why_not = StopReason("a call where there is no check")
+        self.reason = StopReason("a call outside of a check")  # why there is no connection
 
     def __enter__(self) -> CheckConnection:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing running of what the checks started."""
-        if self.begun:
+        """End whatever the checks started."""
+        if self.has_begun:
             self.student.kill_group(self.name)
 
     def renew(self) -> None:
-        """Called as each check begins."""
-        self.begun = True
+        """Begin a check: reconnect if necessary, and reset its limits."""
+        self.has_begun = True
         self.checks += 1
         try:
             if self.connection is None or self.connection.broken:
@@ -50,19 +55,19 @@ class CheckConnection:
             seconds = self.seconds()
             if self.has_timed_out:
                 seconds = min(seconds, SHORT_SECONDS)
-            self.connection.effort, self.connection.most = self.student.effort(seconds), MAX_BYTES
+            self.connection.effort, self.connection.bytes_left = self.student.effort(seconds), MAX_BYTES
         except Stopped as stopped:
-            self.connection, self.why_not = None, stopped.reason
+            self.connection, self.reason = None, stopped.reason
 
     def ask(self, request: Any, callbacks: CallbackServer) -> Any:
         if self.connection is None:
-            raise Stopped(self.why_not)
+            raise Stopped(self.reason)
         try:
             return self.connection.ask(request, callbacks)
         except Stopped as stopped:
             self.has_timed_out |= self.connection.effort is not None and self.connection.effort.is_over()
             reason = stopped.reason
             if reason == ENDED:
-                words = f"{self.student.why() or 'the Python process ended'} during this check"
+                words = f"{self.student.explain_end() or 'the Python process ended'} during this check"
                 self.connection.broken = reason = StopReason(words, Cause.ENDED)
             raise Stopped(reason) from None

@@ -1,4 +1,4 @@
-"""The outputs of a cell, as a student process sends them: read as data, kept where they are what a notebook holds."""
+"""Checks the outputs that a student process sends for a cell, and keeps those that a notebook may contain."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MAX_DATA = 4_000_000  # characters of one output's display data, pictures in bas
 MAX_DEPTH = 50  # of display data in JSON
 MAX_OF_SUBMISSION = 10_000_000  # characters of all outputs together
 CUT = "The limit on the output of a whole submission was reached: this cell's output is left out.\n"
-# What a page or JupyterLab shows as it is. Others are programs for a renderer: a plot's can fetch other files of the
-# server that shows it, as whoever opens the notebook.
+# Types that a page or JupyterLab shows as they are. Others are programs for a renderer: that of a plot can fetch other
+# files from the server, with the rights of the person who opens the notebook.
 MIMES = frozenset(
     "text/plain text/html text/latex text/markdown image/png image/jpeg image/gif image/svg+xml application/json "
     "application/vnd.jupyter.widget-view+json".split()
@@ -29,25 +29,29 @@ Output = dict[str, Any]
 
 
 def read_outputs(text: Any) -> list[Output]:
-    """The outputs in this JSON, each with the fields of its kind and within bounds; all else is dropped."""
+    """Return the outputs in this JSON, each with only the fields of its type and within bounds."""
     try:
-        listed = json.loads(text, parse_constant=str, parse_float=_parse_float)
-        if "\\ud" in text.lower():  # half a character, perhaps: no file could hold it
-            listed = json.loads(json.dumps(listed, ensure_ascii=False).encode("utf-8", "replace"))
+        parsed = json.loads(text, parse_constant=str, parse_float=_parse_float)
+        if "\\ud" in text.lower():  # perhaps half a surrogate pair, which no file could hold
+            parsed = json.loads(json.dumps(parsed, ensure_ascii=False).encode("utf-8", "replace"))
     except (TypeError, AttributeError, ValueError, RecursionError):
         return []
-    found = [_filter_output(output) for output in listed[:MAX_ITEMS]] if isinstance(listed, list) else []
-    return [output for output in found if output]
+    outputs = [_filter_output(output) for output in parsed[:MAX_ITEMS]] if isinstance(parsed, list) else []
+    return [output for output in outputs if output]
 
 
 def _parse_float(text: str) -> float | str:
-    """A number as JSON has it; as text, if it is too large for a float: no notebook could hold infinity."""
+    """Parse a JSON number. One too large for a float remains text, since a notebook can't hold infinity."""
     number = float(text)
     return number if math.isfinite(number) else text
 
 
 def limit_outputs(outputs: list[Output], left: int) -> tuple[list[Output], int]:
-    """The outputs, or a word on their absence where they are larger than `left`; and how many characters are left."""
+    """Replace outputs of more than `left` characters by a notice.
+
+    Returns:
+        The outputs, and how many characters are left for other cells.
+    """
     size = _count_characters(outputs)
     if size > left:
         return [{"output_type": "stream", "name": "stderr", "text": CUT}], left
@@ -55,7 +59,7 @@ def limit_outputs(outputs: list[Output], left: int) -> tuple[list[Output], int]:
 
 
 def _count_characters(value: Any) -> int:
-    """Of all texts in it, and a few more for what is around each value, as in a file."""
+    """Count the characters of all texts, plus a few around each value, as in a file."""
     if isinstance(value, str):
         return len(value) + 4
     if isinstance(value, dict):
@@ -81,8 +85,8 @@ def _filter_output(output: Any) -> Output | None:
 
 
 def _filter_data(data: dict[str, Any]) -> dict[str, Any]:
-    """Display data by MIME type; each value a text, or for a JSON type anything, and none of them too large."""
-    kept: dict[str, Any] = {}
+    """Return display data by MIME type. Each value is text, or for a JSON type anything, and all fit into MAX_DATA."""
+    filtered: dict[str, Any] = {}
     left = MAX_DATA
     for mime, value in data.items():
         is_json = JSON.fullmatch(mime) and value is not None and _measure_depth(value) < MAX_DEPTH
@@ -90,20 +94,20 @@ def _filter_data(data: dict[str, Any]) -> dict[str, Any]:
             continue
         left -= len(value) if isinstance(value, str) else len(json.dumps(value))
         if left >= 0:
-            kept[mime] = value
-    return kept
+            filtered[mime] = value
+    return filtered
 
 
 def _filter_metadata(metadata: Any, data: dict[str, Any]) -> dict[str, Any]:
-    """How to show the data, all of it and by MIME type: only what is known, since pages put some of it into tags."""
+    """Return the display metadata, general and by MIME type. Only known keys, since pages put some into tags."""
     if not isinstance(metadata, dict):
         return {}
-    of_types = {mime: _select_known(metadata[mime]) for mime in data if isinstance(metadata.get(mime), dict)}
-    return _select_known(metadata) | {mime: known for mime, known in of_types.items() if known}
+    by_type = {mime: _select_known_keys(metadata[mime]) for mime in data if isinstance(metadata.get(mime), dict)}
+    return _select_known_keys(metadata) | {mime: values for mime, values in by_type.items() if values}
 
 
-def _select_known(metadata: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in metadata.items() if key in KNOWN and KNOWN[key](value)}
+def _select_known_keys(metadata: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key in METADATA and METADATA[key](value)}
 
 
 def _is_size(value: Any) -> bool:
@@ -123,7 +127,7 @@ def _is_flag(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-KNOWN: dict[str, Callable[[Any], bool]] = {
+METADATA: dict[str, Callable[[Any], bool]] = {
     "width": _is_size,
     "height": _is_size,
     "needs_background": lambda value: value in ("light", "dark"),
@@ -135,7 +139,7 @@ KNOWN: dict[str, Callable[[Any], bool]] = {
 
 
 def _measure_depth(value: Any) -> int:
-    """How deep lists and objects are nested in each other: those who write notebooks go down by recursion."""
+    """Return how deep lists and objects are nested, since whatever writes notebooks recurses into them."""
     depth, level = 0, [value]
     while level and depth < MAX_DEPTH:
         depth += 1

@@ -1,4 +1,4 @@
-"""How long the parts of a submission may take, and how much of that is left."""
+"""The time limits of a submission, and how much time is left."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from autograder.examiner.connection import Stopped
 
-FOR_CELLS = 2 / 3  # of a submission's time: what cells use up must not be missing to check the exercises before them
+CELL_SHARE = 2 / 3  # of a submission's time: the rest is for checks, even if cells use up all of theirs
 
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds that a cell and a check may take on an idle machine (effort.py), and all of a submission by the clock."""
+    """Limits in seconds: of a cell and a check as on an idle machine (effort.py), of a submission by the clock."""
 
     cell: float = 60.0
     check: float = 8.0
@@ -21,31 +21,33 @@ class Timeouts:
 
 
 class Limit(NamedTuple):
-    """Seconds that something may take, what to say when they are over, and seconds by the clock for everything."""
+    """A time limit for one thing."""
 
     seconds: float
     words: str
-    most: float
+    """The message when they are over."""
+    clock_limit: float
+    """Seconds by the clock that are left for everything."""
 
 
 class Clock:
-    """What is left of a submission's time. Raises Stopped where that is nothing."""
+    """The time that a submission has left. Methods raise Stopped when it has none."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
-        self._end = time.monotonic() + timeouts.submission * FOR_CELLS
-        self._whole = f"the time limit of {timeouts.submission * FOR_CELLS:g} s for all cells was reached"
+        self._end = time.monotonic() + timeouts.submission * CELL_SHARE
+        self._message = f"the time limit of {timeouts.submission * CELL_SHARE:g} s for all cells was reached"
 
     def begin_checks(self) -> None:
-        """All cells have run, or have had their time."""
-        self._end += self.timeouts.submission * (1 - FOR_CELLS)
-        self._whole = f"the time limit of {self.timeouts.submission:g} s for a submission was reached"
+        """Add the time for checks: all cells have run, or have used up theirs."""
+        self._end += self.timeouts.submission * (1 - CELL_SHARE)
+        self._message = f"the time limit of {self.timeouts.submission:g} s for a submission was reached"
 
     def cell(self, seconds: float | None = None) -> Limit:
-        """seconds: its own limit, instead of that of all cells."""
+        """Return the limit of a cell: these seconds, or those of any cell."""
         left, seconds = self.left(), self.timeouts.cell if seconds is None else seconds
         if left < seconds:
-            return Limit(left, self._whole, left)
+            return Limit(left, self._message, left)
         return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
 
     def check(self) -> float:
@@ -55,8 +57,8 @@ class Clock:
         return self._end > time.monotonic()
 
     def left(self) -> float:
-        """Seconds by the clock. Raises Stopped."""
+        """Return the seconds left by the clock. Raises Stopped if there are none."""
         left = self._end - time.monotonic()
         if left <= 0:
-            raise Stopped(self._whole)
+            raise Stopped(self._message)
         return left

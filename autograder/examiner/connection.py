@@ -1,4 +1,4 @@
-"""The examiner's end of the connection to a student process. What comes over it is checked, and believed in nothing."""
+"""The examiner's end of the connection to a student process. Everything received over it is checked, never trusted."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from labkit.cause import Cause, StopReason
 PING_SECONDS = 2.0
 ENDED = StopReason("the Python process ended during this check", Cause.ENDED)
 STARVED = StopReason("the machine was too busy for this check", Cause.BUSY)
-MAX_BYTES = 512 * 2**20  # of all that comes in one check
-NO_ANSWER = StopReason("the Python process sent what is no answer")
+MAX_BYTES = 512 * 2**20  # received in one check
+INVALID_REPLY = StopReason("the Python process sent an invalid reply")
 
 
 class Stopped(Exception):
-    """The student process could not answer: it ran out of time, died, or sent what is no message."""
+    """The student process could not answer: it ran out of time, died, or sent an invalid message."""
 
     def __init__(self, reason: StopReason | str) -> None:
         super().__init__(str(reason))
@@ -36,68 +36,58 @@ class Stopped(Exception):
 
 
 class CallbackServer(Protocol):
-    """What answers the student process while it serves a call: the functions that a check passed to it."""
+    """Serves the student process while it answers a call: runs the functions that a check passed to it."""
 
     def serve(self, request: WireValue) -> WireValue: ...
     def forget(self, nodes: WireValue) -> None: ...
 
 
 class Requester(Protocol):
-    """What takes requests to a student process, and serves it meanwhile."""
+    """Sends requests to a student process, and serves it meanwhile."""
 
     def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue: ...
 
 
 class Connection:
-    """Requests and replies over one socket. `effort`: what the process may still take; None for ever.
-
-    `most`: bytes that may still come. Both are set anew for each check.
-    """
+    """Requests and replies over one socket. Each check sets `effort` and `bytes_left`."""
 
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
-        self.effort: Effort | None = None
-        self.most = MAX_BYTES
+        self.effort: Effort | None = None  # the time that the process has left, None for no limit
+        self.bytes_left = MAX_BYTES  # to receive
         self.broken: StopReason | None = None
         self.global_state = GlobalState()
 
     def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue:
-        """The reply to a request; the global state goes along both ways. Until it comes, callbacks are served.
+        """Return the reply to a request, and serve callbacks until it arrives. Both carry the global state.
 
-        Raises Stopped, and goes on raising it: after a lost reply nothing can be matched.
+        Raises Stopped, from then on for every request: after a lost reply, replies can't be matched to requests.
         """
         if self.broken:
             raise Stopped(self.broken)
         try:
             self._send([request, self.global_state.read()])
-            while _is_use(came := self._receive()):
-                answer = callbacks.serve(came[1])
+            while _is_use(message := self._receive()):
+                answer = callbacks.serve(message[1])
                 if self.effort is not None and self.effort.is_over():
-                    raise ProtocolTimeout("no reply in time, for all its questions")
+                    raise ProtocolTimeout("no reply in time, only uses of callbacks")
                 self._send(answer)
-            reply, state, dropped = expect(came, 3)
+            reply, state, dropped = expect(message, 3)
             callbacks.forget(dropped)
             self.global_state.apply(state)
             return reply
-        except Stopped as stopped:  # of a callback: the student process waits for it
+        except Stopped as stopped:  # raised by a callback, for which the student process waits
             self.broken = stopped.reason
         except ProtocolTimeout:
             self.broken = _explain_delay(self.effort)
         except ConnectionClosed:
             self.broken = ENDED
         except ProtocolError:
-            self.broken = NO_ANSWER
+            self.broken = INVALID_REPLY
         raise Stopped(self.broken)
 
     def begin(self, effort: Effort) -> bool:
-        """Begin anew, as on a new connection.
-
-        Args:
-            effort: What the process at the other end may take to answer.
-
-        Returns:
-            Whether it answers.
-        """
+        """Start over, as on a new connection, and return whether the process answers within `effort`."""
         self.global_state = GlobalState()
         try:
             send(self.channel, "begin", effort.wall())
@@ -108,7 +98,7 @@ class Connection:
         return True
 
     def close(self) -> None:
-        """Hang up: the process at the other end then ends."""
+        """Hang up, which ends the process at the other end."""
         self.channel.close()
 
     def _send(self, message: WireValue) -> None:
@@ -117,8 +107,8 @@ class Connection:
     def _receive(self) -> WireValue:
         if self.effort is not None:
             self.effort.wait(self.channel)
-        data = receive_bytes(self.channel, None if self.effort is None else self.effort.wall(), self.most)
-        self.most = max(self.most - len(data), 0)
+        data = receive_bytes(self.channel, None if self.effort is None else self.effort.wall(), self.bytes_left)
+        self.bytes_left = max(self.bytes_left - len(data), 0)
         return from_bytes(data)
 
 
@@ -129,48 +119,48 @@ def _explain_delay(effort: Effort | None) -> StopReason:
 
 
 def build_timeout(seconds: float) -> StopReason:
-    """The reason of a check that reached its time limit."""
+    """Return the reason for a check that reached its time limit."""
     return StopReason(f"the time limit of {seconds:g} s for a check was reached", Cause.TIME, seconds)
 
 
-def _is_use(came: WireValue) -> bool:
-    return isinstance(came, list) and len(came) == 2 and came[0] == CALLBACK
+def _is_use(message: WireValue) -> bool:
+    return isinstance(message, list) and len(message) == 2 and message[0] == CALLBACK
 
 
 def expect(reply: WireValue, length: int) -> list[Any]:
-    """The reply as a list of this length. Raises ProtocolError."""
+    """Return the reply if it is a list of this length. Raises ProtocolError."""
     if not isinstance(reply, list) or len(reply) != length:
         raise ProtocolError("a list of another length")
     return reply
 
 
 def check_number(value: Any, below: int = 2**62) -> int:
-    """The value as a number from 0 to below - 1. Raises ProtocolError."""
+    """Return the value if it is an integer from 0 to below - 1. Raises ProtocolError."""
     if type(value) is not int or not 0 <= value < below:
         raise ProtocolError("a number out of range")
     return value
 
 
 def check_numbers(values: Any, below: int) -> list[int]:
-    """The values as different numbers from 0 to below - 1. Raises ProtocolError."""
+    """Return the values if they are distinct integers from 0 to below - 1. Raises ProtocolError."""
     if not isinstance(values, list) or len({check_number(v, below) for v in values}) != len(values):
-        raise ProtocolError("a number given twice")
+        raise ProtocolError("a repeated number")
     return values
 
 
 class DroppedReferences:
-    """Numbers of nodes and handles that nothing here refers to any more: the student process can forget them."""
+    """Numbers of nodes and handles without a reference here: the student process can forget them."""
 
     def __init__(self) -> None:
         self.nodes: list[int] = []
         self.handles: list[int] = []
 
     def take(self) -> WireValue:
-        taken = [self.nodes, self.handles]
+        dropped = [self.nodes, self.handles]
         self.nodes, self.handles = [], []
-        return taken
+        return dropped
 
 
-def build_no_answer() -> Stopped:
-    """Without what came: students read this."""
-    return Stopped(NO_ANSWER)
+def build_invalid_reply() -> Stopped:
+    """Build the exception for an invalid reply, without its content: students read the message."""
+    return Stopped(INVALID_REPLY)

@@ -1,7 +1,7 @@
-"""Whether running a cell can change what the student's functions did before it, as far as their source shows.
+"""Static analysis of whether running a cell can change what the student's functions did before it.
 
-Where it cannot, a check of an earlier cell may look at a later state of the process, and needs no fork of its own. In
-doubt the answer is that it can: a fork for each check cell is always right.
+If it can't, a check of an earlier cell may use a later state of the process and needs no fork of its own. In doubt a
+cell counts as one that can: a fork for each check cell is always right.
 """
 
 from __future__ import annotations
@@ -11,24 +11,25 @@ from collections.abc import Iterable
 from autograder.examiner.cell_source import CellSource, inspect_source
 
 MAX_CHARACTERS = 200_000  # of the student's cells of one notebook
-MAX_STEPS = 500_000  # names that are followed for one notebook; a lab of the course takes some thousands
+MAX_STEPS = 500_000  # names followed for one notebook; a lab of the course takes a few thousand
 
 
 class Effects:
-    """Follows the cells of a notebook. exercises: names that the checks ask for.
+    """Follows the cells of a notebook. After the two limits above, every cell counts as one that can change anything.
 
-    What it does is bounded by the two limits above: after them every cell counts as one that can change anything.
+    Args:
+        exercises: The names that checks use.
     """
 
     def __init__(self, exercises: Iterable[str]) -> None:
         self._characters, self._steps = MAX_CHARACTERS, MAX_STEPS
         self.exercises = frozenset(exercises)
-        self.keeps_nothing = True  # the exercises so far are functions and classes without a memory
-        self._values: frozenset[str] = frozenset()  # names of anybody's, for what can be written into
-        self._made: dict[str, CellSource] = {}  # the student's names, and the cell that each is from
+        self.keeps_nothing = True  # the exercises so far are functions and classes without state
+        self._values: frozenset[str] = frozenset()  # names of mutable values, the course's and the student's
+        self._student_cells: dict[str, CellSource] = {}  # a name of the student's -> the cell that defined it
 
     def has_no_effect(self, source: str, given: bool) -> bool:
-        """Whether running this cell next leaves all that the exercises so far do as it is."""
+        """Whether running this cell next leaves the behaviour of all exercises so far as it is."""
         try:
             return self._has_no_effect(source, given)
         except _LimitExceeded:
@@ -41,31 +42,30 @@ class Effects:
             raise _LimitExceeded
         cell = inspect_source(source)
         new, used = cell.binds | cell.defines, self._find_used_names()
-        apart = not new & used and cell.writes <= self._values | cell.binds and not cell.writes & used
-        before = self.keeps_nothing
+        is_separate = not new & used and cell.writes <= self._values | cell.binds and not cell.writes & used
+        kept_nothing = self.keeps_nothing
         self._values |= cell.binds - cell.constants
         if not given:
-            self._made |= dict.fromkeys(new, cell)
+            self._student_cells |= dict.fromkeys(new, cell)
             self.keeps_nothing &= cell.is_pure and cell.writes <= self._values and not cell.binds & self.exercises
-        used = self._find_used_names()
-        recalled = {name for made in used & self._made.keys() for name in self._made[made].recalls}
-        self.keeps_nothing &= not recalled & self._values
-        return before and apart and (given or cell.is_pure)
+        used_cells = [self._student_cells[name] for name in self._find_used_names() if name in self._student_cells]
+        self.keeps_nothing &= not any(used_cell.recalls & self._values for used_cell in used_cells)
+        return kept_nothing and is_separate and (given or cell.is_pure)
 
     def _find_used_names(self) -> frozenset[str]:
-        """The exercises that there are, and all names that they may come to: through what they read, and that reads."""
-        found: set[str] = set()
-        left = {name for name in self.exercises if name in self._made}
+        """Return the defined exercises, and all names that they can reach: names they read, and what those read."""
+        used: set[str] = set()
+        left = {name for name in self.exercises if name in self._student_cells}
         while left:
             name = left.pop()
-            found.add(name)
-            reads = self._made[name].reads if name in self._made else frozenset()
+            used.add(name)
+            reads = self._student_cells[name].reads if name in self._student_cells else frozenset()
             self._steps -= len(reads) + 1
             if self._steps < 0:
                 raise _LimitExceeded
-            left |= reads - found
-        return frozenset(found)
+            left |= reads - used
+        return frozenset(used)
 
 
 class _LimitExceeded(Exception):
-    """The notebook goes beyond what is followed."""
+    """The notebook exceeds MAX_CHARACTERS or MAX_STEPS."""

@@ -1,4 +1,4 @@
-"""Examines one submission: the student process runs its cells, then the checks run here, beside proxies."""
+"""Examines one submission: its cells run in the student process, then the checks run here on proxies."""
 
 from __future__ import annotations
 
@@ -26,48 +26,47 @@ from labkit.outcome import Outcome
 
 @dataclass(frozen=True)
 class Step:
-    """A code cell of the notebook to grade.
-
-    kind: "student" (an exercise or an added cell), "given", "example" (the course's, that no check reads) or "check".
-
-    number: its execution count. exercise: the name that a student defines there.
-    """
+    """A code cell of the notebook to grade."""
 
     id: str
     kind: str
+    """One of "student" (an exercise or an added cell), "given", "example" (course code no check reads) and "check"."""
     source: str
     number: int = 1
+    """The execution count."""
     exercise: str = ""
+    """The name that a student defines in this cell."""
 
 
 @dataclass
 class StepResult:
-    """What came of a step: the outputs of the student process, or the outcomes of the checks.
-
-    stopped: the limit that a cell ran into, or how it ended its process. changed: of the last step, names of the
-    course's that the submission bound anew or patched.
-    """
+    """The outputs of a cell in the student process, or the outcomes of a check cell."""
 
     outputs: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     stopped: str = ""
+    """The limit that the cell reached, or how it ended its process."""
     changed: list[str] = field(default_factory=list)
+    """For the last step, the course names that the submission rebound or patched."""
 
 
 def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, StepResult]:
-    """Step id -> what came of it. The exercises' names stand for the student's objects.
+    """Run the steps and return the result of each by its id. In checks, exercise names are proxies.
 
-    start: gives a new student process. Only the course's own source is executed here: `given` and `check` steps must be
-    the course's. The state of this process (grad mode, default dtype, random states) is afterwards as it was.
+    Executes only course code in this process: `given` and `check` steps must be the course's. Restores the state of
+    this process afterwards (grad mode, default dtype, random states).
+
+    Args:
+        start: Returns a new student process.
     """
     before = GlobalState().read()
     clock = Clock(timeouts or Timeouts())
     student = Student(start, clock)
     try:
-        seen = _run_cells(steps, student)
+        results = _run_cells(steps, student)
         clock.begin_checks()
-        _run_checks(steps, student, clock, seen)
-        return seen
+        _run_checks(steps, student, clock, results)
+        return results
     finally:
         GlobalState().apply(before)
         torch.set_default_device(None)  # a lab may have called labkit.use_device
@@ -75,20 +74,20 @@ def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = Non
 
 
 def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, StepResult]:
-    """Every cell in the student process, which keeps its state wherever the examiner will need it."""
-    seen = {step.id: StepResult() for step in steps}
+    """Run every cell in the student process, and keep the states of the process that the checks will need."""
+    results = {step.id: StepResult() for step in steps}
     left, last = MAX_OF_SUBMISSION, StepResult()
     exercises = [step.exercise for step in steps if step.exercise]
-    effects, keep = Effects(exercises), _select_kept_names(steps)
-    kept: set[str] = set()
+    effects, names_by_cell = Effects(exercises), _select_kept_names(steps)
+    kept_names: set[str] = set()
     for step, defined in _iter_steps(steps):
         if step.kind != "check":
-            names = keep.get(step.id, ())
-            alone = effects.has_no_effect(step.source, step.kind != "student")
-            if not alone or kept.intersection(names):
+            names = names_by_cell.get(step.id, ())
+            has_no_effect = effects.has_no_effect(step.source, step.kind != "student")
+            if not has_no_effect or kept_names.intersection(names):
                 _blame(last, student.keep)
-            kept.update(names)
-            last = seen[step.id]
+            kept_names.update(names)
+            last = results[step.id]
             try:
                 last.outputs, left = limit_outputs(student.run(step.source, step.number, names), left)
             except Stopped as stopped:
@@ -98,30 +97,30 @@ def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, StepResult]
             student.mark(step.id)
     last.changed = student.changed()
     _blame(last, student.share)
-    return seen
+    return results
 
 
-def _blame(last: StepResult, keep: Callable[[], None]) -> None:
-    """Where the process cannot be forked, the cell that ran last is taken for the cause."""
+def _blame(last: StepResult, fork: Callable[[], None]) -> None:
+    """Fork the process, and blame the last cell if that fails."""
     try:
-        keep()
+        fork()
     except Stopped as stopped:
         last.stopped = last.stopped or str(stopped)
 
 
-def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, seen: dict[str, StepResult]) -> None:
-    """The course's check cells in this process, and its given cells."""
+def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, results: dict[str, StepResult]) -> None:
+    """Run the given and check cells in this process."""
     seed_all()
     namespace = create_namespace()
     for step, defined in _iter_steps(steps):
         if step.kind == "given":
             with CheckConnection(student, step.id, clock.check) as connection, contextlib.suppress(Exception):
-                run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may show the student's result
+                run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may use a student's object
         elif step.kind == "check":
             outcomes = _run_check_cell(step, student, clock, namespace, defined)
             if any(outcome.cause is Cause.BUSY for outcome in outcomes) and student.restart():
                 outcomes = _run_check_cell(step, student, clock, namespace, defined)
-            seen[step.id].outcomes = outcomes
+            results[step.id].outcomes = outcomes
 
 
 def _run_check_cell(
@@ -132,14 +131,14 @@ def _run_check_cell(
 
 
 def _select_kept_names(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
-    """Given cell's id -> the names that it binds and that stay the course's when checks run."""
-    ours = [step for step in steps if step.kind in ("given", "check")]
-    names = select_kept_names(tuple((step.kind == "check", step.source) for step in ours))
-    return {step.id: kept for step, kept in zip(ours, names, strict=True) if step.kind == "given"}
+    """Return, by the id of a given cell, the names it binds that are restored before checks run."""
+    cells = [step for step in steps if step.kind in ("given", "check")]
+    names = select_kept_names(tuple((step.kind == "check", step.source) for step in cells))
+    return {step.id: kept for step, kept in zip(cells, names, strict=True) if step.kind == "given"}
 
 
 def _iter_steps(steps: Sequence[Step]) -> Iterator[tuple[Step, list[str]]]:
-    """Each step, and which exercises have been defined when it runs."""
+    """Yield each step with the exercises that are defined when it runs."""
     defined: list[str] = []
     for step in steps:
         if step.exercise:

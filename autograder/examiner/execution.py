@@ -1,4 +1,4 @@
-"""Executes the cells of a lab in a namespace, and the check cells with every outcome kept."""
+"""Executes the cells of a lab in a namespace, and records the outcomes of check cells."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from labkit.outcome import Outcome
 
 
 def create_namespace() -> dict[str, Any]:
-    """What a notebook's cells find before the first one ran."""
+    """Return the namespace in which a notebook's first cell runs."""
     return {"__name__": "__main__", "display": lambda *_args, **_kwargs: None}
 
 
 def run_cell(source: str, namespace: dict[str, Any], file: str) -> None:
-    """Execute a cell. `file` names it in tracebacks, from where its lines can be read back."""
+    """Execute a cell. Tracebacks show `file` as its name, and its lines."""
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(_compile_cell(source, file), namespace)
 
@@ -35,7 +35,7 @@ def run_check_cell(
     before_check: Callable[[], None] = lambda: None,
     after_check: Callable[[], None] = lambda: None,
 ) -> list[Outcome]:
-    """The outcomes of the checks of a cell. An exception outside its checks is an error of the course, and raised."""
+    """Run a check cell and return its outcomes. Raises an exception outside its checks: it's an error of the course."""
     with record_outcomes(before_check, after_check) as outcomes:
         run_cell(source, namespace, file)
     return outcomes

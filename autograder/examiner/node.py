@@ -1,4 +1,4 @@
-"""The autograd node of a call in the student process: backward asks there for the vector-Jacobian product."""
+"""The autograd node of a call in the student process. Its backward requests the vector-Jacobian product from there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import DroppedReferences, build_no_answer, check_number, check_numbers
+from autograder.examiner.connection import DroppedReferences, build_invalid_reply, check_number, check_numbers
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exchange import Exchange
@@ -20,7 +20,7 @@ from autograder.student.products import BackwardPass, get_current_pass
 
 
 class NodeOwner(Protocol):
-    """What a node needs to know of the RemoteNamespace that it belongs to."""
+    """The part of a RemoteNamespace that its nodes use."""
 
     dropped: DroppedReferences
     namespace: Mapping[str, Any]
@@ -30,31 +30,33 @@ class NodeOwner(Protocol):
 
 @dataclass
 class Reply:
-    """A differentiable reply: the number of its node there, and the tensors that came back."""
+    """A differentiable reply."""
 
     remote: NodeOwner
     node: int
+    """Its number in the student process."""
     outputs: list[Tensor] = field(default_factory=list)
-    changed: list[Tensor] = field(default_factory=list)  # inputs that were changed in place
+    changed: list[Tensor] = field(default_factory=list)
+    """Inputs that were changed in place."""
 
     def __del__(self) -> None:
         self.remote.dropped.nodes.append(self.node)
 
 
 class RemoteNode(torch.autograd.Function):
-    """Differentiable to any order: a backward pass that records itself becomes another such node."""
+    """The node of a reply. A backward pass that records itself creates another one, so gradients have any order."""
 
     @staticmethod
     def connect(reply: Reply, inputs: list[Tensor], outputs: list[Tensor], changed: list[Tensor]) -> None:
-        """Give these outputs a history: results of an operation on the inputs, those changed in place included."""
+        """Make the outputs, and the inputs changed in place, the results of this node in the autograd graph."""
         reply.outputs, reply.changed = outputs, changed
-        # The student's graph may need no input of the examiner's.
+        # The student's graph may use none of the examiner's inputs.
         anchor = torch.zeros((), requires_grad=True, device=CPU)
         with torch.enable_grad():
-            made = RemoteNode.apply(reply, anchor, *inputs)  # type: ignore[no-untyped-call]
-        if any(new is not old for new, old in zip(made, [*outputs, *changed], strict=True)):
-            raise ProtocolError("results that are no new tensors")
-        reply.outputs, reply.changed = [], []  # they refer to this node: it must not keep them alive
+            results = RemoteNode.apply(reply, anchor, *inputs)  # type: ignore[no-untyped-call]
+        if any(new is not old for new, old in zip(results, [*outputs, *changed], strict=True)):
+            raise ProtocolError("results that aren't new tensors")
+        reply.outputs, reply.changed = [], []  # they refer to this node, which must not keep them alive
 
     @staticmethod
     def forward(ctx: Any, reply: Reply, anchor: Tensor, *inputs: Tensor) -> Any:
@@ -66,16 +68,17 @@ class RemoteNode(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
-        needed = [i for i, wanted in enumerate(ctx.needs_input_grad[2:]) if wanted]
-        found = _request_product(ctx.reply, list(grads), ctx.inputs, needed, get_current_pass(ctx.next_functions[0][0]))
+        needed = [i for i, is_needed in enumerate(ctx.needs_input_grad[2:]) if is_needed]
+        backward_pass = get_current_pass(ctx.next_functions[0][0])
+        needed_grads = _request_product(ctx.reply, list(grads), ctx.inputs, needed, backward_pass)
         result: list[Tensor | None] = [None] * len(ctx.inputs)
-        for i, grad in zip(needed, found, strict=True):
+        for i, grad in zip(needed, needed_grads, strict=True):
             result[i] = grad
         return (None, None, *result)
 
 
-class _Now(torch.autograd.Function):
-    """The tensor with the history that it has now, whatever will be done to it in place."""
+class _Snapshot(torch.autograd.Function):
+    """The tensor with its current history, whatever is done to it in place later."""
 
     @staticmethod
     def forward(ctx: Any, t: Tensor) -> Tensor:
@@ -90,12 +93,12 @@ def snapshot_history(t: Tensor) -> Tensor:
     if not t.requires_grad:
         return t
     with torch.enable_grad():
-        now: Tensor = _Now.apply(t)  # type: ignore[no-untyped-call]
-    return now
+        snapshot: Tensor = _Snapshot.apply(t)  # type: ignore[no-untyped-call]
+    return snapshot
 
 
 class ArrivingTensors:
-    """Makes arriving tensors leaves or parameters, as they are there. What has a history gets it from a RemoteNode."""
+    """Makes received tensors leaves or parameters, as in the student process. Others get a RemoteNode later."""
 
     def __init__(self) -> None:
         self._retaining: list[Tensor] = []
@@ -108,47 +111,43 @@ class ArrivingTensors:
         return t
 
     def retain_gradients(self) -> None:
-        """Once the history is there."""
+        """Call retain_grad() where the student process did. Only possible once tensors have their RemoteNode."""
         for t in self._retaining:
             if t.requires_grad:
                 t.retain_grad()
 
 
 def _request_product(
-    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], how: BackwardPass
+    reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], backward_pass: BackwardPass
 ) -> list[Tensor | None]:
     exchange = Exchange(enter=ArrivingTensors().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
-    answer = reply.remote.ask("vjp", *Product(reply.node, message, needed, *how))
+    answer = reply.remote.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
     try:
         product = read(ProductReply, answer)
         if product.raised is None:
             exchange.write_blocks(product.blocks, blocks)
-            found = _check_gradients(exchange.unpack(product.gradients), [inputs[i] for i in needed])
+            results = _check_gradients(exchange.unpack(product.gradients), [inputs[i] for i in needed])
             if product.node is not None:
-                _record(reply, check_number(product.node), found, [*inputs, *_select_recorded(grads)], product.history)
-            return found
+                graph_inputs = [*inputs, *(g for g in grads if g is not None and g.requires_grad)]
+                _record(reply, check_number(product.node), results, graph_inputs, product.history)
+            return results
         error = rebuild_exception(product.raised, reply.remote.namespace)
     except Exception:
-        raise build_no_answer() from None
+        raise build_invalid_reply() from None
     raise error
 
 
-def _check_gradients(found: Any, inputs: list[Tensor]) -> list[Tensor | None]:
-    if not isinstance(found, list):
+def _check_gradients(grads: Any, inputs: list[Tensor]) -> list[Tensor | None]:
+    if not isinstance(grads, list):
         raise ProtocolError("malformed gradients")
-    for grad, t in zip(found, inputs, strict=True):
+    for grad, t in zip(grads, inputs, strict=True):
         if grad is not None and (not isinstance(grad, Tensor) or grad.shape != t.shape):
             raise ProtocolError("a gradient of another shape than its input")
-    return found
+    return grads
 
 
-def _record(reply: Reply, node: int, found: list[Tensor | None], inputs: list[Tensor], history: WireValue) -> None:
-    recorded = [found[i] for i in check_numbers(history, len(found))]
-    outputs = [g for g in recorded if g is not None]
-    RemoteNode.connect(Reply(reply.remote, node), inputs, outputs, [])
-
-
-def _select_recorded(grads: list[Tensor | None]) -> list[Tensor]:
-    return [g for g in grads if g is not None and g.requires_grad]
+def _record(reply: Reply, node: int, grads: list[Tensor | None], inputs: list[Tensor], history: WireValue) -> None:
+    recorded = [grads[i] for i in check_numbers(history, len(grads))]
+    RemoteNode.connect(Reply(reply.remote, node), inputs, [g for g in recorded if g is not None], [])

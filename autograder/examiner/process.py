@@ -1,4 +1,4 @@
-"""The student process of one submission, as the examiner holds it: asked to run cells, and to fork for a check."""
+"""The examiner's handle on the student process of one submission: runs cells in it, and forks it for a check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from autograder.examiner.checked_outputs import MAX_OUTPUTS, read_outputs
 from autograder.examiner.clock import Limit
-from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
+from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, Stopped
 from autograder.examiner.effort import CpuTime, Effort
 from autograder.rpc.frames import (
     MAX_FRAME,
@@ -25,29 +25,29 @@ from autograder.rpc.frames import (
     send,
 )
 
-ENDING_SECONDS = 1.0  # until what is known of a process that sent what is no message
-ENDED_SECONDS = 20.0  # the same for one that hung up, which ends
+INVALID_SECONDS = 1.0  # to wait for the reason after a process sent an invalid message
+CLOSED_SECONDS = 20.0  # to wait for it after a process hung up, since it ends then
 MAX_NAMES = 20
 PIECE = 4 * 2**20  # bytes of a file in one message
 NAME = re.compile(r"[\w.]{1,80}", re.ASCII)
 
 
 class Keeper(Protocol):
-    """What started the student processes, and sees them from outside."""
+    """The program that started the student processes and watches them from outside."""
 
     def adopt(self, pid: int, group: str) -> None: ...
     def kill_group(self, pid: int, group: str) -> None: ...
-    def why(self, pid: int) -> str: ...
+    def explain_end(self, pid: int) -> str: ...
     def used(self, pid: int) -> list[CpuTime]: ...
     def stop(self, pid: int) -> int: ...
 
 
 class StudentProcess:
-    """A process that runs cells. `ended` says why it is gone.
+    """A process that runs cells. `ended` says why it's gone.
 
-    forks: whether it can be forked. One that uses CUDA cannot: it serves calls itself, and runs no cell after that.
-    restores: whether the course's names and those of labkit are bound again before calls. A course that is made without
-    labkit has none.
+    Args:
+        forks: Whether it can be forked. One that uses CUDA can't: it serves calls itself, and runs no cell after that.
+        restores: Whether the names of the course and of labkit are restored before calls. A stock assignment has none.
     """
 
     def __init__(
@@ -57,12 +57,14 @@ class StudentProcess:
         self.ended, self.serves = "", False
 
     def run(self, source: str, number: int, limit: Limit, keep: Sequence[str] = ()) -> list[dict[str, Any]]:
-        """The outputs of a cell. number: its execution count. keep: names that it binds and that stay the course's.
+        """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
 
-        Raises Stopped where it took too long or ended the process.
+        Args:
+            number: The execution count.
+            keep: Course names that the cell binds, to restore before checks.
         """
         try:
-            effort = self.effort(limit.seconds, limit.most)
+            effort = self.effort(limit.seconds, limit.clock_limit)
             outputs = self._request_answer(["run", source, number, list(keep)], effort, MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.words) from None
@@ -71,7 +73,7 @@ class StudentProcess:
         return read_outputs(outputs)
 
     def put(self, files: Iterable[tuple[str, bytes]], seconds: float) -> None:
-        """Let these files, by their paths, lie in its scratch home, where cells run. Raises Stopped."""
+        """Put files, given by path and content, into its scratch home, where cells run. Raises Stopped."""
         try:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
@@ -80,24 +82,24 @@ class StudentProcess:
             raise self._stop(self._wait_for_reason(error)) from None
 
     def changed(self, seconds: float) -> list[str]:
-        """Names of the course's that the cells bound anew or patched, as the process says. Raises Stopped."""
+        """Return the course names that cells rebound or patched, as the process reports. Raises Stopped."""
         try:
-            found = self._request_answer(["changed"], self.effort(seconds, math.inf))
-        except (ProtocolError, OSError) as error:  # a late answer would be taken for that to the next question
+            answer = self._request_answer(["changed"], self.effort(seconds, math.inf))
+        except (ProtocolError, OSError) as error:  # a late answer would be taken for that to the next request
             raise self._stop(self._wait_for_reason(error)) from None
-        names = found if isinstance(found, list) else []
+        names = answer if isinstance(answer, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
-    def effort(self, seconds: float, most: float) -> Effort:
-        """A bound from now on for what the process, or a fork of it, is asked to do. most: seconds by the clock."""
-        return Effort(seconds, partial(self.keeper.used, self.pid), most)
+    def effort(self, seconds: float, clock_limit: float) -> Effort:
+        """Begin a time limit for the process and its forks. `clock_limit` is in seconds by the clock."""
+        return Effort(seconds, partial(self.keeper.used, self.pid), clock_limit)
 
     def fork(self, group: str, seconds: float) -> StudentProcess:
-        """A fork of the process as it is now, in this group of its processes. Raises Stopped."""
+        """Fork the process as it is now. The fork belongs to this process group. Raises Stopped."""
         self._require_idle()
         ours, theirs = socket.socketpair()
         try:
-            self.keeper.adopt(self.pid, "")  # what cells have started belongs to no check
+            self.keeper.adopt(self.pid, "")  # processes that cells have started belong to no check
             effort = self.effort(seconds, math.inf)
             self._ask(["fork"], effort.wall())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
@@ -111,9 +113,9 @@ class StudentProcess:
         return StudentProcess(ours, self.pid, self.keeper, restores=self.restores)
 
     def connect(self, group: str, seconds: float) -> Connection:
-        """A connection for calls of the objects of the process as it is now: to a fork of it, in this group.
+        """Connect to a fork of the process as it is now, to call its objects. The fork belongs to this group.
 
-        Of a process that cannot be forked, to itself, once. Raises Stopped.
+        If the process can't be forked, connect to the process itself, only once. Raises Stopped.
         """
         process = self.fork(group, seconds) if self.forks else self
         if not self.forks:
@@ -125,48 +127,48 @@ class StudentProcess:
         return Connection(process.control)
 
     def kill_group(self, group: str) -> None:
-        """End the processes of the group, and whatever they started."""
+        """End the processes of the group and all that they started."""
         if not self.ended:
             self.keeper.kill_group(self.pid, group)
 
     def alive(self) -> bool:
-        """Whether it still answers. One that does not is ended for good."""
+        """Whether the process still answers. If it doesn't, end it."""
         if self.ended or self.serves:
-            return not self.why()
+            return not self.explain_end()
         try:
             self._request_answer(["ping"], self.effort(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._wait_for_reason(error))
         return not self.ended
 
-    def why(self) -> str:
-        """The limit that the process or one of its forks hit, or how it ended; empty where all is well."""
-        return self.ended or self.keeper.why(self.pid)
+    def explain_end(self) -> str:
+        """Return the limit that the process or one of its forks reached, or how it ended; empty if all is well."""
+        return self.ended or self.keeper.explain_end(self.pid)
 
     def kill(self) -> None:
-        """End the process, with everything that it started and wrote."""
+        """End the process and all that it started, and delete its files."""
         if not self.ended:
             self._stop("the Python process was stopped")
 
     def _require_idle(self) -> None:
         if self.ended or self.serves:
-            raise Stopped(self.ended or "the Python process serves a check already")
+            raise Stopped(self.ended or "the Python process is already serving a check")
 
     def _wait_for_reason(self, error: Exception) -> str:
-        """Its socket closes a moment before a process has ended, and on a busy machine that moment is long."""
+        """Wait until it's known why the process ended: its socket closes earlier, on a busy machine much earlier."""
         closed = isinstance(error, ConnectionClosed | OSError)
-        until = time.monotonic() + (ENDED_SECONDS if closed else ENDING_SECONDS)
-        while not (why := self.why()) and time.monotonic() < until:
+        deadline = time.monotonic() + (CLOSED_SECONDS if closed else INVALID_SECONDS)
+        while not (reason := self.explain_end()) and time.monotonic() < deadline:
             time.sleep(0.005)
-        return why or "the Python process sent what is no answer"
+        return reason or str(INVALID_REPLY)
 
-    def _request_answer(self, request: list[Any], effort: Effort, most: int = MAX_FRAME) -> WireValue:
+    def _request_answer(self, request: list[Any], effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
         self._ask(request, effort.wall())
-        return self._receive_answer(effort, most)
+        return self._receive_answer(effort, max_bytes)
 
-    def _receive_answer(self, effort: Effort, most: int = MAX_FRAME) -> WireValue:
+    def _receive_answer(self, effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
         effort.wait(self.control)
-        return receive(self.control, effort.wall(), most)
+        return receive(self.control, effort.wall(), max_bytes)
 
     def _ask(self, request: list[Any], seconds: float) -> None:
         if self.ended:
@@ -174,9 +176,9 @@ class StudentProcess:
         self.control.settimeout(seconds)
         send(self.control, request)
 
-    def _stop(self, why: str) -> Stopped:
-        self.ended = why
+    def _stop(self, reason: str) -> Stopped:
+        self.ended = reason
         self.keeper.stop(self.pid)
         with contextlib.suppress(OSError):
             self.control.close()
-        return Stopped(why)
+        return Stopped(reason)

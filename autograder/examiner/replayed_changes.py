@@ -1,4 +1,4 @@
-"""Does to the examiner's own objects what a call in the student process did to its copies of them."""
+"""Applies to the examiner's objects what a call in the student process did to its copies of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_versions(objects: list[Any]) -> list[int]:
 
 
 class Changes:
-    """What a reply says of each object that was sent: None where nothing changed."""
+    """The differences that a reply reports for each object that was sent, None if it didn't change."""
 
     def __init__(self, objects: list[Any], differences: Any, versions: list[int]) -> None:
         if differences is None:
@@ -29,16 +29,18 @@ class Changes:
         if not isinstance(differences, list) or len(differences) != len(objects):
             raise ProtocolError("malformed changes")
         self._changes = [
-            (value, d, earlier)
-            for value, d, earlier in zip(objects, differences, versions, strict=True)
+            (value, d, version)
+            for value, d, version in zip(objects, differences, versions, strict=True)
             if d is not None
         ]
         if any(isinstance(value, Tensor) and not isinstance(d, dict) for value, d, _ in self._changes):
             raise ProtocolError("malformed changes of a tensor")
 
     def apply_before_connecting(self) -> None:
-        """What must be so before the results become part of the graph: who requires gradients, and where data is."""
-        for t, change in self._list_tensors():
+        """Apply what the results need before they join the graph: which tensors require gradients, and their data."""
+        for t, change, _ in self._changes:
+            if not isinstance(t, Tensor):
+                continue
             if change.get("detached"):
                 t.detach_()
             if "place" in change:
@@ -47,21 +49,18 @@ class Changes:
                 t.requires_grad_()
 
     def apply_after_connecting(self) -> list[Callable[[], None]]:
-        """All the rest. Returns what may call the examiner's own hooks, which may raise."""
-        later = []
-        for value, change, earlier in self._changes:
+        """Apply the rest. Returns what to run later, since it may call the examiner's hooks, which may raise."""
+        deferred = []
+        for value, change, version in self._changes:
             if isinstance(value, Tensor):
-                later += _apply_rest(value, change, earlier)
+                deferred += _apply_rest(value, change, version)
             else:
                 _replace_content(value, change)
-        return later
-
-    def _list_tensors(self) -> list[tuple[Tensor, dict[str, Any]]]:
-        return [(value, change) for value, change, _ in self._changes if isinstance(value, Tensor)]
+        return deferred
 
 
-def _apply_rest(t: Tensor, change: dict[str, Any], before: int) -> list[Callable[[], None]]:
-    raise_version(t, before + int(change.get("version", 0)))
+def _apply_rest(t: Tensor, change: dict[str, Any], version: int) -> list[Callable[[], None]]:
+    raise_version(t, version + int(change.get("version", 0)))
     if "grad" in change:
         t.grad = check_acyclic(t, change["grad"])
     if change.get("requires_grad") is False and t.is_leaf:
@@ -72,7 +71,7 @@ def _apply_rest(t: Tensor, change: dict[str, Any], before: int) -> list[Callable
         for hook in change.get(key, ()) if t.requires_grad else ():
             name = find_name(hook)
             if not callable(hook) or (name is not None and name not in HOOKS):
-                raise ProtocolError("a hook that is none")
+                raise ProtocolError("a hook that isn't allowed")
             register(hook)
     leaked = change.get("leaked")
     if isinstance(leaked, Tensor) and leaked.shape == t.shape and t.requires_grad and not t.is_leaf:
@@ -96,4 +95,4 @@ def _replace_content(value: Any, content: Any) -> None:
     elif isinstance(value, torch.Generator):
         apply_torch_state(value, from_packed(content))
     else:
-        raise ProtocolError("a change that does not fit its object")
+        raise ProtocolError("a change that doesn't fit its object")

@@ -1,4 +1,4 @@
-"""Runs single cells of a lab in the examiner: given cells for their names, check cells for their outcomes."""
+"""Runs single cells of a lab in the examiner: given cells to define names, check cells for their outcomes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def run_given(
     connection: CheckConnection,
     seconds: float = SECONDS,
 ) -> None:
-    """Execute a given cell of the course. The names in `defined` are proxies in it; raises what the cell raises.
+    """Execute a given cell of the course, with proxies for the names in `defined`. Raises what the cell raises.
 
-    seconds: of processor time that it may take; then it raises Stopped.
+    Args:
+        seconds: Processor time after which it raises Stopped.
     """
     if can_use_names(source, defined):
         connection.renew()
@@ -36,7 +37,7 @@ def run_given(
         contextlib.redirect_stderr(io.StringIO()),
         run_watchdog(seconds) as dog,
     ):
-        dog.wind()
+        dog.start()
         run_cell(source, namespace, file)
 
 
@@ -53,22 +54,23 @@ def run_checks(
     connection: CheckConnection,
     seconds: float = SECONDS,
 ) -> list[Outcome]:
-    """The outcomes of a check cell in which the names in `defined` are proxies.
+    """Run a check cell, with proxies for the names in `defined`, and return its outcomes.
 
-    seconds: of processor time that a check may take here.
+    Args:
+        seconds: Processor time that a check may take in this process.
     """
     _put_proxies(namespace, defined, connection)
-    cells_own = dict(namespace)  # what the cell defines is no given name, by which the student's process would know it
+    cell_namespace = dict(namespace)  # what the cell defines must not become a given name of the student process
     with run_watchdog(seconds) as dog:
         flags = read_flags()
 
         def begin_check() -> None:
-            # A call may have left another default dtype: that is the check's before this one.
+            # A call in the check before this one may have left another default dtype.
             set_flags(flags, read_flags())
             connection.renew()
-            dog.wind()
+            dog.start()
 
-        return run_check_cell(source, cells_own, file, begin_check, dog.rest)
+        return run_check_cell(source, cell_namespace, file, begin_check, dog.stop)
 
 
 def _put_proxies(namespace: dict[str, Any], defined: Sequence[str], connection: Requester) -> None:

@@ -1,4 +1,4 @@
-"""Exceptions of the student's code, as exceptions here."""
+"""Rebuilds exceptions that the student's code raised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from labkit.cause import StopReason
 
 
 def rebuild_exception(raised: WireValue, given: Mapping[str, Any]) -> Exception:
-    """An exception of the type that the student's code raised, if that is built-in, torch's, NumPy's or given.
+    """Build an exception of the type that the student's code raised, if that is built-in, torch's, NumPy's or given.
 
     Raises ProtocolError.
     """

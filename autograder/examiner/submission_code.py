@@ -1,9 +1,9 @@
-"""A submission's code, wherever it runs: its cells once, for their outputs, and forks for the check cells.
+"""Runs a submission's code: its cells once, for their outputs, and forks of the process for the check cells.
 
-The forks are asked when all cells have run. So what a check passes to the student's functions reaches no cell whose
-output the student will read, by whatever way: a file, shared memory, a pipe. A check cell whose place the later cells
-left alone looks at the state after the last one, in a fork that all of these share, until a check breaks it. Where the
-cells took no time, the process itself serves these, and the cells run again after a check that broke it.
+Checks call the forks only after all cells have run. So what a check passes to a student's function can't reach a cell
+whose output the student will read, by a file, shared memory or a pipe. If later cells left the state at a check cell
+alone, that check uses the state after the last cell, in a fork shared by all such checks until one breaks it. If the
+cells were quick, the process itself serves these checks, and the cells run again after a check that broke it.
 """
 
 from __future__ import annotations
@@ -20,42 +20,47 @@ from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
 from autograder.examiner.effort import Effort
 from autograder.examiner.process import StudentProcess
 
-RESTARTS = 3  # for one check cell; its other checks then go without
+RESTARTS = 3  # for one check cell; after that its checks fail
 SHARED = "the shared fork"
-QUICK = 2.0  # seconds of all cells: running them again is no worse than a fork for each submission
+QUICK = 2.0  # seconds for all cells: running them again costs no more than a fork for each submission
 Start = Callable[[], StudentProcess]
 
 
-class Place(NamedTuple):
-    """A place between two cells, where a check cell will look at what they defined."""
+class StateMark(NamedTuple):
+    """A position between two cells at which a check cell will use the state of the process."""
 
     name: str
 
 
 class ExecutedCell(NamedTuple):
-    """A cell that ran. number: its execution count. keep: names that it bound and that stay the course's. seconds: its
-    own time limit, if it has one.
-    """
+    """A cell that ran."""
 
     source: str
     number: int
+    """The execution count."""
     keep: tuple[str, ...] = ()
+    """Course names that it bound, to restore before checks."""
     seconds: float | None = None
+    """Its own time limit."""
 
 
-Done = list[ExecutedCell | Place]  # the cells that ran, and the places between them, in their order
+History = list[ExecutedCell | StateMark]  # the cells that ran, and the marks between them, in order
 
 
 class Student:
-    """start: gives a new student process. The cells run in a second one where the first, or a fork of it, is lost."""
+    """The processes of a submission. If the first one or a fork of it is lost, the cells run again in another.
+
+    Args:
+        start: Returns a new student process.
+    """
 
     def __init__(self, start: Start, clock: Clock) -> None:
         self._start, self._clock = start, clock
         self._process = self._last = start()
-        self._done: Done = []
+        self._history: History = []
         self._seconds = 0.0  # that the cells took
-        self._here: list[str] = []  # places whose state is that of the process as it is now
-        self._links: dict[str, Connection] = {}
+        self._current_marks: list[str] = []  # whose state is that of the process as it is now
+        self._connections: dict[str, Connection] = {}
         self._shared: Connection | None = None
         self._replay: Replay | None = None
         self._restarts: Counter[str] = Counter()
@@ -63,11 +68,13 @@ class Student:
     def run(
         self, source: str, number: int, keep: tuple[str, ...] = (), seconds: float | None = None
     ) -> list[dict[str, Any]]:
-        """The outputs of a cell. keep: names that it binds and that stay the course's. seconds: its own time limit.
+        """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
 
-        Raises Stopped where it took too long or ended the process.
+        After Stopped the process is replaced: the cells before this one run again, this one doesn't.
 
-        The process is then replaced: the cells before that one run again, it does not.
+        Args:
+            keep: Course names that the cell binds, to restore before checks.
+            seconds: Its own time limit.
         """
         limit = self._clock.cell(seconds)
         if self._process.ended:
@@ -80,31 +87,31 @@ class Student:
             raise
         finally:
             self._seconds += time.monotonic() - begun
-        self._done.append(ExecutedCell(source, number, keep, seconds))
+        self._history.append(ExecutedCell(source, number, keep, seconds))
         return outputs
 
     def mark(self, name: str) -> None:
-        """A check cell will look at the state of the process as it is now: connect() takes this name."""
-        self._done.append(Place(name))
-        self._here.append(name)
+        """Mark the current state of the process for a check cell, which passes this name to connect()."""
+        self._history.append(StateMark(name))
+        self._current_marks.append(name)
 
     def keep(self) -> None:
-        """Keep the state of the process for the places that were marked here: the next cell may change it.
+        """Keep the current state for the check cells that marked it, since the next cell may change it.
 
-        Of a process that cannot be forked nothing is kept: the cells run again, up to each of these places.
+        If the process uses CUDA, nothing is kept: the cells run again up to each mark.
 
-        Raises Stopped where it cannot be forked. The last cell is then taken for the cause, and left out from now on.
+        Raises Stopped if forking fails. The last cell is then blamed, and left out from then on.
         """
-        names, self._here = self._here, []
+        names, self._current_marks = self._current_marks, []
         try:
             for name in names if self._process.forks else ():
-                self._links[name] = self._process.connect(name, self._clock.check())
+                self._connections[name] = self._process.connect(name, self._clock.check())
         except Stopped:
             self._drop_last_cell()
             raise
 
     def changed(self) -> list[str]:
-        """Names of the course's that the cells bound anew or patched, as the process says."""
+        """Return the course names that cells rebound or patched, as the process reports."""
         if self._process.ended:
             return []
         try:
@@ -114,9 +121,9 @@ class Student:
             return []
 
     def share(self) -> None:
-        """All cells have run: take the connection that the places marked here share. Raises Stopped as keep() does."""
+        """Open the connection that the current marks share, once all cells have run. Raises Stopped as keep() does."""
         try:
-            if self._here:
+            if self._current_marks:
                 self._process.forks &= self._seconds > QUICK
                 self._shared = self._process.connect(SHARED, self._clock.check())
         except Stopped:
@@ -124,11 +131,11 @@ class Student:
             raise
 
     def connect(self, name: str) -> Connection:
-        """A connection to the state marked with this name, to a new process where one broke. Raises Stopped."""
-        if name in self._here:
+        """Return a connection to the state marked with this name, in a new process if one broke. Raises Stopped."""
+        if name in self._current_marks:
             with contextlib.suppress(Stopped):
                 return self._connect_shared(name)
-        connection = self._links.get(name)
+        connection = self._connections.get(name)
         if connection is not None and not connection.broken and connection.begin(self._start_ping_effort()):
             self._last = self._process
             return connection
@@ -138,13 +145,13 @@ class Student:
             self._start_replay(name)
         assert self._replay is not None
         self._last = self._replay.process
-        self._links[name] = self._replay.connect(name, self._clock)
-        return self._links[name]
+        self._connections[name] = self._replay.connect(name, self._clock)
+        return self._connections[name]
 
     def restart(self) -> bool:
-        """Put a new process, in a new sandbox, in place of all that ran: checks are about to run a second time.
+        """Replace all processes by a new one in a new sandbox before checks run a second time.
 
-        What hidden ones passed in the first time would reach the visible ones otherwise, by a file or a child.
+        Otherwise values that hidden checks passed the first time could reach visible ones by a file or a child.
 
         Returns:
             Whether the cells ran as before.
@@ -159,27 +166,26 @@ class Student:
         return True
 
     def kill_group(self, name: str) -> None:
-        """The check cell of this name is done: end the forks that nobody shares, with whatever they started."""
-        if name in self._here and self._shared is not None:
+        """End the forks of this finished check cell, unless they are shared, and all that they started."""
+        if name in self._current_marks and self._shared is not None:
             if self._shared.broken:
                 self._end_shared()
             return
-        if connection := self._links.pop(name, None):
+        if connection := self._connections.pop(name, None):
             connection.close()
         for process in self._list_processes():
             process.kill_group(name)
 
     def effort(self, seconds: float) -> Effort:
-        """A bound from now on for what the process of the last connection is asked to do."""
+        """Begin a time limit for the process of the last connection."""
         return self._last.effort(seconds, self._clock.left())
 
     def _start_ping_effort(self) -> Effort:
-        """What the process may take to say that it is there."""
         return self._process.effort(PING_SECONDS, math.inf)
 
-    def why(self) -> str:
-        """The limit that the process of the last connection hit, or how it ended; empty where all is well."""
-        return self._last.why()
+    def explain_end(self) -> str:
+        """Return the limit that the process of the last connection reached, or how it ended; empty if all is well."""
+        return self._last.explain_end()
 
     def kill(self) -> None:
         """End everything that runs."""
@@ -191,9 +197,9 @@ class Student:
         return [self._process, *([self._replay.process] if self._replay else [])]
 
     def _hang_up(self) -> None:
-        for connection in (*self._links.values(), *([self._shared] if self._shared else [])):
+        for connection in (*self._connections.values(), *([self._shared] if self._shared else [])):
             connection.close()
-        self._links.clear()
+        self._connections.clear()
         self._shared = None
 
     def _connect_shared(self, name: str) -> Connection:
@@ -218,13 +224,13 @@ class Student:
                 self._process.kill()
 
     def _drop_last_cell(self) -> None:
-        cells = [number for number, done in enumerate(self._done) if isinstance(done, ExecutedCell)]
+        cells = [n for n, item in enumerate(self._history) if isinstance(item, ExecutedCell)]
         if cells:
-            del self._done[cells[-1]]
+            del self._history[cells[-1]]
         self._try_to_replace()
 
     def _try_to_replace(self) -> None:
-        """Where there is no time for it, replays will do in its place, in the time for checks."""
+        """Replace the process if there's time. Otherwise replays do so later, in the time for checks."""
         if self._clock.has_time():
             with contextlib.suppress(Stopped):
                 self._replace()
@@ -233,11 +239,11 @@ class Student:
         self._hang_up()
         self._process.kill()
         self._process = self._last = self._start()
-        for done in self._done:
-            if isinstance(done, ExecutedCell):
-                self._process.run(done.source, done.number, self._clock.cell(done.seconds), done.keep)
-            elif done.name not in self._here and self._process.forks:
-                self._links[done.name] = self._process.connect(done.name, self._clock.check())
+        for item in self._history:
+            if isinstance(item, ExecutedCell):
+                self._process.run(item.source, item.number, self._clock.cell(item.seconds), item.keep)
+            elif item.name not in self._current_marks and self._process.forks:
+                self._connections[item.name] = self._process.connect(item.name, self._clock.check())
 
     def _count_restart(self, name: str) -> None:
         if self._restarts[name] == RESTARTS:
@@ -248,25 +254,27 @@ class Student:
         self._count_restart(name)
         if self._replay is not None:
             self._replay.process.kill()
-        self._replay = Replay(self._start(), self._done)
+        self._replay = Replay(self._start(), self._history)
 
 
 class Replay:
-    """A process in which the cells run once more, as far as a check needs them."""
+    """A process in which the cells run again, as far as a check needs them."""
 
-    def __init__(self, process: StudentProcess, done: Done) -> None:
-        self.process, self._done, self._position = process, done, 0
+    def __init__(self, process: StudentProcess, history: History) -> None:
+        self.process, self._history, self._position = process, history, 0
 
     def can_reach(self, name: str) -> bool:
-        """Whether the place of this name still lies ahead, or right here."""
-        return self.process.alive() and not self.process.serves and self._done.index(Place(name)) >= self._position
+        """Whether the process hasn't run past the mark of this name."""
+        return (
+            self.process.alive() and not self.process.serves and self._history.index(StateMark(name)) >= self._position
+        )
 
     def connect(self, name: str, clock: Clock) -> Connection:
-        """A connection to a fork of the process at this place. Raises Stopped."""
-        place = self._done.index(Place(name))
-        while self._position < place:
-            done = self._done[self._position]
+        """Run the cells up to this mark, and return a connection to a fork of the process. Raises Stopped."""
+        end = self._history.index(StateMark(name))
+        while self._position < end:
+            item = self._history[self._position]
             self._position += 1
-            if isinstance(done, ExecutedCell):
-                self.process.run(done.source, done.number, clock.cell(done.seconds), done.keep)
+            if isinstance(item, ExecutedCell):
+                self.process.run(item.source, item.number, clock.cell(item.seconds), item.keep)
         return self.process.connect(name, clock.check())

@@ -1,7 +1,7 @@
-"""Bounds the examiner's own time in a check: what a student process sends back could be slow to work with.
+"""Limits the examiner's own time in a check: values from a student process could be slow to work with.
 
-It counts processor time, since waiting for a reply has a bound of its own, and it holds in the main thread only: Python
-gives signals to no other.
+It counts processor time, since waiting for a reply has a limit of its own. It works only in the main thread, since
+Python delivers signals to no other.
 """
 
 from __future__ import annotations
@@ -20,42 +20,43 @@ TOO_LONG = "working with this result took too long"
 
 
 class Watchdog:
-    """wind() before a check and rest() after it; a check in between that takes too long raises Stopped.
+    """Raises Stopped between start() and stop() if the processor time is used up.
 
-    awake: whether this is the main thread; elsewhere nothing happens.
+    Args:
+        enabled: Whether this is the main thread; elsewhere nothing happens.
     """
 
-    def __init__(self, seconds: float, awake: bool) -> None:
-        self.seconds, self.awake = seconds, awake
+    def __init__(self, seconds: float, enabled: bool) -> None:
+        self.seconds, self.enabled = seconds, enabled
 
-    def wind(self) -> None:
-        if self.awake:
-            signal.setitimer(signal.ITIMER_PROF, self.seconds, 1)  # again, where the first is lost
+    def start(self) -> None:
+        if self.enabled:
+            signal.setitimer(signal.ITIMER_PROF, self.seconds, 1)  # every second again, if the first signal is lost
 
-    def rest(self) -> None:
-        if self.awake:
+    def stop(self) -> None:
+        if self.enabled:
             signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 @contextlib.contextmanager
 def run_watchdog(seconds: float = SECONDS) -> Iterator[Watchdog]:
-    """A watchdog for the checks of one cell."""
+    """Install a watchdog for the checks of one cell."""
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGPROF, _raise_stopped) if main else None
-    dog = Watchdog(seconds, awake=main)
+    dog = Watchdog(seconds, enabled=main)
     try:
         yield dog
     finally:
-        dog.rest()
+        dog.stop()
         if main:
             signal.signal(signal.SIGPROF, before)
 
 
 @contextlib.contextmanager
 def bound_work(seconds: float = SECONDS) -> Iterator[None]:
-    """Bound the processor time of what is done inside. Raises Stopped when that is over."""
+    """Limit the processor time of a with block. Raises Stopped when it's used up."""
     with run_watchdog(seconds) as dog:
-        dog.wind()
+        dog.start()
         yield
 
 

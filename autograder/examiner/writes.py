@@ -1,25 +1,25 @@
-"""Where a piece of source writes into a value that it has by a name."""
+"""Finds the places where source code writes into a named value."""
 
 from __future__ import annotations
 
 import ast
 
-MAX_DOTS = 6  # of a name that is looked up in a list
-WRITERS = frozenset({"__delitem__", "__setitem__"})  # methods that write into what they are of
+MAX_DOTS = 6  # of a dotted name to look up in a list
+WRITERS = frozenset({"__delitem__", "__setitem__"})  # methods that write into their object
 ATTRIBUTE_WRITERS = frozenset({"delattr", "setattr"})  # functions that write into their first argument
 
 
 def list_top_level(tree: ast.AST) -> list[ast.AST]:
-    """All nodes that are evaluated as the cell runs: none of the inside of functions and classes."""
-    found = [tree]
-    for node in found:
+    """Return all nodes outside of functions and classes, which are evaluated when the cell runs."""
+    nodes = [tree]
+    for node in nodes:
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            found.extend(ast.iter_child_nodes(node))
-    return found[1:]
+            nodes.extend(ast.iter_child_nodes(node))
+    return nodes[1:]
 
 
 def find_written_target(node: ast.AST) -> ast.AST | None:
-    """What this node writes into, if anything: a name, or what hangs on one."""
+    """Return the expression that this node writes into, if any: an attribute, an item, or the argument of setattr."""
     match node:
         case ast.Attribute(attr=attr) if attr in WRITERS:
             return node
@@ -31,7 +31,7 @@ def find_written_target(node: ast.AST) -> ast.AST | None:
 
 
 def find_root_name(node: ast.AST) -> str:
-    """The name at the beginning of `name.attribute[index].method()`; empty where there is none."""
+    """Return the name at the beginning of `name.attribute[index].method()`, or "" if there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         if isinstance(node, ast.Call):
             if not isinstance(node.func, ast.Attribute):
@@ -42,7 +42,7 @@ def find_root_name(node: ast.AST) -> str:
 
 
 def join_dotted_name(node: ast.AST) -> str:
-    """The text of `name.attribute.attribute`; empty for anything else, and for more dots than any known name has."""
+    """Return `name.attribute.attribute` as text; "" for anything else, and for more than MAX_DOTS dots."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) <= MAX_DOTS:
         parts.append(node.attr)

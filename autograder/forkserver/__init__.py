@@ -1,1 +1,1 @@
-"""The fork server from which student processes are forked, and its supervision."""
+"""The fork server, which forks student processes and supervises them."""

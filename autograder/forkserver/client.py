@@ -1,4 +1,4 @@
-"""The grader's end of a fork server, which is started before anything secret is read, and never given any of it."""
+"""The grader's end of a fork server, which starts before anything secret is read and never receives any of it."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from autograder.rpc.frames import ProtocolError, receive, send
 from autograder.sandbox import Limits, find_runtime_paths
 
 START_SECONDS = 600.0  # a cold import of torch on a busy machine takes two minutes
-ENDED_SECONDS = 60.0  # until the end of a process is known whose socket is closed
+CLOSED_SECONDS = 60.0  # to wait for the reason after a process closed its socket
 
 
 @dataclass(frozen=True)
 class Purpose:
-    """What student processes are for."""
+    """The settings of student processes."""
 
     isolation: str = "full"
     """A level of `gradlab doctor`."""
     limits: Limits = field(default_factory=Limits)
     device: str = "cpu"
-    """The device: "cpu", or "cuda" for submissions that may use it."""
+    """Either "cpu", or "cuda" for submissions that may use it."""
     compiled: Path | None = None
-    """What torch.compile finds compiled, see prepare_compile_cache()."""
+    """A cache of torch.compile, see prepare_compile_cache()."""
 
 
 class ForkServer:
-    """Starts student processes, and answers questions about them.
+    """Starts and supervises student processes.
 
-    Once it is `lost`, it no longer answers, and later submissions need another one.
+    Once it's `lost`, it no longer answers, and later submissions need another one.
 
     Args:
         secret: Folders that must not exist for a student process.
-        started: A process that is already started.
+        started: A server process that is already running.
 
     Raises:
-        GradlabError: If this machine isolates less than that, or a secret folder is in one that Python needs.
+        GradlabError: If this machine isolates less than required, or a secret folder is in one that Python needs.
     """
 
     def __init__(
@@ -71,47 +71,47 @@ class ForkServer:
             raise
 
     def student(self) -> StudentProcess:
-        """A new student process, in its sandbox."""
+        """Start a student process in its sandbox."""
         ours, theirs = socket.socketpair()
         try:
             with self._exchange():
                 self._send(["start"])
                 socket.send_fds(self.orders, [b"s"], [theirs.fileno()])
-                pid, trouble = self._receive()
+                pid, error = self._receive()
         finally:
             theirs.close()
         if not pid:
-            raise GradlabError(f"no student process could be started: {trouble}")
+            raise GradlabError(f"no student process could be started: {error}")
         try:
             receive(ours, START_SECONDS)
         except ProtocolError:
-            until = time.monotonic() + ENDED_SECONDS  # its socket closes a moment before it ends
-            while not (why := self.why(pid)) and time.monotonic() < until:
+            deadline = time.monotonic() + CLOSED_SECONDS  # its socket closes a moment before it ends
+            while not (reason := self.explain_end(pid)) and time.monotonic() < deadline:
                 time.sleep(0.01)
-            why = why or "it ended without a word"
+            reason = reason or "it ended without a message"
             self.stop(pid)
-            raise GradlabError(f"a student process could not enter its sandbox ({why}): run gradlab doctor") from None
+            raise GradlabError(f"a student process couldn't enter its sandbox ({reason}): run gradlab doctor") from None
         self.adopt(pid, "")
         return StudentProcess(ours, pid, self, forks=self.device == "cpu")
 
     def adopt(self, pid: int, group: str) -> None:
-        """Make its processes that belong to no group yet this group."""
+        """Add the run's processes without a group to this group."""
         self._ask(["adopt", pid, group])
 
     def kill_group(self, pid: int, group: str) -> None:
-        """Kill the group, and every process that belongs to no group."""
+        """Kill the processes of the group and all processes without a group."""
         self._ask(["kill_group", pid, group])
 
-    def why(self, pid: int) -> str:
-        """The limit that it or a fork of it hit since the last call, or how it ended; otherwise empty."""
+    def explain_end(self, pid: int) -> str:
+        """Return the limit that a run or its fork reached since the last call, or how it ended; "" if it's running."""
         limit, status = self._ask(["status", pid])
         if limit:
-            most = self.limits.memory if limit == "memory" else self.limits.gpu_memory
-            return f"the {limit} limit of {most / 2**30:.3g} GiB was reached"
+            limit_bytes = self.limits.memory if limit == "memory" else self.limits.gpu_memory
+            return f"the {limit} limit of {limit_bytes / 2**30:.3g} GiB was reached"
         if status is None:
             return ""
         if not os.WIFSIGNALED(status):
-            return f"the Python process ended by itself, with exit status {os.waitstatus_to_exitcode(status)}"
+            return f"the Python process ended on its own, with exit status {os.waitstatus_to_exitcode(status)}"
         if os.WTERMSIG(status) == signal.SIGXCPU:
             return f"the limit of {self.limits.cpu_seconds} s of processor time was reached"
         number = os.WTERMSIG(status)
@@ -119,38 +119,38 @@ class ForkServer:
         return f"the Python process was ended by {name}"
 
     def used(self, pid: int) -> list[CpuTime]:
-        """The processor time of each of its processes."""
+        """Return the processor time of each process of a run."""
         return [CpuTime(*row) for row in self._ask(["used", pid])]
 
     def stop(self, pid: int) -> int:
-        """End it with everything that it started and wrote. Returns the most memory in bytes that it used when seen."""
+        """End a run and all that it started, and delete its files. Returns the peak memory in bytes, as seen."""
         return int(self._ask(["stop", pid]))
 
     def hang_up(self) -> None:
-        """End the process that serves this client, and every student process of it."""
+        """End the process that serves this client, and all its student processes."""
         self.lost = True
         self.orders.close()
 
     def close(self) -> None:
-        """Hang up, and wait for the end of the fork server, which every client must have hung up on."""
+        """Hang up and wait for the fork server to end, which it does once every client has hung up."""
         self.lost = True
         self.started.close()
 
     def _ask(self, order: list[Any]) -> Any:
-        """The reply to an order."""
+        """Return the reply to an order."""
         with self._exchange():
             self._send(order)
             return self._receive()
 
     @contextlib.contextmanager
     def _exchange(self) -> Iterator[None]:
-        """Keep an order and its reply together: a reply that is left over would be taken for the next order's.
+        """Keep an order and its reply together: a late reply would be taken for that to the next order.
 
-        Raises GradlabError if an earlier exchange was broken off.
+        Raises GradlabError if an earlier exchange was interrupted.
         """
         if self.lost:
             raise GradlabError("the fork server is lost")
-        alarms = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})  # the examiner's watchdog waits until then
+        alarms = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})  # delays the examiner's watchdog
         try:
             yield
         except BaseException:
@@ -182,18 +182,18 @@ def start_fork_servers(
     secret: Iterable[Path] = (),
     started: ServerProcess | None = None,
 ) -> list[ForkServer]:
-    """Start one for each of the jobs, at the cost of one start: the others are forks of the first, which ends them.
+    """Start a fork server for each job. The others are forks of the first, so all take only as long as one.
 
-    Raises GradlabError as ForkServer does.
+    Closing the first one ends all. Raises GradlabError as ForkServer does.
     """
     first = ForkServer(purpose, secret, started or start_server(jobs))
-    found = [first]
+    servers = [first]
     for orders in first.spare[: jobs - 1]:
-        found.append(copy.copy(first))
-        found[-1].orders, found[-1].spare = orders, []
+        servers.append(copy.copy(first))
+        servers[-1].orders, servers[-1].spare = orders, []
     for orders in first.spare[jobs - 1 :]:
-        orders.close()  # of a process that was started for more jobs
-    return found
+        orders.close()  # the process was started for more jobs
+    return servers
 
 
 def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:
@@ -202,6 +202,6 @@ def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:
         for folder in secret:
             if folder.resolve().is_relative_to(path.resolve()):
                 raise GradlabError(
-                    f"{folder} lies in {path}, which submissions can read because Python or labkit is there.\n"
+                    f"{folder} is in {path}, which submissions can read because Python or labkit is there.\n"
                     "    fix: keep the course in a folder of its own"
                 )

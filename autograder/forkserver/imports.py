@@ -1,7 +1,7 @@
-"""What a fork server imports in advance for student processes to share, and which of it a course's labs name.
+"""The modules that a fork server imports in advance for student processes to share, if a course's labs mention them.
 
-A start takes 1.9 s of CPU; what torch.compile needs takes 1.8 s more, scikit-learn 1.1 s, and matplotlib 0.4 s. A
-submission imports in its own process what its lab doesn't name.
+A start takes 1.9 s of CPU; the imports of torch.compile take 1.8 s more, scikit-learn 1.1 s, and matplotlib 0.4 s.
+A submission imports modules that its lab doesn't mention in its own process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIRST_USED = {
     SKLEARN: ("sklearn.datasets",),
 }
 EVERYTHING = frozenset(FIRST_USED)
-# An optimizer imports the compiler at its first step, and so does much of what else is named here.
+# An optimizer imports the compiler at its first step, and so do most of the others.
 WORDS = {
     COMPILER: r"compile|optim|func\b|functorch|functional_call|vmap|jvp|vjp|jac|hessian|checkpoint|export|dynamo"
     r"|inductor|fx\b|jit|distributed|flex_attention|gradcheck|profiler|autograd\.functional",
@@ -39,12 +39,12 @@ WORDS = {
 
 
 def find_course_groups(course: Path, labs: Iterable[str] = ("*",)) -> frozenset[str]:
-    """What the course's notebooks of these labs, or of all labs, name; everything if there is no notebook."""
-    found = [path for lab in labs for path in (course / "source").glob(f"{lab}/*.ipynb") if path.is_file()]
-    return find_groups(path.read_bytes() for path in found) if found else EVERYTHING
+    """Return the groups that the course's notebooks of these labs mention. All of them if there's no notebook."""
+    paths = [path for lab in labs for path in (course / "source").glob(f"{lab}/*.ipynb") if path.is_file()]
+    return find_groups(path.read_bytes() for path in paths) if paths else EVERYTHING
 
 
 def find_groups(notebooks: Iterable[bytes]) -> frozenset[str]:
-    """What these notebooks of the course name."""
+    """Return the groups that these notebooks of the course mention."""
     texts = [notebook.decode(errors="replace") for notebook in notebooks]
     return frozenset(group for group, words in WORDS.items() if any(re.search(words, text) for text in texts))

@@ -1,9 +1,8 @@
-"""The fork server: has imported what labs import, holds no secret, and forks a sandboxed student process for each
-submission, which it watches from outside.
+"""The fork server: forks a sandboxed student process for each submission, and watches it from outside.
 
-Run as `python -P -m autograder.forkserver.server GROUPS DESCRIPTOR...`, with a socket for each client: the second one
-and those after it are served by forks of the first process. It runs no parallel operation and no CUDA call before a
-fork. GROUPS, joined by commas, are imported in advance, see imports.py.
+It has imported what labs import, and holds no secret. Run it as `python -P -m autograder.forkserver.server GROUPS
+DESCRIPTOR...`, with a socket for each client: forks of the first process serve the second and later ones. It runs no
+parallel operation and no CUDA call before a fork. GROUPS, joined by commas, are imported in advance, see imports.py.
 """
 
 from __future__ import annotations
@@ -42,22 +41,22 @@ POLL_SECONDS = 0.05
 
 
 def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
-    """Take [isolation, limits, readable paths, device, compiled] and answer [error, layers].
+    """Receive [isolation, limits, readable paths, device, compiled], answer [error, layers], and take orders.
 
-    Then import, unless that is done since these arrived late, and take orders until the client hangs up.
+    The libraries are imported while the settings haven't arrived, or else after the answer.
     """
-    gc.disable()  # imports make no garbage: looking for it takes a tenth of their time
+    gc.disable()  # imports create no garbage, and looking for it takes a tenth of their time
     home = os.getcwd()
     clients = [socket.socket(fileno=descriptor) for descriptor in descriptors]
-    found = find_layers()  # before torch is loaded, while the forks that try the layers are cheap
-    told, _, _ = select.select(clients[:1], [], [], 0)
-    serve = None if told else _import_libraries(groups)
+    states = find_layers()  # before torch is loaded, while the forks that try the layers are cheap
+    has_settings, _, _ = select.select(clients[:1], [], [], 0)
+    serve = None if has_settings else _import_libraries(groups)
     try:
         level, limits, readable, device, compiled = receive(clients[0])
     except ConnectionClosed:
         return  # there was nothing to grade
     try:
-        layers = require(level, found)
+        layers = require(level, states)
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return
@@ -83,34 +82,34 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
 
 
 def _fork_for_each(clients: Sequence[socket.socket]) -> socket.socket:
-    """The socket that this process serves, in this process and in each of its new forks."""
-    mine = clients[0]
+    """Fork a process for each client but the first. Returns, in each process, the socket that it serves."""
+    served = clients[0]
     for client in clients[1:]:
         if os.fork() == 0:
-            mine = client
+            served = client
             break
     for client in clients:
-        if client is not mine:
+        if client is not served:
             client.close()
-    return mine
+    return served
 
 
 def _serve(orders: socket.socket, runs: Supervisor) -> None:
-    looked = time.monotonic()
+    last_poll = time.monotonic()
     while True:
         ready, _, _ = select.select([orders], [], [], POLL_SECONDS if runs.running else None)
         if ready:
             send(orders, _carry_out(receive(orders), orders, runs))
-        if time.monotonic() - looked > POLL_SECONDS:
+        if time.monotonic() - last_poll > POLL_SECONDS:
             runs.poll()
-            looked = time.monotonic()
+            last_poll = time.monotonic()
 
 
 def _import_libraries(groups: Collection[str]) -> Callable[[int, str], None]:
     """Import torch and the rest.
 
     Returns:
-        What a student process does in its sandbox, called with its socket and a cache of torch.compile, or nothing.
+        The function that a student process calls in its sandbox, with its socket and a cache of torch.compile or "".
     """
     from autograder.student.main import prepare, start
 
@@ -121,7 +120,7 @@ def _import_libraries(groups: Collection[str]) -> Callable[[int, str], None]:
 
 
 def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
-    """A kernel to fork, in a process that has already imported and done what each fork would otherwise repeat."""
+    """Create a kernel to fork, after imports and other work that each fork would otherwise repeat."""
     import torch
 
     from autograder.student.figures import draw_once
@@ -134,7 +133,7 @@ def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     if LABKIT in groups:
         labkit = importlib.import_module("labkit")
         for name in labkit.__all__:
-            getattr(labkit, name)  # pictures are imported when they are first named
+            getattr(labkit, name)  # pictures are imported when they are first used
     kernel = Kernel()
     if FIGURES in groups:
         draw_once()
@@ -143,23 +142,23 @@ def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
 
 
 def _carry_out(order: Any, orders: socket.socket, runs: Supervisor) -> Any:
-    """The answer to ["start"], with which a socket comes, or to [what, pid, ...]."""
-    what, *arguments = order
-    if what == "start":
+    """Carry out an order and return the answer: ["start"], followed by a socket, or [method, pid, ...]."""
+    name, *arguments = order
+    if name == "start":
         _, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
         if not descriptors:
             raise ConnectionClosed("the client ended within an order")
         return runs.start(descriptors[0])
-    orders_about: dict[str, Any] = {
+    methods: dict[str, Any] = {
         "adopt": runs.adopt,
         "kill_group": runs.kill_group,
         "status": runs.status,
         "used": runs.used,
         "stop": runs.stop,
     }
-    return orders_about[what](*arguments)
+    return methods[name](*arguments)
 
 
 if __name__ == "__main__":
     main([int(argument) for argument in sys.argv[2:]], [group for group in sys.argv[1].split(",") if group])
-    os._exit(0)  # an interpreter with torch takes most of a second to end in order
+    os._exit(0)  # a regular exit with torch takes most of a second

@@ -1,6 +1,6 @@
-"""A fork server that is started, and imports what labs import, before its purpose is known.
+"""Starts the process of a fork server, which imports what labs import before its settings are known.
 
-This file doesn't import torch: `gradlab grade` starts one first of all, and imports its own libraries meanwhile.
+This file doesn't import torch: `gradlab grade` starts a fork server first, and imports its own libraries meanwhile.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 from autograder.forkserver.imports import EVERYTHING
 from autograder.sandbox.home import build_environment
 
-# A library that started its own threads could not be forked.
+# A process can't be forked after a library started threads.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-END_SECONDS = 120.0  # after that it hangs, and is killed, which leaves its student processes
+END_SECONDS = 120.0  # after that it's killed because it hangs, which leaves its student processes
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ServerProcess:
     orders: tuple[socket.socket, ...]
     """A socket for each client."""
     home: Path
-    """Its folder, which is removed when it is closed."""
+    """Its folder, which close() removes."""
 
     def close(self) -> None:
         """Hang up for all clients, and wait for the process to end. A second call does nothing."""
@@ -48,7 +48,7 @@ def start_server(clients: int = 1, groups: Collection[str] = EVERYTHING) -> Serv
     """Start a fork server, before anything secret is read.
 
     Args:
-        groups: What to import in advance, see imports.py.
+        groups: The modules to import in advance, see imports.py.
     """
     home = Path(tempfile.mkdtemp(prefix="gradlab-warm-"))
     pairs = [socket.socketpair() for _ in range(clients)]
@@ -60,7 +60,7 @@ def start_server(clients: int = 1, groups: Collection[str] = EVERYTHING) -> Serv
         env=build_environment(home, ONE_THREAD),
         cwd=home,
         stdin=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is the grader's, which ends it in its own time
+        start_new_session=True,  # Ctrl-C goes to the grader, which ends this process when it's ready
     )
     for _, theirs in pairs:
         theirs.close()

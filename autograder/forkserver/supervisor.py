@@ -1,4 +1,4 @@
-"""The runs of a fork server: each in its sandbox, watched from outside, and gone without a trace when stopped."""
+"""Supervises the runs of a fork server: each in its sandbox, watched from outside, and removed when it's stopped."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from autograder.sandbox.memory_watch import measure_private_memory
 from autograder.sandbox.plan import Network
 from autograder.sandbox.processes import find_run_processes, measure_seconds
 
-GPU_SECONDS = 1.0  # between two looks at the memory of GPUs, each of which starts a program
+GPU_SECONDS = 1.0  # between two measurements of GPU memory, each of which starts a program
 
 
 @dataclass
 class SupervisedRun:
-    """A run."""
+    """A run and what its supervisor knows about it."""
 
     run: Run
     watch: MemoryWatch
     cleanup: contextlib.ExitStack
-    known: set[int] = field(default_factory=set)
+    grouped: set[int] = field(default_factory=set)
     """The processes of all groups."""
     groups: dict[str, set[int]] = field(default_factory=dict)
     """The run's own processes under "", and the forks for each check cell under another name."""
-    struck: str = ""
-    """The limit that ended the run or a check's fork; a fork's is forgotten once read or when another group begins."""
+    exceeded: str = ""
+    """The limit that ended the run or a check's fork. A fork's is cleared once read, or when another group begins."""
     status: int | None = None
-    """What os.waitpid gives, once the run has ended."""
+    """The wait status, once the run has ended."""
 
 
 class Supervisor:
@@ -67,14 +67,14 @@ class Supervisor:
         self.environment = {
             "GRADLAB_DEVICE": device,
             "GRADLAB_GPU_MEMORY": str(limits.gpu_memory),
-            "NBGRADER_EXECUTION": "autograde",  # as nbgrader shows cells where they run
+            "NBGRADER_EXECUTION": "autograde",  # as nbgrader sets it
         }
-        self.on_gpu = measure_gpu_memory if self.devices else dict
-        self.looked_on_gpu = 0.0
+        self.measure_gpu_memory = measure_gpu_memory if self.devices else dict
+        self.last_gpu_check = 0.0
         self.running: dict[int, SupervisedRun] = {}
 
     def start(self, control: int) -> list[int | str]:
-        """Start a run that does act(control), and close `control` here. Returns [pid, ""], or [0, why not]."""
+        """Start a run that calls act(control), and close `control` here. Returns [pid, ""], or [0, an error]."""
         cleanup = contextlib.ExitStack()
         try:
             uid = cleanup.enter_context(claim_uid()) if UID in self.layers else None
@@ -100,43 +100,43 @@ class Supervisor:
         return [run.pid, ""]
 
     def poll(self) -> None:
-        """Look at every run: whether it ended, and whether it holds more memory than it may."""
+        """Check every run: whether it has ended, and whether it exceeds its memory limit."""
         for running in self.running.values():
-            self._look_at(running)
-        if self.running and time.monotonic() - self.looked_on_gpu > GPU_SECONDS:
+            self._check(running)
+        if self.running and time.monotonic() - self.last_gpu_check > GPU_SECONDS:
             self._check_gpu_memory()
 
     def adopt(self, pid: int, group: str) -> None:
-        """Make the processes that belong to no group yet this group."""
+        """Add the processes without a group to this group."""
         running = self.running[pid]
-        _forget_strike(running)
-        if not running.known:
+        _clear_exceeded(running)
+        if not running.grouped:
             running.watch.ignored.clear()  # below a keeper, a process may have been seen before it took its uid
-        running.groups[group] = running.groups.get(group, set()) | _find_unknown(running)
-        running.known |= running.groups[group]
+        running.groups[group] = running.groups.get(group, set()) | _find_ungrouped(running)
+        running.grouped |= running.groups[group]
 
     def kill_group(self, pid: int, group: str) -> None:
-        """Kill the group, and all processes that belong to no group: what it started."""
+        """Kill the processes of the group, and all processes without a group, which it started."""
         running = self.running[pid]
-        _forget_strike(running)
-        running.known -= running.groups.pop(group, set())
+        _clear_exceeded(running)
+        running.grouped -= running.groups.pop(group, set())
         if running.status is None:
-            self._kill_unknown(running)
+            self._kill_ungrouped(running)
 
     def status(self, pid: int) -> list[str | int | None]:
-        """The limit that ended it, or a fork of it since the last call, or ""; and its wait status, None if it runs."""
+        """Return the limit that ended the run, or its fork since the last call, or "", and the run's wait status."""
         running = self.running[pid]
-        self._look_at(running)
-        told: list[str | int | None] = [running.struck, running.status]
-        _forget_strike(running)
-        return told
+        self._check(running)
+        status: list[str | int | None] = [running.exceeded, running.status]
+        _clear_exceeded(running)
+        return status
 
     def used(self, pid: int) -> list[list[float]]:
-        """The pid, seconds on a processor and seconds waiting for one of each process of the run."""
-        return [[found, *measure_seconds(found)] for found in find_run_processes(self.running[pid].run)]
+        """Return [pid, seconds on a processor, seconds waiting for one] of each process of the run."""
+        return [[process, *measure_seconds(process)] for process in find_run_processes(self.running[pid].run)]
 
     def stop(self, pid: int) -> int:
-        """End the run with all its processes and files. Returns the most memory in bytes that it was seen to use."""
+        """End the run and delete its files. Returns the most memory in bytes that it was seen to use."""
         running = self.running[pid]
         try:
             if running.status is None:
@@ -155,7 +155,7 @@ class Supervisor:
         for pid in list(self.running):
             self.stop(pid)
 
-    def _look_at(self, running: SupervisedRun) -> None:
+    def _check(self, running: SupervisedRun) -> None:
         if running.status is not None:
             return
         self._reap()
@@ -165,96 +165,96 @@ class Supervisor:
             self._reduce_memory(running)
 
     def _check_gpu_memory(self) -> None:
-        """End every run whose processes use too much GPU memory. Forks for checks use none, so no fork can go alone."""
-        held = self.on_gpu()
+        """End every run that uses too much GPU memory. Not only a check's fork, since forks use none."""
+        used = self.measure_gpu_memory()
         for running in self.running.values():
-            if running.status is None and held:
-                total = sum(held.get(pid, 0) for pid in find_run_processes(running.run))
+            if running.status is None and used:
+                total = sum(used.get(pid, 0) for pid in find_run_processes(running.run))
                 if total > self.limits.gpu_memory:
                     self._end(running, "GPU memory")
-        self.looked_on_gpu = time.monotonic()
+        self.last_gpu_check = time.monotonic()
 
     def _reduce_memory(self, running: SupervisedRun) -> None:
-        """Kill the unknown processes of a run that uses too much, then the check's largest fork, or the run.
+        """Kill the ungrouped processes of a run that uses too much memory, then a check's largest fork, or the run.
 
-        The end of an unknown process, which a cell started, ends nothing else: what ends later has another reason.
+        Killing an ungrouped process, which a cell started, isn't recorded as a reason, since nothing else ends by it.
         """
-        if not running.known:
+        if not running.grouped:
             return self._end(running, "memory")  # it is still starting, and has no other processes
-        self._kill_unknown(running)
+        self._kill_ungrouped(running)
         while measure_memory(running.watch) > self.limits.memory:
             largest = max(
-                _list_own_processes(running), key=lambda pid: measure_private_memory(pid, running.watch.started)
+                _list_own_processes(running), key=lambda pid: measure_private_memory(pid, running.watch.inherited)
             )
             if not any(largest in pids for group, pids in running.groups.items() if group):
                 return self._end(running, "memory")
             self._kill({largest}, lambda: set(find_run_processes(running.run)))
-            running.struck = "memory"
+            running.exceeded = "memory"
 
     def _end(self, running: SupervisedRun, limit: str) -> None:
-        """End a run for this limit."""
+        """End a run because it exceeded this limit."""
         kill_run(running.run)
         self._wait_for(running)
-        running.struck = limit
+        running.exceeded = limit
 
-    def _kill_unknown(self, running: SupervisedRun) -> None:
-        while unknown := _find_unknown(running):
-            self._kill(unknown, lambda: _find_unknown(running))
+    def _kill_ungrouped(self, running: SupervisedRun) -> None:
+        while ungrouped := _find_ungrouped(running):
+            self._kill(ungrouped, lambda: _find_ungrouped(running))
 
-    def _kill(self, victims: set[int], living: Callable[[], set[int]]) -> None:
-        """Kill these processes, and wait until they are gone."""
-        ends = {pid: open_pidfd(pid) for pid in victims}
-        for pid in victims:
+    def _kill(self, pids: set[int], list_living: Callable[[], set[int]]) -> None:
+        """Kill these processes, and wait until they have ended."""
+        pidfds = {pid: open_pidfd(pid) for pid in pids}
+        for pid in pids:
             kill(pid)
-        untold = {pid for pid, end in ends.items() if end is None or not has_ended(end)}
+        pending = {pid for pid, pidfd in pidfds.items() if pidfd is None or not has_ended(pidfd)}
         self._reap()
-        while untold and untold & living():
+        while pending and pending & list_living():
             time.sleep(0.001)
             self._reap()
 
     def _reap(self) -> None:
-        """Wait for every child that has ended: runs, and what they orphaned, which counts against their limit."""
+        """Wait for every child that has ended: runs, and their orphans, which count against the limit of processes."""
         with contextlib.suppress(ChildProcessError):
-            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-                self._note(*ended)
+            while (child := os.waitpid(-1, os.WNOHANG))[0]:
+                self._record_status(*child)
 
     def _wait_for(self, running: SupervisedRun) -> None:
         while running.status is None:
-            self._note(*os.waitpid(-1, 0))
+            self._record_status(*os.waitpid(-1, 0))
 
-    def _note(self, pid: int, status: int) -> None:
+    def _record_status(self, pid: int, status: int) -> None:
         if pid in self.running:
             self.running[pid].status = status
 
 
-def _forget_strike(running: SupervisedRun) -> None:
-    """Forget the limit, unless the run itself has ended: what ends from now on has another reason."""
+def _clear_exceeded(running: SupervisedRun) -> None:
+    """Clear the exceeded limit unless the run has ended: a fork that ends later has another reason."""
     if running.status is None:
-        running.struck = ""
+        running.exceeded = ""
 
 
 def list_device_nodes(device: str) -> tuple[Path, ...]:
-    """The files in /dev through which a process reaches this device."""
+    """Return the files in /dev through which a process reaches this device."""
     return tuple(sorted(Path("/dev").glob("nvidia*"))) if device.startswith("cuda") else ()
 
 
 def _list_own_processes(running: SupervisedRun) -> list[int]:
-    """The run's living processes, without a keeper, which is ours; its first process if there is no other."""
-    found = find_run_processes(running.run)
-    return [pid for pid in found if running.run.uid is not None or pid != running.run.pid] or [running.run.pid]
+    """Return the run's living processes without the keeper; the run's first process if there is no other."""
+    pids = find_run_processes(running.run)
+    return [pid for pid in pids if running.run.uid is not None or pid != running.run.pid] or [running.run.pid]
 
 
 def _kill_rest(run: Run) -> None:
-    """Kill what is left after a run's first process. Without a uid, its keeper or its namespace ended the rest."""
+    """Kill processes that remain after a run's first one. Without a uid, the keeper or the namespace ended them."""
     if run.uid is not None:
         kill_run(run)
 
 
-def _find_unknown(running: SupervisedRun) -> set[int]:
-    """The run's living processes that belong to no group."""
+def _find_ungrouped(running: SupervisedRun) -> set[int]:
+    """Return the run's living processes without a group."""
     if running.status is not None:
         return set()
-    ignored = running.watch.ignored | running.known
-    found = set(find_run_processes(running.run, ignored))
-    running.watch.ignored |= ignored - running.known
-    return found - running.known
+    ignored = running.watch.ignored | running.grouped
+    pids = set(find_run_processes(running.run, ignored))
+    running.watch.ignored |= ignored - running.grouped
+    return pids - running.grouped

@@ -1,4 +1,4 @@
-"""One attempt at an exercise: defined and checked, from the state of the lab at that exercise, in forks.
+"""Tries one answer to an exercise in forks, from the state of the lab at that exercise.
 
 Answers are tried as submissions are graded: the answer in a student process, the checks with proxies for its objects.
 """
@@ -23,11 +23,9 @@ from autograder.proving.note_file import NOTE
 from autograder.proving.unsandboxed_student import FORK_SECONDS, branch, run_cell_in
 
 CHECK_SECONDS = 30.0
-WHOLE_SECONDS = 3600.0  # of an attempt through the examiner, whose cells and checks have their own limits
-# What someone who knows the grader does first: the course's names would be bound again before a check runs.
-RESTORES_NOTHING = (
-    "__import__('autograder.student.course_names', fromlist=['']).CourseNames.restore = lambda self: None"
-)
+WHOLE_SECONDS = 3600.0  # for an attempt, whose cells and checks have their own limits
+# The first step of a student who knows the grader: otherwise the course's names would be restored before a check runs.
+DISABLE_RESTORE = "__import__('autograder.student.course_names', fromlist=['']).CourseNames.restore = lambda self: None"
 
 
 @dataclass(frozen=True)
@@ -40,36 +38,36 @@ class Attempt:
     checks: str
     """The source of the check cell."""
     replace: tuple[Any, ...] = ()
-    """How the object that the source defines is replaced, see make_replacement()."""
+    """How to replace the object that the source defines, see make_replacement()."""
     note: str = ""
-    """What to read from that object's note."""
+    """The attribute of that object's note to read."""
     last: str = ""
     """A cell to run after all others."""
     lie: tuple[Any, ...] = ()
-    """How the probes are then replaced, see get_lies()."""
+    """How to replace the probes then, see get_lies()."""
 
 
-Result = dict[str, Any]  # "outcomes": of the checks, as dictionaries. "note": what was read.
+Result = dict[str, Any]  # "outcomes": those of the checks, as dictionaries. "note": the value read from the note.
 
 
 def run_through_examiner(
     attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
 ) -> Result:
-    """The result of an attempt in a branch of the student process, checked in a fork of this one.
+    """Run an attempt in a fork of the student process, and its checks in a fork of this one.
 
     Args:
         namespace: The examiner's.
         defined: The names that are proxies.
 
     Raises:
-        ForkError: If a cell raises, the student process dies or is too slow, or its reply is no answer.
+        ForkError: If a cell raises, or the student process dies, is too slow or sends an invalid reply.
     """
-    tried = branch(student)
+    student_fork = branch(student)
     try:
-        result: Result = run_in_fork(lambda: _examine_attempt(attempt, tried, namespace, defined), WHOLE_SECONDS)
+        result: Result = run_in_fork(lambda: _examine_attempt(attempt, student_fork, namespace, defined), WHOLE_SECONDS)
         return result
     finally:
-        tried.control.close()
+        student_fork.control.close()
         student.kill_group("")
 
 
@@ -80,7 +78,7 @@ def _examine_attempt(
     if attempt.replace:
         run_cell_in(student, _render_install_cell(replacements.install, attempt.name, *attempt.replace))
     if attempt.last or attempt.lie:
-        run_cell_in(student, RESTORES_NOTHING)
+        run_cell_in(student, DISABLE_RESTORE)
     if attempt.last:
         run_cell_in(student, attempt.last)
     if attempt.lie:
@@ -95,25 +93,25 @@ def _examine_attempt(
 
 
 def _render_install_cell(install: Callable[..., None], *args: Any) -> str:
-    """The source of a cell that does install(its namespace, *args)."""
-    listed = ", ".join(map(repr, args))
-    return f"__import__({install.__module__!r}, fromlist=['']).{install.__name__}(globals(), {listed})"
+    """Return the source of a cell that calls install(its namespace, *args)."""
+    arguments = ", ".join(map(repr, args))
+    return f"__import__({install.__module__!r}, fromlist=['']).{install.__name__}(globals(), {arguments})"
 
 
 def open_check_connection(student: StudentProcess, name: str) -> CheckConnection:
-    """A connection to a fork of the process, for the checks or given cell of this name. What the fork does is lost."""
+    """Connect to forks of the process for the checks or given cell of this name, so it's left as it is."""
     return CheckConnection(_Forks(weakref.ref(student)), name, lambda: CHECK_SECONDS)
 
 
 @dataclass
 class _Forks:
-    """Connections to forks of a process, without a common clock; see examiner.check_connection.Source.
+    """A ConnectionSource of connections to forks of a process, without a common clock.
 
     A proxy in the namespace may outlive its check, and must not keep the process alive.
     """
 
     student: weakref.ref[StudentProcess]
-    opened: list[Connection] = field(default_factory=list)
+    connections: list[Connection] = field(default_factory=list)
 
     @property
     def process(self) -> StudentProcess:
@@ -122,16 +120,16 @@ class _Forks:
         return process
 
     def connect(self, name: str) -> Connection:
-        self.opened.append(self.process.connect(name, FORK_SECONDS))
-        return self.opened[-1]
+        self.connections.append(self.process.connect(name, FORK_SECONDS))
+        return self.connections[-1]
 
     def effort(self, seconds: float) -> Effort:
         return self.process.effort(seconds, math.inf)
 
-    def why(self) -> str:
-        return self.process.why()
+    def explain_end(self) -> str:
+        return self.process.explain_end()
 
     def kill_group(self, name: str) -> None:
         self.process.kill_group(name)
-        for connection in self.opened:
+        for connection in self.connections:
             connection.close()

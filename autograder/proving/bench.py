@@ -1,4 +1,4 @@
-"""Tries answers on a lab: the lab runs once, and each answer is tried in forks at its exercise."""
+"""Tries answers on a lab: runs the lab once, and tries each answer in forks at its exercise."""
 
 from __future__ import annotations
 
@@ -26,33 +26,35 @@ from autograder.proving.unsandboxed_student import CellError, run_cell_in, start
 from autograder.rpc.random_states import seed_all
 from labkit.outcome import Outcome, build_outcome, compute_earned
 
-RUNS = ("given", "example", "student")  # what a student's notebook runs besides checks
+RUNS = ("given", "example", "student")  # the steps that a student's notebook runs besides checks
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What one answer earned."""
+    """The result of trying one answer."""
 
     outcomes: tuple[Outcome, ...] = ()
     points: float = 0.0
     failure: str = ""
-    """Why there is no result: the process died, or a cell of the course raised."""
+    """Why there are no outcomes: the process died, or a cell of the course raised."""
     applied: bool = True
-    """False if a generated answer was the reference after all."""
+    """Whether a generated answer differed from the reference."""
 
     @property
     def failed(self) -> tuple[str, ...]:
         return tuple(o.id for o in self.outcomes if not o.passed)
 
     def compute_unobserved_points(self, points: float) -> float:
-        """What it would have earned of this many points if each observed check had failed."""
+        """Return what the answer would have earned of these points if every observed check had failed."""
         return compute_earned([replace(o, passed=o.passed and not o.observed) for o in self.outcomes], points)
 
 
 class Bench:
-    """A lab that has run up to one of its exercises; answers to that exercise are tried in forks from here.
+    """Tries answers to one exercise, in forks of a lab that has run up to it.
 
-    student: the student process, also at the exercise.
+    Args:
+        namespace: The examiner's.
+        student: The student process.
     """
 
     def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: StudentProcess) -> None:
@@ -61,35 +63,35 @@ class Bench:
         self.check_cell = lab.cell(exercise.check_id)
 
     def try_source(self, source: str) -> Trial:
-        """Try a solution of the exercise given as the source of its cell."""
+        """Try an answer, given as the source of the exercise's cell."""
         return self._try(source)
 
     def try_blank(self) -> Trial:
         return self._try(self._blank)
 
     def try_generated(self) -> dict[str, Trial]:
-        """The trials of the wrong answers that gradlab makes from the reference, by description."""
+        """Try the wrong answers that gradlab makes from the reference. Returns the trials by description."""
         trials = {label: self._try(self._reference, (label,)) for label in get_spoilers()}
         if self.exercise.parameters:
             trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._count_visible_calls()))
         return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
 
     def try_near_misses(self) -> dict[str, Trial]:
-        """The trials of the near misses that differed from the reference, by description."""
+        """Try the near misses. Returns, by description, the trials of those that differed from the reference."""
         trials = {label: self._try(self._reference, (label,)) for label in get_near_misses()}
         return {label: trial for label, trial in trials.items() if trial.applied}
 
     def try_liar(self, source: str) -> Trial:
-        """Try a lying answer: its source runs in the exercise's place, and once more after the given probes."""
+        """Try a lying answer: its source runs instead of the exercise, and again after the given probes."""
         return self._attempt(Attempt(self.exercise.name, source, self.check_cell.source, last=source))
 
     def try_lies(self) -> dict[str, Trial]:
-        """The trials of the liars that gradlab makes, by description; empty if the checks use no probe."""
-        probes, functions = self._given()
+        """Try the liars that gradlab makes. Returns the trials by description; none if the checks use no probe."""
+        probes, functions = self._find_given_functions()
         trials = {}
         if has_probe_call(self.check_cell.source, probes):
-            for how, solved in get_lies().items():
-                trials[how] = self._try_lie(self._reference if solved else self._blank, (how, probes))
+            for label, solved in get_lies().items():
+                trials[label] = self._try_lie(self._reference if solved else self._blank, (label, probes))
         parameters = _get_required_count(ast.parse(self._reference), self.exercise.name)
         for name, count in functions.items():
             if count == parameters:
@@ -100,8 +102,8 @@ class Bench:
         checks = self.check_cell.source
         return self._attempt(Attempt(self.exercise.name, source, checks, note="applied", lie=lie))
 
-    def _given(self) -> tuple[list[str], dict[str, int]]:
-        """The given probes, and each given function with the number of arguments that it must get."""
+    def _find_given_functions(self) -> tuple[list[str], dict[str, int]]:
+        """Return the given probes, and the number of required arguments of each other given function."""
         probes: list[str] = []
         functions: dict[str, int] = {}
         ids = [c.id for c in self.lab.cells]
@@ -113,7 +115,7 @@ class Bench:
         return probes, functions
 
     def find_constant_parameters(self) -> list[str]:
-        """Parameters that have the same value in every call of the hidden checks. An object counts by what it holds."""
+        """Return parameters with the same value in every call of the hidden checks. Objects compare by content."""
         if not any(c.hidden for c in self.exercise.checks):
             return []
         constant: list[str] = self._watch(hidden=True, note="constant")
@@ -125,8 +127,8 @@ class Bench:
 
     def _watch(self, hidden: bool, note: str) -> Any:
         checks = _select_checks(self.check_cell, hidden)
-        how = (WATCHED, list(self.exercise.parameters))
-        return self._run(Attempt(self.exercise.name, self._reference, checks, how, note))["note"]
+        replacement = (WATCHED, list(self.exercise.parameters))
+        return self._run(Attempt(self.exercise.name, self._reference, checks, replacement, note))["note"]
 
     def _try(self, source: str, replace: tuple[Any, ...] = ()) -> Trial:
         note = "applied" if replace else ""
@@ -153,9 +155,9 @@ class Bench:
 
 
 def iter_benches(lab: Lab) -> Iterator[Bench]:
-    """A Bench for each exercise in turn, valid until the next one is requested.
+    """Yield a Bench for each exercise in turn, valid until the next one is requested.
 
-    The lab's own cells run with the reference solutions: given ones in this process, and all in a student process.
+    The lab's cells run with the reference solutions: given ones in this process, and all in a student process.
     """
     seed_all()
     namespace = create_namespace()
@@ -169,15 +171,15 @@ def iter_benches(lab: Lab) -> Iterator[Bench]:
                 run_cell_in(student, cell.source)
                 _run_given(cell, namespace, _list_exercises(lab, number), student)
             except Exception as error:
-                seen = str(error) if isinstance(error, ForkError) else f"{type(error).__name__}: {error}"
-                problem = f"with the reference solutions, this cell raises {seen}"
+                text = str(error) if isinstance(error, ForkError) else f"{type(error).__name__}: {error}"
+                problem = f"with the reference solutions, this cell raises {text}"
                 raise SourceError(cell.path, cell.line, problem, "correct this cell") from error
 
 
 def compute_notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str, float]:
-    """The points by exercise of a whole notebook with some exercises written, and the others left empty.
+    """Return the points by exercise of a whole notebook in which some exercises are written and others empty.
 
-    Given cells may fail, such as one that shows the student's own result before it is written.
+    Given cells may fail, for instance one that shows the result of an empty exercise.
 
     Args:
         solutions: The source of each written exercise, by name.
@@ -211,14 +213,14 @@ def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], studen
 
 
 def _list_exercises(lab: Lab, end: int) -> list[str]:
-    """The exercises of the cells before this one."""
-    before = {c.id for c in lab.cells[:end]}
-    return [e.name for e in lab.exercises if e.cell_id in before]
+    """Return the exercises of the first `end` cells."""
+    ids = {c.id for c in lab.cells[:end]}
+    return [e.name for e in lab.exercises if e.cell_id in ids]
 
 
 def _select_checks(cell: Cell, hidden: bool) -> str:
-    """The check cell with only its hidden, or only its visible checks, and all of its other statements."""
-    regions = [region for region in find_regions(cell) if region.what == HIDDEN]
+    """Return the source of a check cell with only its hidden or visible checks, and all its other statements."""
+    regions = [region for region in find_regions(cell) if region.kind == HIDDEN]
     tree = ast.parse(cell.source)
     tree.body = [
         node
@@ -229,17 +231,17 @@ def _select_checks(cell: Cell, hidden: bool) -> str:
 
 
 def has_probe_call(source: str, given: Sequence[str]) -> bool:
-    """Whether a check cell uses a probe: one of these, or one of labkit's."""
+    """Whether a check cell uses a probe: one of the given ones, or one of labkit's."""
     nodes = list(ast.walk(ast.parse(source)))
-    labkits = any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == "probes" for node in nodes)
-    return labkits or any(isinstance(node, ast.Name) and node.id in given for node in nodes)
+    uses_labkit = any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == "probes" for node in nodes)
+    return uses_labkit or any(isinstance(node, ast.Name) and node.id in given for node in nodes)
 
 
 def _get_required_count(tree: ast.Module, name: str) -> int | None:
-    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
-    return _count_required(found[0]) if found else None
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
+    return _count_required(functions[0]) if functions else None
 
 
 def _count_required(function: ast.FunctionDef) -> int:
-    """The number of positional arguments without a default."""
+    """Count the positional arguments without a default."""
     return len(function.args.posonlyargs) + len(function.args.args) - len(function.args.defaults)

@@ -1,4 +1,4 @@
-"""A function that replaces the reference and records how it is called."""
+"""Replaces the reference by a function that records its calls."""
 
 from __future__ import annotations
 
@@ -22,9 +22,12 @@ MAX_DEPTH = 3  # of objects that hold objects
 
 
 class CallRecorder:
-    """A function that notes its calls. parameters: those whose values are compared between the calls.
+    """A function that records its calls.
 
-    calls: how often it was called in this process. Forks, whose values count too, cannot hand out one list of results.
+    `calls` counts only those in this process: forks, whose values count too, can't share one list of results.
+
+    Args:
+        parameters: Those whose values are compared between calls.
     """
 
     def __init__(self, function: Callable[..., Any], parameters: Sequence[str] = ()) -> None:
@@ -42,7 +45,7 @@ class CallRecorder:
 
     @property
     def constant(self) -> list[str]:
-        """Parameters that had the same value in every call. An object counts by what it holds."""
+        """The parameters that had the same value in every call. Objects compare by content."""
         calls = [line.split() for line in self._notes.lines()]
         return [name for n, name in enumerate(self.parameters) if len({values[n] for values in calls}) < 2]
 
@@ -52,10 +55,10 @@ def _digest_value(value: Any) -> str:
 
 
 def _describe_leaf(leaf: Any, depth: int = 0) -> str:
-    """Describe a leaf by what it holds, not by its address, which objects of other calls, in other forks, may have."""
+    """Describe a leaf by its content, not its address, which objects of calls in other forks may share."""
     if isinstance(leaf, Tensor):
-        listed = leaf.detach().to(torch.complex128).tolist() if leaf.dtype != torch.bool else leaf.tolist()
-        return f"{tuple(leaf.shape)}{tuple(leaf.stride())}{leaf.dtype}{leaf.requires_grad}{listed}"
+        values = leaf.detach().to(torch.complex128).tolist() if leaf.dtype != torch.bool else leaf.tolist()
+        return f"{tuple(leaf.shape)}{tuple(leaf.stride())}{leaf.dtype}{leaf.requires_grad}{values}"
     if isinstance(leaf, np.ndarray):
         return f"{leaf.shape}{leaf.dtype}{leaf.tolist()}"
     if type(leaf) is Callback:  # every use of it would call the examiner
@@ -63,13 +66,13 @@ def _describe_leaf(leaf: Any, depth: int = 0) -> str:
     parts = [ADDRESS.sub("", repr(leaf))]
     if depth < MAX_DEPTH:
         if isinstance(leaf, MethodType):
-            held: list[Any] = [leaf.__func__, leaf.__self__]
+            contents: list[Any] = [leaf.__func__, leaf.__self__]
         elif isinstance(leaf, torch.Generator):
-            held = [leaf.get_state()]
+            contents = [leaf.get_state()]
         elif isinstance(leaf, FunctionType):
             cells = [cell.cell_contents for cell in leaf.__closure__ or ()]
-            held = [leaf.__code__.co_code, leaf.__code__.co_consts, leaf.__defaults__, *cells]
+            contents = [leaf.__code__.co_code, leaf.__code__.co_consts, leaf.__defaults__, *cells]
         else:
-            held = list(getattr(leaf, "__dict__", {}).items()) if not isinstance(leaf, type) else []
-        parts += [_describe_leaf(inner, depth + 1) for inner in tree_leaves(held)]
+            contents = list(getattr(leaf, "__dict__", {}).items()) if not isinstance(leaf, type) else []
+        parts += [_describe_leaf(inner, depth + 1) for inner in tree_leaves(contents)]
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""Runs a function in a fork of this process and brings its result back as JSON."""
+"""Runs a function in a fork of this process and returns its result as JSON."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class ForkError(Exception):
 
 
 def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
-    """What `work()` returns, run in a fork: nothing that it does to memory, names or global state stays.
+    """Call `work()` in a fork and return its result, so it can't change this process.
 
     The result must be JSON. Output of the fork is discarded.
 
     Args:
-        seconds: What it may take on an idle machine, see examiner.effort.
+        seconds: The time limit on an idle machine, see examiner.effort.
 
     Raises:
         ForkError: If it raises, dies or is too slow.
@@ -50,9 +50,9 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
     try:
         torch.set_num_threads(1)  # a fork that starts its own OpenMP threads hangs
         os.close(reading)
-        nowhere = os.open(os.devnull, os.O_RDWR)
+        null = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
-            os.dup2(nowhere, stream)
+            os.dup2(null, stream)
         try:
             answer = {"result": work()}
         except ForkError as failure:

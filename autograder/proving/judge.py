@@ -1,4 +1,4 @@
-"""Compares what the answers earned with what they claim. Every problem names the file, the line and the fix."""
+"""Compares the result of each answer with what its author says. Every problem names the file, the line and the fix."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from labkit.outcome import Outcome
 
 RIGHT_ANSWERS = 2
 WRONG_ANSWERS = 4
-UNWRITTEN = "NotImplementedError"  # what a stub raises
-GENERATED_SHARE = 0.1  # a generated wrong answer earns at most this part of the points
-LIARS_SHARE = 0.2  # of a lab's points, for plain computations that claim the demanded technique
+UNWRITTEN = "NotImplementedError"  # raised by a stub
+GENERATED_SHARE = 0.1  # of the points, which a generated wrong answer may earn at most
+LIARS_SHARE = 0.2  # of a lab's points, for plain computations that claim to use the required technique
 
 
 def judge_reference(lab: Lab, exercise: Exercise, trial: Trial) -> Iterator[str]:
-    where = f"{_locate_cell(lab, exercise.cell_id)}: reference solution of {exercise.name}"
-    yield from _judge_passing(where, exercise, trial)
+    location = f"{_locate_cell(lab, exercise.cell_id)}: reference solution of {exercise.name}"
+    yield from _judge_passing(location, exercise, trial)
 
 
 def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[str]:
     verdict = "right" if answer.right else "wrong"
-    where = f'{answer.path}:{answer.line}: {verdict} answer of {exercise.name} "{answer.label}"'
+    location = f'{answer.path}:{answer.line}: {verdict} answer of {exercise.name} "{answer.label}"'
     if answer.right:
-        yield from _judge_passing(where, exercise, trial)
+        yield from _judge_passing(location, exercise, trial)
         return
     if trial.failure:
-        yield f"{where}: it cannot be tried: {trial.failure}"
+        yield f"{location}: it can't be tried: {trial.failure}"
         return
     if not trial.failed:
-        yield f"{where}: it gets full marks\n    fix: add a check that fails for it, or call it right"
+        yield f"{location}: it gets full marks\n    fix: add a check that fails for it, or call it right"
     elif set(trial.failed) != set(answer.fails):
         yield (
-            f"{where}: it fails other checks than it says\n    it fails:\n{_format_table(trial)}\n    fix: fails="
+            f"{location}: it fails other checks than it says\n    it fails:\n{_format_table(trial)}\n    fix: fails="
             + ",".join(trial.failed)
             + ", or change the answer; gradlab prove --update writes these lists"
         )
     else:
-        yield from _judge_exceptions(where, answer, trial)
+        yield from _judge_exceptions(location, answer, trial)
 
 
 def judge_generated(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterator[str]:
-    where = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
+    location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if trial.failure:
-        yield f'{where}: the generated wrong answer "{label}" stops the check cell: {trial.failure}'
+        yield f'{location}: the generated wrong answer "{label}" stops the check cell: {trial.failure}'
     elif trial.points > GENERATED_SHARE * exercise.points:
         passed = ", ".join(repr(o.id) for o in trial.outcomes if o.passed)
         yield (
-            f'{where}: the generated wrong answer "{label}" earns {trial.points:g} of {exercise.points:g} points\n'
-            f"    it passes: {passed}\n    fix: mark as required=True a check that it fails, or add one"
+            f'{location}: the generated wrong answer "{label}" earns {trial.points:g} of {exercise.points:g} points\n'
+            f"    it passes: {passed}\n    fix: mark a check that it fails as required=True, or add one"
         )
 
 
@@ -59,34 +59,34 @@ def judge_lie(lab: Lab, exercise: Exercise, label: str, trial: Trial) -> Iterato
         yield (
             f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}: a liar earns {points:g} "
             f"of {exercise.points:g} points: {label}\n    it passes: {passed}\n"
-            "    fix: compare the whole of what came first, compute what is wanted before the call, pass values"
+            "    fix: compare the whole result first, compute the expected value before the call, and pass values"
         )
 
 
 def judge_liars(lab: Lab, points: dict[str, float]) -> Iterator[str]:
-    """Problems with what liars earn.
+    """Yield a problem if liars earn too much.
 
     Args:
-        points: What the best liar of each exercise earns, by name.
+        points: The points of the best liar of each exercise, by name.
     """
     if (total := sum(points.values())) > LIARS_SHARE * lab.points + 1e-9:
-        listed = ", ".join(f"{name} {earned:g}" for name, earned in points.items() if earned)
+        details = ", ".join(f"{name} {earned:g}" for name, earned in points.items() if earned)
         yield (
-            f"{lab.path}/lab.py:1: liars earn {total:g} of the lab's {lab.points:g} points ({listed}); "
+            f"{lab.path}/lab.py:1: liars earn {total:g} of the lab's {lab.points:g} points ({details}); "
             f"{LIARS_SHARE * lab.points:g} are allowed\n"
-            "    fix: let a required check see the technique, through what the examiner passes in"
+            "    fix: observe the technique in a required check, with objects that the examiner passes in"
         )
 
 
 def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> Iterator[str]:
-    where = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
+    location = f"{_locate_cell(lab, exercise.check_id)}: checks of {exercise.name}"
     if trial.failure:
-        yield f"{where}: the check cell stops on the empty notebook: {trial.failure}"
-    elif (most := max(points, trial.points)) > 0:
-        yield f"{where}: the empty notebook earns {most:g}\n    fix: call the exercise in each check"
+        yield f"{location}: on the empty notebook, the check cell stops: {trial.failure}"
+    elif (earned := max(points, trial.points)) > 0:
+        yield f"{location}: the empty notebook earns {earned:g}\n    fix: call the exercise in each check"
     elif (first := trial.outcomes[0]).error != UNWRITTEN:
         yield (
-            f"{where}: on the empty notebook the first check says {first.seen!r}, not that nothing is written yet\n"
+            f"{location}: on the empty notebook, the first check says {first.seen!r}, not that nothing is written yet\n"
             f"    fix: let the {UNWRITTEN} of the empty exercise reach the check"
         )
 
@@ -94,13 +94,13 @@ def judge_blank(lab: Lab, exercise: Exercise, points: float, trial: Trial) -> It
 def judge_coverage(
     lab: Lab, exercise: Exercise, answers: Sequence[Answer], trials: Sequence[Trial], constant: Sequence[str]
 ) -> Iterator[str]:
-    """Problems with coverage: too few answers, constant parameters, checks or misconceptions without a wrong answer."""
+    """Yield problems with coverage: too few answers, unreached misconceptions, and constant parameters."""
     for right, least in ((True, RIGHT_ANSWERS), (False, WRONG_ANSWERS)):
         count = sum(a.right == right and not a.liar for a in answers)
         if count < least:
-            word = "right" if right else "wrong"
-            where = _locate_cell(lab, exercise.cell_id)
-            yield f"{where}: {exercise.name} has {count} {word} answers\n    fix: write at least {least}"
+            noun = f"{'right' if right else 'wrong'} answer{'s' if count != 1 else ''}"
+            location = _locate_cell(lab, exercise.cell_id)
+            yield f"{location}: {exercise.name} has {count} {noun}\n    fix: write at least {least}"
     reached = {o.misconception for trial in trials for o in trial.outcomes if o.misconception}
     for check in exercise.checks:
         for message in check.misconceptions:
@@ -108,7 +108,7 @@ def judge_coverage(
                 yield (
                     f"{_locate_cell(lab, exercise.check_id)}: no answer of {exercise.name} reaches the message "
                     f"{message!r}\n"
-                    "    fix: write the wrong answer of somebody who believes it, or take the message out"
+                    "    fix: write the wrong answer of someone who believes it, or remove the message"
                 )
     if constant:
         yield (
@@ -118,33 +118,33 @@ def judge_coverage(
 
 
 def _locate_cell(lab: Lab, cell_id: str) -> str:
-    """The file and line of a cell."""
+    """Return the file and line of a cell."""
     cell = lab.cell(cell_id)
     return f"{cell.path}:{cell.line}"
 
 
-def _judge_passing(where: str, exercise: Exercise, trial: Trial) -> Iterator[str]:
+def _judge_passing(location: str, exercise: Exercise, trial: Trial) -> Iterator[str]:
     if trial.failure:
-        yield f"{where}: it cannot be tried: {trial.failure}"
+        yield f"{location}: it can't be tried: {trial.failure}"
     elif trial.failed:
         yield (
-            f"{where}: it gets {trial.points:g} of {exercise.points:g} points\n{_format_table(trial)}\n"
+            f"{location}: it gets {trial.points:g} of {exercise.points:g} points\n{_format_table(trial)}\n"
             "    fix: correct the check that rejects it, or the answer"
         )
 
 
-def _judge_exceptions(where: str, answer: Answer, trial: Trial) -> Iterator[str]:
-    """Problems with exceptions: a check that failed by one proves something only if the answer says so."""
+def _judge_exceptions(location: str, answer: Answer, trial: Trial) -> Iterator[str]:
+    """Yield problems with exceptions: a check that failed by one proves something only if the answer expects it."""
     raised = {o.error for o in trial.outcomes if not o.passed and o.error}
     for kind in raised - {answer.raises}:
         outcome = next(o for o in trial.outcomes if o.error == kind)
-        whose = "the check itself" if outcome.blame == "check" else "the answer"
+        source = "the check itself" if outcome.blame == "check" else "the answer"
         yield (
-            f"{where}: {outcome.id!r} failed because {whose} raised {kind} ({outcome.seen})\n"
-            f"    fix: add raises={kind} if that is what this belief leads to, else correct it"
+            f"{location}: {outcome.id!r} failed because {source} raised {kind} ({outcome.seen})\n"
+            f"    fix: add raises={kind} if this belief leads to that; otherwise correct it"
         )
     if answer.raises and answer.raises not in raised:
-        yield f"{where}: it says raises={answer.raises}, and nothing raised that\n    fix: take raises= out"
+        yield f"{location}: it says raises={answer.raises}, but nothing raised that\n    fix: remove raises="
 
 
 def _format_table(trial: Trial) -> str:

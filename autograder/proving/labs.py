@@ -1,4 +1,4 @@
-"""Proves several labs at a time, each in a process: nearly all of a proof's time is CPU of one thread."""
+"""Proves several labs at a time, each in its own process, since a proof takes nearly only CPU time of one thread."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from autograder.sandbox.privileges import die_with
 
 
 def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str = "") -> Iterator[Proof]:
-    """Prove `jobs` labs at a time, and yield each proof as it's done. For `mutate` and `only`, see prove_lab()."""
+    """Prove `jobs` labs at a time, and yield each proof when it's done. For `mutate` and `only`, see prove_lab()."""
     if min(jobs, len(labs)) < 2:
         yield from (prove_lab(lab, mutate, only) for lab in labs)
         return
     prove = functools.partial(_prove, mutate=mutate, only=only)
-    spawned = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, spawned, initializer=die_with, initargs=(os.getpid(),)) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, initializer=die_with, initargs=(os.getpid(),)) as pool:
         # The later labs take longest: if one of them began last, it would run alone at the end.
         proofs = [pool.submit(prove, lab) for lab in reversed(labs)]
         try:
@@ -35,4 +35,4 @@ def _prove(lab: Lab, mutate: bool, only: str) -> Proof:
     try:
         return prove_lab(lab, mutate, only)
     except GradlabError as error:
-        raise GradlabError(str(error)) from None  # an error with more parts can't be sent between processes
+        raise GradlabError(str(error)) from None  # its subclasses can't be sent between processes

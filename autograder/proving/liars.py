@@ -1,7 +1,7 @@
-"""Liars that gradlab makes itself: student processes whose probes and given functions make false claims.
+"""Liars that gradlab makes: student processes whose probes and given functions make false claims.
 
-Such a liar has solved nothing: the exercise is empty, and what the checks look with says something of its own. If it
-needs an answer to begin with, it has the reference, and spoils what the reference gets to see.
+Such a liar has solved nothing: the exercise is empty, and the probes that checks use return something invented. If it
+needs an answer to begin with, it has the reference, but ruins the reference's arguments.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ IN_ITS_PLACE = "a given function in the exercise's place"
 
 
 def _drop_functions(args: Sequence[Any]) -> list[Any]:
-    """The arguments that aren't functions."""
+    """Return the arguments that aren't functions."""
     return [value for value in args if not callable(value)]
 
 
-# What a probe returns for the arguments that it got.
+# What a lying probe returns for its arguments.
 CLAIMS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "nothing": lambda args: None,
     "an empty list": lambda args: [],
@@ -45,18 +45,18 @@ REPEATS = "its first answer, again and again"
 
 
 def get_lies() -> dict[str, bool]:
-    """How the probes lie, and whether the notebook then has the reference instead of the empty exercise."""
+    """Return the lies of probes, and whether the notebook has the reference then, instead of the empty exercise."""
     claims = {f"each probe says: {claim}": False for claim in CLAIMS}
     return claims | {f"each probe says: {REPEATS}": True} | {f"each probe finds its {ruin}": True for ruin in RUINS}
 
 
 class LieNote:
-    """The note of a lie. It is `applied` if the checks used anything that lies, so it made a difference."""
+    """The note of a lie. It's `applied` if the checks used anything that lies, so it made a difference."""
 
     def __init__(self, applied: bool = False) -> None:
         self._notes, self._always = NoteFile(), applied
 
-    def note(self) -> None:
+    def record(self) -> None:
         self._notes.write("lied")
 
     @property
@@ -64,67 +64,67 @@ class LieNote:
         return self._always or bool(self._notes.lines())
 
 
-def install(namespace: Namespace, exercise: str, how: str, *args: Any) -> None:
-    """Make the process of this namespace lie, with the note under NOTE; see lie()."""
-    namespace[NOTE] = lie(namespace, exercise, how, *args)
+def install(namespace: Namespace, exercise: str, label: str, *args: Any) -> None:
+    """Make the process of this namespace lie, and put the note under NOTE; see lie()."""
+    namespace[NOTE] = lie(namespace, exercise, label, *args)
 
 
-def lie(namespace: Namespace, exercise: str, how: str, *args: Any) -> LieNote:
+def lie(namespace: Namespace, exercise: str, label: str, *args: Any) -> LieNote:
     """Make the process of this namespace lie. Returns the lie's note.
 
     Args:
-        how: One of get_lies(), with the names of the given probes, or IN_ITS_PLACE, with the name of a given function.
+        label: One of get_lies() with the names of the given probes, or IN_ITS_PLACE with the name of a given function.
     """
-    if how == IN_ITS_PLACE:
+    if label == IN_ITS_PLACE:
         namespace[exercise] = namespace[args[0]]
         return LieNote(applied=True)
-    lied = LieNote()
-    inside = [0]  # probes that are running
+    note = LieNote()
+    running = [0]  # the number of running probes
     for name in args[0]:
-        namespace[name] = _make_liar(namespace[name], how, lied, inside)
+        namespace[name] = _make_liar(namespace[name], label, note, running)
     for name, probe in PROBES.items():
-        PROBES[name] = _make_liar(probe, how, lied, inside)
-    namespace[exercise] = _guard_exercise(namespace[exercise], inside)  # what a check sees without a probe is no lie
-    return lied
+        PROBES[name] = _make_liar(probe, label, note, running)
+    namespace[exercise] = _guard_exercise(namespace[exercise], running)  # a result without a probe wouldn't be a lie
+    return note
 
 
-def _make_liar(honest: Function, how: str, lied: LieNote, inside: list[int]) -> Function:
-    what = how.removeprefix("each probe says: ")
-    if what in CLAIMS:
+def _make_liar(honest: Function, label: str, note: LieNote, running: list[int]) -> Function:
+    claimed = label.removeprefix("each probe says: ")
+    if claimed in CLAIMS:
 
         def claim(*args: Any, **kwargs: Any) -> Any:
-            lied.note()
-            return CLAIMS[what]([*args, *kwargs.values()])
+            note.record()
+            return CLAIMS[claimed]([*args, *kwargs.values()])
 
         return claim
-    said: list[Any] = []
+    answers: list[Any] = []
 
     @functools.wraps(honest)
     def probe(*args: Any, **kwargs: Any) -> Any:
-        if what == REPEATS and said:
-            lied.note()
-            return said[0]
-        if what != REPEATS:
-            if not ruin(how.removeprefix("each probe finds its "), args, kwargs):
+        if claimed == REPEATS and answers:
+            note.record()
+            return answers[0]
+        if claimed != REPEATS:
+            if not ruin(label.removeprefix("each probe finds its "), args, kwargs):
                 return None
-            lied.note()
-        inside[0] += 1
+            note.record()
+        running[0] += 1
         try:
-            said.append(honest(*args, **kwargs))
+            answers.append(honest(*args, **kwargs))
         finally:
-            inside[0] -= 1
-        return said[-1]
+            running[0] -= 1
+        return answers[-1]
 
     return probe
 
 
-def _guard_exercise(exercise: Any, inside: list[int]) -> Any:
-    """The exercise for the probes only: it does nothing if a check uses it directly."""
+def _guard_exercise(exercise: Any, running: list[int]) -> Any:
+    """Make the exercise do nothing unless a probe calls it."""
 
     def guard(function: Function) -> Function:
         @functools.wraps(function)
         def call_for_probe(*args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs) if inside[0] else None
+            return function(*args, **kwargs) if running[0] else None
 
         return call_for_probe
 

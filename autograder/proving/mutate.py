@@ -1,4 +1,4 @@
-"""Mutants of a reference solution: each is the solution with one edit of its syntax tree."""
+"""Makes mutants of a reference solution: copies with one edit of the syntax tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
-WAYS_OUT: dict[type[ast.stmt], tuple[type[ast.stmt], ...]] = {
+LOOP_EXITS: dict[type[ast.stmt], tuple[type[ast.stmt], ...]] = {
     ast.Continue: (ast.Break, ast.Return),
     ast.Break: (ast.Continue,),
     ast.Return: (ast.Continue, ast.Break),
@@ -40,8 +40,8 @@ Edit = tuple[str, Callable[[], object]]
 
 
 def make_mutants(source: str) -> dict[str, str]:
-    """The source of each mutant, by description. Docstrings, annotations and imports stay unchanged."""
-    found: dict[str, str] = {}
+    """Return the source of each mutant by its description. Docstrings, annotations and imports stay unchanged."""
+    mutants: dict[str, str] = {}
     count = sum(1 for _ in _iter_edits(ast.parse(source)))
     for number in range(count):
         tree = ast.parse(source)
@@ -50,16 +50,16 @@ def make_mutants(source: str) -> dict[str, str]:
         edit()
         after = ast.unparse(ast.fix_missing_locations(tree))
         if after != before:
-            found.setdefault(_describe_edit(description, before, after), after)
-    return found
+            mutants.setdefault(_describe_edit(description, before, after), after)
+    return mutants
 
 
-def _describe_edit(what: str, before: str, after: str) -> str:
-    """What the edit did, and the changed line, for people to find it. It has no quotes, since it goes in a header."""
+def _describe_edit(edit: str, before: str, after: str) -> str:
+    """Describe an edit with the changed line. There are no double quotes, since it may go into a header."""
     old, new = before.splitlines(), after.splitlines()
-    changed = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)) - 1)
-    line = new[changed].strip() if len(new) == len(old) else old[changed].strip()
-    return f"{what}: {line}".replace('"', "'")
+    number = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)) - 1)
+    line = new[number].strip() if len(new) == len(old) else old[number].strip()
+    return f"{edit}: {line}".replace('"', "'")
 
 
 def _iter_edits(tree: ast.Module) -> Iterator[Edit]:
@@ -101,7 +101,7 @@ def _iter_constant_edits(node: ast.Constant) -> Iterator[Edit]:
 
 
 def _iter_loop_edits(node: ast.AST) -> Iterator[Edit]:
-    """Exchange the ways out of a loop for one another."""
+    """Replace each exit of a loop by another one."""
     if not isinstance(node, ast.For | ast.While):
         return
     for parent in ast.walk(node):
@@ -109,11 +109,11 @@ def _iter_loop_edits(node: ast.AST) -> Iterator[Edit]:
             b for b in (getattr(parent, "body", None), getattr(parent, "orelse", None)) if isinstance(b, list)
         ):
             for i, statement in enumerate(body):
-                for kind, others in WAYS_OUT.items():
+                for kind, others in LOOP_EXITS.items():
                     if isinstance(statement, kind):
                         for other in others:
-                            what = f"{kind.__name__.lower()} for {other.__name__.lower()}"
-                            yield f"{what} changed", functools.partial(_replace, body, i, [other()])
+                            description = f"{kind.__name__.lower()} for {other.__name__.lower()} changed"
+                            yield description, functools.partial(_replace, body, i, [other()])
 
 
 def _iter_call_edits(call: ast.Call) -> Iterator[Edit]:
@@ -145,7 +145,7 @@ def _replace(body: list[ast.stmt], i: int, new: list[ast.stmt]) -> None:
 
 
 def _iter_code(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes that run: no annotations, docstrings or imports."""
+    """Yield the nodes of code to edit: no annotations, docstrings or imports."""
     waiting = [tree]
     while waiting:
         node = waiting.pop(0)
@@ -165,7 +165,7 @@ def _is_docstring(node: object) -> bool:
 
 
 def _replace_node(node: ast.AST, other: ast.AST) -> None:
-    """Turn a node into another in place, so everything that refers to it now refers to the other."""
+    """Turn a node into another one in place, so all references to it now mean the other."""
     other = copy.deepcopy(other)
     node.__class__ = other.__class__  # type: ignore[assignment]
     node.__dict__ = other.__dict__

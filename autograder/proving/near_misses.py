@@ -1,7 +1,7 @@
-"""Near misses: the reference with one habit that people have and naive checks miss.
+"""Near misses: the reference with one common mistake that naive checks don't notice.
 
-These are what answers written from only the notebook had in common: a smaller dtype on the way, a batch left out,
-something kept from one call to the next, an alias instead of a copy or the reverse, a second run over the same data.
+These mistakes occurred in answers written from only the notebook: a smaller dtype on the way, a batch left out,
+state kept between calls, an alias instead of a copy or the reverse, a second run over the same data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Kwargs = dict[str, Any]
 
 
 def get_near_misses() -> dict[str, Spoiler]:
-    """Spoilers by description. Each says whether it differed from the reference in that call."""
+    """Return the near misses as spoilers, by description."""
     lists = {
         "the first item of a list left out": lambda items: items[1:],
         "the last item of a list left out": lambda items: items[:-1],
@@ -76,14 +76,14 @@ def _cast_to_float32(value: Any) -> Any:
 
 def _change_arguments(change: Callable[[Any], Any], function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
     changed = tree_map(change, args)
-    other = any(new is not old for new, old in zip(tree_leaves(changed), tree_leaves(args), strict=True))
-    return function(*changed, **kwargs) if other else function(*args, **kwargs), other
+    differs = any(new is not old for new, old in zip(tree_leaves(changed), tree_leaves(args), strict=True))
+    return function(*changed, **kwargs) if differs else function(*args, **kwargs), differs
 
 
 def _change_lists(change: Callable[[list[Any]], list[Any]], function: Function, args: Args, kwargs: Kwargs) -> Any:
     changed = tuple(change(value) if isinstance(value, list) else value for value in args)
-    other = any(isinstance(old, list) and len(new) != len(old) for new, old in zip(changed, args, strict=True))
-    return (function(*changed, **kwargs), True) if other else (function(*args, **kwargs), False)
+    differs = any(isinstance(old, list) and len(new) != len(old) for new, old in zip(changed, args, strict=True))
+    return (function(*changed, **kwargs), True) if differs else (function(*args, **kwargs), False)
 
 
 def _is_empty(value: Any) -> bool:
@@ -91,26 +91,25 @@ def _is_empty(value: Any) -> bool:
 
 
 class _ResultCache:
-    """A cache that returns the same result for equal keys."""
+    """Returns the same result for equal keys."""
 
     def __init__(self, key: Callable[[Args], Any]) -> None:
         self.key = key
-        self.said: dict[Any, Any] = {}
-        self.kept: list[Args] = []  # else another object could get the identity of one of these
+        self.results: dict[Any, Any] = {}
+        self.arguments: list[Args] = []  # kept alive, so no other object gets the same id
 
     def __call__(self, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
         key = self.key(args)
-        if key is not None and key in self.said:
-            return self.said[key], True
+        if key is not None and key in self.results:
+            return self.results[key], True
         result = function(*args, **kwargs)
-        self.said[key] = result
-        self.kept.append(args)
+        self.results[key] = result
+        self.arguments.append(args)
         return result, False
 
 
 def _get_shapes(args: Args) -> Any:
-    found = [(tuple(t.shape), t.dtype) for t in tree_leaves(args) if isinstance(t, Tensor)]
-    return tuple(found) or None
+    return tuple((tuple(t.shape), t.dtype) for t in tree_leaves(args) if isinstance(t, Tensor)) or None
 
 
 def _iter_tensors(args: Args, kwargs: Kwargs) -> Iterator[Tensor]:
@@ -146,30 +145,30 @@ def _restore_arguments(function: Function, args: Args, kwargs: Kwargs) -> tuple[
     """Restore the arguments after the call, even if the reference must change them."""
     before = [(t, t.detach().clone()) for t in _iter_tensors(args, kwargs)]
     result = function(*args, **kwargs)
-    other = False
+    differs = False
     with torch.no_grad():
         for t, old in before:
             if _has_changed(t, old):
                 t.detach().copy_(old)
-                other = True
-    return result, other
+                differs = True
+    return result, differs
 
 
 def _replace_data(function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
     before = [(t, t.detach().clone()) for t in _iter_tensors(args, kwargs)]
     result = function(*args, **kwargs)
-    other = False
+    differs = False
     for t, old in before:
         if _has_changed(t, old):
             new = t.detach().clone()
             with torch.no_grad():
                 t.detach().copy_(old)
             t.data = new
-            other = True
-    return result, other
+            differs = True
+    return result, differs
 
 
 def _has_changed(t: Tensor, old: Tensor) -> bool:
-    """Whether its values changed, with NaN equal to NaN."""
-    now = t.detach()
-    return now.shape == old.shape and not bool(((now == old) | ((now != now) & (old != old))).all())
+    """Whether the values changed. NaN equals NaN."""
+    new = t.detach()
+    return new.shape == old.shape and not bool(((new == old) | ((new != new) & (old != old))).all())

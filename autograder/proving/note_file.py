@@ -1,21 +1,21 @@
-"""Notes that a process shares with its forks, since a call may happen in a rank of a gloo group, which is a fork."""
+"""Notes that a process shares with its forks, since the ranks of a gloo group are forks."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 
-NOTE = "_note_of_replacement"  # the name, in a notebook, of the note of what was replaced
+NOTE = "_note_of_replacement"  # the name of the note in a notebook
 
 
 class NoteFile:
-    """Short lines in the order in which any of the processes wrote them."""
+    """Short lines, in the order in which the processes wrote them."""
 
     def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile("ab+", buffering=0)  # noqa: SIM115  as long as this object
+        self.file = tempfile.TemporaryFile("ab+", buffering=0)  # noqa: SIM115  open as long as this object exists
 
     def write(self, line: str) -> None:
-        os.write(self.file.fileno(), f"{line}\n".encode())  # appended whole
+        os.write(self.file.fileno(), f"{line}\n".encode())  # appended as a whole
 
     def lines(self) -> list[str]:
         size = os.fstat(self.file.fileno()).st_size

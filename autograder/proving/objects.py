@@ -1,4 +1,4 @@
-"""Objects whose methods all give one answer, such as a student could hand in to make every comparison succeed."""
+"""Objects whose methods always return one answer, which could make every comparison succeed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPECIAL = {"__call__", "__len__", "__getitem__", "__contains__", "__iter__", "__
 
 
 class AlwaysTrue:
-    """Agrees with everything that it is compared with."""
+    """Equals everything that it's compared with."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -54,9 +54,9 @@ class AlwaysTrue:
 
 
 def is_object(value: Any) -> bool:
-    """Whether it matters for its methods: a function, a class, or an instance of a class.
+    """Whether a value is used through its methods: a function, a class, or an instance of a class.
 
-    Not a context manager: a block uses what Python itself calls at both its ends, and none of its other methods.
+    Not a context manager: a with block only uses the two methods that Python calls.
     """
     return not isinstance(value, VALUES + TORCH_VALUES) and not isinstance(value, AbstractContextManager)
 
@@ -66,40 +66,40 @@ def replace_with_true(method: Method) -> Method:
 
 
 def repeat_first_answer(method: Method) -> Method:
-    """A method that repeats its first answer each time."""
-    said: list[Any] = []
+    """Make a method that always returns its first answer."""
+    answers: list[Any] = []
 
     @functools.wraps(method)
     def repeat(*args: Any, **kwargs: Any) -> Any:
-        if not said:
-            said.append(method(*args, **kwargs))
-        return said[0]
+        if not answers:
+            answers.append(method(*args, **kwargs))
+        return answers[0]
 
     return repeat
 
 
 def replace_methods(change: Change, value: Any) -> Any:
-    """A copy of a function, class or object with other methods. An object of a built-in class stays as it is."""
+    """Copy a function, class or object and change its methods. An object of a built-in class stays as it is."""
     if isinstance(value, type):
         return _make_subclass(value, change)
     if isinstance(value, types.FunctionType | types.MethodType | functools.partial):
         return change(value)
     try:
-        other = copy.copy(value)
-        other.__class__ = _make_subclass(type(value), change)
-    except Exception:  # a built-in class, one of slots, an object that cannot be copied
+        result = copy.copy(value)
+        result.__class__ = _make_subclass(type(value), change)
+    except Exception:  # a built-in class, one with slots, an object that can't be copied
         return value
-    return other
+    return result
 
 
 def _make_subclass(kind: type, change: Change) -> type:
     members = {name: member for base in reversed(kind.__mro__[:-1]) for name, member in vars(base).items()}
-    made: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     for name, member in members.items():
         if name.startswith("_") and name not in SPECIAL:
             continue
         if isinstance(member, staticmethod | classmethod):
-            made[name] = type(member)(change(member.__func__))
+            changed[name] = type(member)(change(member.__func__))
         elif isinstance(member, types.FunctionType):
-            made[name] = change(member)
-    return type(kind)(kind.__name__, (kind,), {**made, "__module__": kind.__module__})
+            changed[name] = change(member)
+    return type(kind)(kind.__name__, (kind,), {**changed, "__module__": kind.__module__})

@@ -24,11 +24,11 @@ from autograder.proving.update import FailingChecks, can_update
 
 @dataclass
 class Proof:
-    """What was tried, and every problem found."""
+    """The answers that were tried, by number, and every problem found."""
 
     lab: str
     points: float = 0.0
-    """What the lab is worth."""
+    """The points of the lab."""
     right: int = 0
     wrong: int = 0
     generated: int = 0
@@ -41,90 +41,90 @@ class Proof:
     survivors: list[tuple[str, str]] = field(default_factory=list)
     """Mutants with full marks: exercise and description."""
     outdated: dict[str, FailingChecks] = field(default_factory=dict)
-    """Problems that update_lists() can fix, with file, line, and the checks that the answer there failed."""
+    """Problems that update_lists() can fix, and the checks that the answer failed."""
     problems: list[str] = field(default_factory=list)
     kept: bool = False
-    """Whether an earlier proof still holds."""
+    """Whether this is an earlier proof that is still valid."""
 
 
 def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
-    """Try everything in forks of this process, which runs given cells, and of a student process. Uses one thread.
+    """Try all answers in forks of this process, which runs given cells, and of a student process. Uses one thread.
 
     Args:
         only: The only exercise to try.
     """
     torch.set_num_threads(1)
-    make_forks_cheap()  # each answer is tried in a fork: this saves a third of the time
+    make_forks_cheap()  # saves a third of the time, since each answer is tried in a fork
     proof = Proof(lab.name, lab.points)
     blank: dict[str, Trial] = {}
     for bench in iter_benches(lab):
         exercise = bench.exercise
         if only and exercise.name != only:
             continue
-        own = [a for a in exercise.answers if not a.liar]
+        answers = [a for a in exercise.answers if not a.liar]
         reference = bench.try_source(lab.cell(exercise.cell_id).source)
         if problems := list(judge_reference(lab, exercise, reference)):
             proof.problems += problems
             continue
-        trials = [bench.try_source(a.source) for a in own]
-        for answer, trial in zip(own, trials, strict=True):
-            found = list(judge_answer(answer, exercise, trial))
-            proof.problems += found
+        trials = [bench.try_source(a.source) for a in answers]
+        for answer, trial in zip(answers, trials, strict=True):
+            problems = list(judge_answer(answer, exercise, trial))
+            proof.problems += problems
             if not answer.right and trial.failed and set(trial.failed) != set(answer.fails) and can_update(answer):
-                proof.outdated[found[0]] = FailingChecks(answer.path, answer.line, trial.failed)
+                proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, trial.failed)
         generated = bench.try_generated()
         for label, trial in generated.items():
             proof.problems += judge_generated(lab, exercise, label, trial)
         blank[exercise.name] = bench.try_blank()
         _try_lies(lab, exercise, bench, proof)
-        proof.problems += judge_coverage(lab, exercise, own, trials, bench.find_constant_parameters())
-        proof.right += sum(a.right for a in own)
-        proof.wrong += sum(not a.right for a in own)
+        proof.problems += judge_coverage(lab, exercise, answers, trials, bench.find_constant_parameters())
+        proof.right += sum(a.right for a in answers)
+        proof.wrong += sum(not a.right for a in answers)
         proof.generated += len(generated)
         if mutate:
             _try_mutants(lab, exercise, bench, proof)
-    whole = compute_notebook_points(lab, {})  # after the benches, which name a cell that raises
+    blank_points = compute_notebook_points(lab, {})  # after the benches, which report a cell that raises
     for name, trial in blank.items():
-        proof.problems += judge_blank(lab, lab.exercise(name), whole[name], trial)
+        proof.problems += judge_blank(lab, lab.exercise(name), blank_points[name], trial)
     proof.problems += judge_liars(lab, proof.claimed)
     return proof
 
 
 def _try_lies(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
-    tried = bench.try_lies()
-    for label, trial in tried.items():
+    lies = bench.try_lies()
+    for label, trial in lies.items():
         proof.problems += judge_lie(lab, exercise, label, trial)
-    proof.lies += len(tried)
-    proof.lied[exercise.name] = max((t.compute_unobserved_points(exercise.points) for t in tried.values()), default=0.0)
-    claims = [(answer, bench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
-    for answer, trial in claims:
+    proof.lies += len(lies)
+    proof.lied[exercise.name] = max((t.compute_unobserved_points(exercise.points) for t in lies.values()), default=0.0)
+    liars = [(answer, bench.try_liar(answer.source)) for answer in exercise.answers if answer.liar]
+    for answer, trial in liars:
         if trial.failure:
             proof.problems.append(
-                f'{answer.path}:{answer.line}: liar of {exercise.name} "{answer.label}": it cannot be tried: '
+                f'{answer.path}:{answer.line}: liar of {exercise.name} "{answer.label}": it can\'t be tried: '
                 f"{trial.failure}\n    fix: correct the answer"
             )
-    proof.claimed[exercise.name] = max((trial.points for _, trial in claims), default=0.0)
+    proof.claimed[exercise.name] = max((trial.points for _, trial in liars), default=0.0)
 
 
 def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> None:
     cell = lab.cell(exercise.cell_id)
-    made = make_mutants(cell.source)
-    near = bench.try_near_misses()
-    proof.mutants += len(made) + len(near)
-    alive = [d for d, source in made.items() if _has_full_marks(bench.try_source(source))]
-    alive += [d for d, trial in near.items() if _has_full_marks(trial)]
-    for description in alive:
+    mutants = make_mutants(cell.source)
+    near_misses = bench.try_near_misses()
+    proof.mutants += len(mutants) + len(near_misses)
+    survivors = [d for d, source in mutants.items() if _has_full_marks(bench.try_source(source))]
+    survivors += [d for d, trial in near_misses.items() if _has_full_marks(trial)]
+    for description in survivors:
         if description in exercise.equivalent:
             proof.survivors.append((exercise.name, description))
         else:
             proof.problems.append(
                 f"{cell.path}:{cell.line}: a mutant of {exercise.name} gets full marks: {description}\n    fix: add a "
-                f'check that it fails, or below the answers why it is equivalent: # %% equivalent "{description}"'
+                f'check that it fails, or say below the answers why it\'s equivalent: # %% equivalent "{description}"'
             )
-    for description in exercise.equivalent.keys() - set(alive):
+    for description in exercise.equivalent.keys() - set(survivors):
         proof.problems.append(
             f"{cell.path}:{cell.line}: {exercise.name} has no surviving mutant {description!r}\n"
-            "    fix: take its reason out"
+            "    fix: remove its reason"
         )
 
 

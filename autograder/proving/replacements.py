@@ -1,4 +1,4 @@
-"""What replaces the reference in a notebook, and the note that it keeps."""
+"""Replaces the reference in a notebook by a generated answer or a recorder, with a note about its use."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ WATCHED = "its calls noted"
 
 @dataclass
 class ReplacementNote:
-    """The note of a class that is replaced."""
+    """The note of a replaced class."""
 
     applied: bool
-    """False if it is the reference after all."""
+    """Whether it differs from the reference."""
 
 
-def install(namespace: dict[str, Any], name: str, how: str, *args: Any) -> None:
-    """Replace the object of this name with its make_replacement(), with the note under NOTE."""
-    namespace[name], namespace[NOTE] = make_replacement(namespace[name], how, args)
+def install(namespace: dict[str, Any], name: str, label: str, *args: Any) -> None:
+    """Replace the object of this name by its make_replacement(), and put the note under NOTE."""
+    namespace[name], namespace[NOTE] = make_replacement(namespace[name], label, args)
 
 
-def make_replacement(reference: Callable[..., Any], how: str, args: Sequence[Any]) -> tuple[Any, Any]:
-    """What replaces the reference, and its note.
+def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[Any]) -> tuple[Any, Any]:
+    """Return the replacement of the reference, and its note.
 
     Args:
-        how: The label of a generated wrong answer, HARD_CODED with the number of visible calls, or WATCHED with the
+        label: The label of a generated wrong answer, HARD_CODED with the number of visible calls, or WATCHED with the
             parameters to watch. The note of a generated answer has `applied`, that of WATCHED is a CallRecorder.
     """
-    if how == WATCHED:
-        watched = CallRecorder(reference, *args)
-        return (reference if inspect.isclass(reference) else watched), watched
+    if label == WATCHED:
+        recorder = CallRecorder(reference, *args)
+        return (reference if inspect.isclass(reference) else recorder), recorder
     if inspect.isclass(reference):
-        change = METHODS.get(how)
+        change = METHODS.get(label)
         return (replace_methods(change, reference) if change else reference), ReplacementNote(change is not None)
-    if how == HARD_CODED:
+    if label == HARD_CODED:
         hard_coded = HardCodedFunction(reference, *args)
         return hard_coded, hard_coded
-    spoiled = SpoiledFunction(reference, (get_spoilers() | get_near_misses())[how])
+    spoiled = SpoiledFunction(reference, (get_spoilers() | get_near_misses())[label])
     return spoiled, spoiled

@@ -1,4 +1,4 @@
-"""Arguments spoiled in place before a function sees them: a want computed afterwards is spoiled with them."""
+"""Ruins arguments in place before a function gets them, so an expected value computed afterwards is ruined too."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ VALUES = (bool, int, float, complex, str, bytes, type(None))
 MAX_DEPTH = 5
 
 
-def compute_ruined_result(how: str, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
-    """What the function returns for its ruined arguments, and True; None and False if that doesn't differ."""
+def compute_ruined_result(label: str, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
+    """Return the function's result for ruined arguments and True, or None and False if that doesn't differ."""
     first = function(*args, **kwargs)
-    if not ruin(how, args, kwargs):
+    if not ruin(label, args, kwargs):
         return None, False
     second = function(*args, **kwargs)
     return (None, False) if _is_same(first, second) else (second, True)
@@ -30,8 +30,8 @@ def compute_ruined_result(how: str, function: Function, args: Args, kwargs: Kwar
 
 def _is_same(first: Any, second: Any) -> bool:
     """Whether these are equal values. Objects count as different."""
-    one, other = tree_leaves(first), tree_leaves(second)
-    return len(one) == len(other) and all(map(_is_equal, one, other))
+    first_leaves, second_leaves = tree_leaves(first), tree_leaves(second)
+    return len(first_leaves) == len(second_leaves) and all(map(_is_equal, first_leaves, second_leaves))
 
 
 def _is_equal(first: Any, second: Any) -> bool:
@@ -40,23 +40,23 @@ def _is_equal(first: Any, second: Any) -> bool:
     return isinstance(first, VALUES) and type(first) is type(second) and first == second
 
 
-def ruin(how: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Ruin these arguments in place in one of the RUINS. Returns whether anything changed."""
-    touched = [_apply_nested(value, RUINS[how], 0) for value in (*args, *kwargs.values())]
-    return any(touched)
+def ruin(label: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Ruin these arguments in place by one of the RUINS. Returns whether anything changed."""
+    changes = [_apply_nested(value, RUINS[label], 0) for value in (*args, *kwargs.values())]
+    return any(changes)
 
 
 def _apply_nested(value: Any, change: Callable[[Any], bool], depth: int) -> bool:
-    """Change what is inside the value, then the value. Returns whether anything changed."""
+    """Change the items of a value, then the value. Returns whether anything changed."""
     items: Any = ()
     if depth < MAX_DEPTH and isinstance(value, list | tuple):
         items = list(value)
     elif depth < MAX_DEPTH and isinstance(value, dict):
         items = list(value.values())
-    inside = [_apply_nested(item, change, depth + 1) for item in items]
-    with contextlib.suppress(Exception):  # expanded memory, a read-only array, what allows no change
-        return change(value) or any(inside)
-    return any(inside)
+    changes = [_apply_nested(item, change, depth + 1) for item in items]
+    with contextlib.suppress(Exception):  # expanded memory, a read-only array, an immutable object
+        return change(value) or any(changes)
+    return any(changes)
 
 
 def _fill(value: Any) -> bool:

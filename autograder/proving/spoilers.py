@@ -1,7 +1,7 @@
-"""Wrong answers that gradlab makes itself, for every exercise.
+"""Wrong answers that gradlab makes for every exercise.
 
-Each is the reference with its result spoiled in one way. A spoiler that changes nothing (casting a result that is no
-tensor, say) proves nothing and is not counted. In a class, the methods are spoiled.
+Each is the reference with its result spoiled in one way; for a class, that of its methods. A spoiler that changes
+nothing, for instance a cast of a result that isn't a tensor, proves nothing and isn't counted.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ METHODS: dict[str, Change] = {
 }
 
 Function = Callable[..., Any]
-# Called with a function and a call's arguments; returns a result, and whether it differs from the function's.
+# Takes a function and a call's arguments. Returns a result, and whether it differs from the function's.
 Spoiler = Callable[[Function, tuple[Any, ...], dict[str, Any]], tuple[Any, bool]]
 
 
 class SpoiledFunction:
-    """A function that replaces the reference."""
+    """A function that spoils the reference's results."""
 
     def __init__(self, reference: Function, spoil: Spoiler) -> None:
         self.reference, self.spoil, self._notes = reference, spoil, NoteFile()
@@ -57,25 +57,25 @@ class SpoiledFunction:
 
 
 class HardCodedFunction:
-    """A function that only passes the visible checks: it returns their results in the order of the calls."""
+    """A function that passes only the visible checks: it returns their results in the order of the calls."""
 
     def __init__(self, reference: Function, visible_calls: int) -> None:
         self.reference, self.visible_calls = reference, visible_calls
-        self.seen: list[Any] = []
+        self.results: list[Any] = []
         self.applied = visible_calls > 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(self.seen) < self.visible_calls:
+        if len(self.results) < self.visible_calls:
             result = self.reference(*args, **kwargs)
-            self.seen.append(_copy(result))
+            self.results.append(_copy(result))
             return result
-        return _copy(self.seen[0])
+        return _copy(self.results[0])
 
 
 def get_spoilers() -> dict[str, Spoiler]:
-    """Spoilers by description. Each calls a function its own way, and says whether the result differs."""
+    """Return the spoilers by description."""
     return {
-        "the argument handed back": _hand_back,
+        "the argument handed back": _return_argument,
         "zeros": functools.partial(_map_result, _zero),
         "None": lambda *_: (None, True),
         "an object that says True to everything": lambda *_: (AlwaysTrue(), True),
@@ -83,11 +83,11 @@ def get_spoilers() -> dict[str, Spoiler]:
         "the result cast to float64": functools.partial(_map_result, _double),
         "the result with one dimension more": functools.partial(_map_result, _unsqueeze),
         **{label: _make_method_spoiler(change) for label, change in METHODS.items()},
-        **{f"its {how}, then the reference": functools.partial(compute_ruined_result, how) for how in RUINS},
+        **{f"its {label}, then the reference": functools.partial(compute_ruined_result, label) for label in RUINS},
     }
 
 
-def _hand_back(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+def _return_argument(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
     """Return an argument without calling the function, so its arguments don't change either."""
     values = [*args, *kwargs.values()]
     return (values[0], True) if values else (function(), False)
@@ -99,8 +99,8 @@ def _map_result(
     result = function(*args, **kwargs)
     leaves, structure = tree_flatten(result)
     changed = [change(leaf) for leaf in leaves]
-    other = any(new is not old for new, old in zip(changed, leaves, strict=True))
-    return (tree_unflatten(changed, structure), True) if other else (result, False)
+    differs = any(new is not old for new, old in zip(changed, leaves, strict=True))
+    return (tree_unflatten(changed, structure), True) if differs else (result, False)
 
 
 def _zero(value: Any) -> Any:

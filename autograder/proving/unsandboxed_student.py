@@ -1,6 +1,6 @@
-"""The student process in which answers are tried. It runs a lab up to an exercise, as in grading, and forks there.
+"""The student process that tries answers. It runs a lab up to an exercise, as in grading, and forks there.
 
-The answers are the course's own, so it is a fork of the process that proves, without a sandbox.
+The answers are the course's own, so it's a fork of the proving process, without a sandbox.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 import weakref
 from dataclasses import dataclass, field, replace
 
-import torch.fx.experimental.symbolic_shapes  # noqa: F401  a first backward would, a third of a second in each fork
+import torch.fx.experimental.symbolic_shapes  # noqa: F401  else each fork's first backward takes 0.3 s to import it
 
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import Stopped
@@ -39,32 +39,32 @@ class CellError(ForkError):
 
 @dataclass
 class UnsandboxedKeeper:
-    """Sees, and ends, what runs below a keeper; see examiner.process.Keeper."""
+    """Watches and ends the processes below a keeper; see examiner.process.Keeper."""
 
     owner: int = field(default_factory=os.getpid)
     """The process that may end the keeper."""
-    own: set[int] = field(default_factory=set)
-    """What ran there before the last fork, which the end of a group spares."""
+    main_processes: set[int] = field(default_factory=set)
+    """The processes before the last fork. kill_group() doesn't end them."""
     branch: bool = False
-    """Whether stop() ends only what isn't its own."""
+    """Whether this keeps a fork only, so stop() spares the main processes."""
     stopped: bool = False
 
     def adopt(self, pid: int, group: str) -> None:
         if not group:
-            self.own = set(find_descendants(pid))
+            self.main_processes = set(find_descendants(pid))
 
     def kill_group(self, pid: int, group: str) -> None:
-        while found := set(find_descendants(pid)) - self.own:
-            for each in found:
-                kill(each)
+        while descendants := set(find_descendants(pid)) - self.main_processes:
+            for descendant in descendants:
+                kill(descendant)
             time.sleep(0.0005)
 
-    def why(self, pid: int) -> str:
-        spared = self.own if self.branch else set()
+    def explain_end(self, pid: int) -> str:
+        spared = self.main_processes if self.branch else set()
         return "" if set(find_descendants(pid)) - spared else "the Python process ended"
 
     def used(self, pid: int) -> list[CpuTime]:
-        return [CpuTime(each, *measure_seconds(each)) for each in find_descendants(pid)]
+        return [CpuTime(descendant, *measure_seconds(descendant)) for descendant in find_descendants(pid)]
 
     def stop(self, pid: int) -> int:
         if self.branch:
@@ -77,7 +77,7 @@ class UnsandboxedKeeper:
 
 
 def start_student() -> StudentProcess:
-    """A student process before its first cell. It ends with kill(), or with the last reference to it."""
+    """Start a student process. It ends with kill(), or with the last reference to it."""
     ours, theirs = socket.socketpair()
     parent = os.getpid()
     keeper = os.fork()
@@ -89,14 +89,14 @@ def start_student() -> StudentProcess:
         os._exit(0)
     theirs.close()
     receive(ours, START_SECONDS)
-    seen = UnsandboxedKeeper()
-    process = StudentProcess(ours, keeper, seen)
-    weakref.finalize(process, seen.stop, keeper)
+    watcher = UnsandboxedKeeper()
+    process = StudentProcess(ours, keeper, watcher)
+    weakref.finalize(process, watcher.stop, keeper)
     return process
 
 
 def branch(process: StudentProcess) -> StudentProcess:
-    """A fork of the process as it is now, whose end leaves the process alone. Raises ForkError."""
+    """Fork the process as it is now, so ending the fork leaves the process alone. Raises ForkError."""
     try:
         forked = process.fork("a branch", FORK_SECONDS)
     except Stopped as stopped:
@@ -119,29 +119,29 @@ def run_cell_in(process: StudentProcess, source: str) -> None:
 
 
 def find_descendants(pid: int) -> list[int]:
-    """The living processes that descend from a keeper, by the kernel's lists of children: all of /proc takes 5 ms."""
-    found: list[int] = []
+    """Return the living processes below a keeper, from the kernel's lists of children: all of /proc takes 5 ms."""
+    descendants: list[int] = []
     todo = [pid]
     while todo:
         children = _read_children(todo.pop())
         todo += children
-        found += [child for child in children if (fields := read_stat_fields(child)) and is_alive(fields)]
-    return found
+        descendants += [child for child in children if (fields := read_stat_fields(child)) and is_alive(fields)]
+    return descendants
 
 
 def _read_children(pid: int) -> list[int]:
-    found = []
+    children = []
     with contextlib.suppress(OSError):  # it has ended
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/children") as file:
-                found += [int(child) for child in file.read().split()]
-    return found
+                children += [int(child) for child in file.read().split()]
+    return children
 
 
 def _serve(control: socket.socket) -> None:
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
+        os.dup2(null, stream)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         kernel = Kernel()

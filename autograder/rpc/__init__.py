@@ -1,1 +1,1 @@
-"""The values that pass between examiner and student process: a closed set, bounded in size, never pickled."""
+"""The protocol between examiner and student process: a closed set of values, bounded in size, never pickled."""

@@ -1,7 +1,7 @@
-"""Callables and types by name: torch's own and Python's, the same object on both sides.
+"""Callables and types of torch and Python that are sent by name, and mean the same object on both sides.
 
-A check may pass many: the student process calls them, in its sandbox. What comes back is called by the examiner: only
-the names in pure_names.py.
+A check may pass many of them, since the student process calls them in its sandbox. A student process may only return
+those in pure_names.py, since the examiner calls them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MODULES: dict[str, Any] = {
     "operator": operator,
 }
 SAFE_BUILTINS = set("abs len max min sum sorted round float int bool str list tuple dict set complex".split())
-# What reads or writes files, starts something or changes the whole process: a name that comes back gets called.
+# Callables that read or write files, start something or change the whole process.
 REFUSED = re.compile(r"load|save|compile|hub|jit|export|import|file|^set_|^use_|seed|fork|thread|share_memory|^_")
 EXCEPTIONS: dict[str, Any] = {
     "builtins": builtins,
@@ -51,8 +51,8 @@ EXCEPTIONS: dict[str, Any] = {
     "numpy.linalg": np.linalg,
     "labkit.probes.dispatch": {"ProbeError": ProbeError},
 }
-PROBE = "probe "  # before the name of a probe, where the target of a call is no name of the notebook's
-GIVEN = "given "  # before a name of the course's own in the notebook
+PROBE = "probe "  # prefix of a probe's name, as the target of a call
+GIVEN = "given "  # prefix of a name that a given cell defines
 
 
 def _collect_callables() -> dict[str, Any]:
@@ -70,63 +70,63 @@ def _collect_callables() -> dict[str, Any]:
     return table
 
 
-# Made once, at import, so that forks share them.
-_NAMED = _collect_callables()
-_NAMES = {id(value): name for name, value in reversed(_NAMED.items())}
-# What a student's function may hand back by its name, and so what the examiner may come to call.
-_HANDED_BACK = frozenset(name for name in _NAMED if is_pure(name))
+# Built at import, so forks share them.
+_CALLABLES = _collect_callables()
+_NAMES = {id(value): name for name, value in reversed(_CALLABLES.items())}
+# Those that a student's function may return, and so the examiner may call.
+_PURE_NAMES = frozenset(name for name in _CALLABLES if is_pure(name))
 
 
 def find_name(value: Any) -> str | None:
-    """The name by which the other side knows this callable, or None."""
+    """Return the name by which the other side knows this callable, or None."""
     name = _NAMES.get(id(value))
-    return name if name is not None and _NAMED[name] is value else None
+    return name if name is not None and _CALLABLES[name] is value else None
 
 
 def get_named(name: str) -> Any:
-    """The callable of this name. Only what name_of gives is found: a name runs nothing and imports nothing."""
-    if name not in _NAMED:
+    """Return the callable of this name, if find_name() can return it. Nothing is run or imported for a name."""
+    if name not in _CALLABLES:
         raise ProtocolError(f"no callable {name[:60]!r}")
-    return _NAMED[name]
+    return _CALLABLES[name]
 
 
 def find_pure_name(value: Any) -> str | None:
-    """As name_of, but of a function that neither writes, reads, starts nor keeps anything; else None."""
+    """Return the name of a function that neither writes, reads, starts nor keeps anything; None for any other."""
     name = find_name(value)
-    return name if name in _HANDED_BACK else None
+    return name if name in _PURE_NAMES else None
 
 
 def get_pure_named(name: str) -> Any:
-    """What name_of_pure gave this name for. Raises ProtocolError."""
-    if name not in _HANDED_BACK:
+    """Return the callable of this name, if find_pure_name() can return it. Raises ProtocolError."""
+    if name not in _PURE_NAMES:
         raise ProtocolError("no callable of this name")
-    return _NAMED[name]
+    return _CALLABLES[name]
 
 
 def find_probe_name(value: Any) -> str | None:
-    """The name by which the other side knows this probe of labkit's, or None."""
+    """Return the name of this labkit probe, or None if it isn't one."""
     name: str = getattr(value, "__name__", "")
     return name if PROBES.get(name) is value else None
 
 
 def get_probe(name: str) -> Any:
-    """labkit's probe of this name. Raises NameError."""
+    """Return labkit's probe of this name. Raises NameError."""
     if name not in PROBES:
         raise NameError(f"no probe {name[:60]!r}")
     return PROBES[name]
 
 
 def find_exception_type(names: Sequence[str], given: Mapping[str, Any]) -> type[Exception]:
-    """The nearest type of these that is built-in, torch's, NumPy's or the course's own (given); else RuntimeError."""
+    """Return the first type of these that is built-in, torch's, NumPy's or the course's (given); else RuntimeError."""
     for name in names:
         module, _, last = name.rpartition(".")
         owner = given if module == "__main__" else EXCEPTIONS.get(module, {})
-        found = (owner if isinstance(owner, Mapping) else vars(owner)).get(last)
-        if isinstance(found, type) and issubclass(found, Exception):
-            return found
+        kind = (owner if isinstance(owner, Mapping) else vars(owner)).get(last)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            return kind
     return RuntimeError
 
 
 def list_type_names(kind: type) -> list[str]:
-    """The qualified names of a type and its bases, the nearest first."""
+    """Return the qualified names of a type and its bases, the nearest first."""
     return [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__[:20]]

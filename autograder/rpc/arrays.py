@@ -1,4 +1,4 @@
-"""A NumPy array as geometry over a block, and back. Nothing that arrives is believed: every number is checked."""
+"""Converts a NumPy array to its geometry over a block, and back. Every received number is checked."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Array = np.ndarray[Any, Any]
 
 
 def describe_array(a: Array, offset: int) -> list[WireValue]:
-    """[dtype, offset in bytes, shape, strides in bytes, writeable, owns its memory]."""
+    """Return [dtype, offset in bytes, shape, strides in bytes, writeable, owns its memory]."""
     return [a.dtype.str, offset, list(a.shape), list(a.strides), bool(a.flags.writeable), bool(a.flags.owndata)]
 
 
 def rebuild_array(block: Block, dtype: Any, offset: Any, shape: Any, strides: Any, writeable: Any, owns: Any) -> Array:
-    """The array that describe_array() described."""
+    """Build the array that describe_array() described."""
     kind = parse_numpy_dtype(dtype)
     _check(block, kind, offset, shape, strides)
     a = _create_owned(block, kind, tuple(shape), list(strides)) if owns else None
@@ -30,7 +30,7 @@ def rebuild_array(block: Block, dtype: Any, offset: Any, shape: Any, strides: An
 
 
 def _check(block: Block, dtype: np.dtype[Any], offset: Any, shape: Any, strides: Any) -> None:
-    """Refuse what reaches beyond the block. NumPy's own look at this overflows with huge strides."""
+    """Refuse an array that reaches beyond the block. NumPy's own check overflows with huge strides."""
     numbers = [offset, *shape, *strides]
     if any(type(n) is not int or abs(n) >= 2**40 for n in numbers) or not len(shape) == len(strides) <= 32:
         raise ProtocolError("malformed geometry of an array")
@@ -44,7 +44,7 @@ def _check(block: Block, dtype: np.dtype[Any], offset: Any, shape: Any, strides:
 
 
 def _create_owned(block: Block, dtype: np.dtype[Any], shape: tuple[int, ...], strides: list[int]) -> Array | None:
-    """An array that owns its memory, as the sender's did; None where something else lives there, or it has gaps."""
+    """Create an array that owns its memory, as the sender's did. None if the block is in use, or the array has gaps."""
     for order in ("C", "F"):
         a: Array = np.empty(shape, dtype, order=order)  # type: ignore[call-overload]
         if list(a.strides) == strides and (a.nbytes == 0 or block.move_into(a)):

@@ -1,4 +1,4 @@
-"""Blocks: the pieces of memory behind tensors and arrays. What shares memory here shares it on the other side too."""
+"""Blocks of memory behind tensors and arrays. Tensors that share memory on one side share it on the other too."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from torch import Tensor
 from autograder.rpc.frames import ProtocolError
 
 MAX_BLOCK = 192 * 2**20  # bytes
-NOWHERE = -(2**62)  # the address of a block whose memory is not made yet: nothing lies there
-FEW = 4  # blocks that are faster looked at one by one
+NOWHERE = -(2**62)  # the address of a block without memory so far
+FEW = 4  # blocks that are faster searched one by one
 CPU = torch.device("cpu")
 _memcmp = ctypes.CDLL(None).memcmp
 _memcmp.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
@@ -25,17 +25,17 @@ _memcmp.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t]
 
 @dataclass(slots=True)
 class Block:
-    """A range of memory. `storage` is a torch storage that begins at `address`, where there is one.
-
-    One that arrived is its content alone, until something is to live in it.
-    """
+    """A range of memory. A received block is only its content until a tensor or array uses it."""
 
     address: int
     nbytes: int
     device: str
     storage: Any = None
-    keep: Any = None  # whatever owns the memory
-    sent: bytes = b""  # the content that the other side knows
+    """A torch storage that begins at `address`, if there is one."""
+    keep: Any = None
+    """The owner of the memory."""
+    sent: bytes = b""
+    """The content that the other side has."""
     writeable: bool = True
 
     def holds(self, address: int, nbytes: int, device: str) -> bool:
@@ -43,11 +43,11 @@ class Block:
         return device == self.device and inside and nbytes > 0 and not self.moved()
 
     def moved(self) -> bool:
-        """Whether its storage was given other memory, as resize_ does: what was here may be gone."""
+        """Whether its storage has moved to other memory, as by resize_: the old memory may be freed."""
         return self.storage is not None and self.nbytes > 0 and self.storage.data_ptr() != self.address
 
     def changed(self) -> bool:
-        """Whether its content is another than the other side knows."""
+        """Whether its content differs from the other side's."""
         if self.address == NOWHERE or self.moved():
             return False
         if self.device == "cpu":
@@ -62,11 +62,11 @@ class Block:
         return bytes(self._bytes().cpu().numpy().tobytes())
 
     def write(self, data: bytes) -> None:
-        self.make()
+        self.allocate()
         if len(data) != self.nbytes or self.moved():
             raise ProtocolError(f"{len(data)} bytes for a block of {self.nbytes}")
         if not self.writeable:
-            raise ProtocolError("a change of memory that is read-only")
+            raise ProtocolError("a change of read-only memory")
         if self.nbytes == 0:
             return
         if self.device == "cpu":
@@ -74,10 +74,10 @@ class Block:
         else:
             self._bytes().copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
 
-    def make(self) -> None:
-        """Have memory. Its storage can be resized, as that of any new tensor."""
+    def allocate(self) -> None:
+        """Allocate memory if there's none. Its storage can be resized, as that of any new tensor."""
         if self.address == NOWHERE:
-            memory = torch.empty(self.nbytes, dtype=torch.uint8, device=CPU)  # whatever the default device is
+            memory = torch.empty(self.nbytes, dtype=torch.uint8, device=CPU)  # not on the default device
             ctypes.memmove(memory.data_ptr(), self.sent, self.nbytes)
             if self.device != "cpu":
                 memory = memory.to(self.device)
@@ -85,7 +85,7 @@ class Block:
             self.address, self.keep = self.storage.data_ptr(), memory
 
     def as_tensor(self, dtype: torch.dtype, size: list[int], stride: list[int]) -> Tensor | None:
-        """A tensor that is all of this memory, made for it; None where something lives there, or it is not all."""
+        """Create a tensor that owns all of this memory. None if the block is in use, or the sizes differ."""
         if self.address != NOWHERE or self.device != "cpu":
             return None
         t = torch.empty_strided(size, stride, dtype=dtype, device=CPU)
@@ -97,8 +97,8 @@ class Block:
         return t
 
     def get_storage(self) -> Any:
-        """A torch storage over this memory: the one that is there already, so that aliases keep one identity."""
-        self.make()
+        """Return the torch storage over this memory, always the same one, so aliases share it."""
+        self.allocate()
         if self.storage is None:
             if self.nbytes == 0:
                 self.storage = torch.empty(0, dtype=torch.uint8, device="cpu").untyped_storage()
@@ -111,14 +111,14 @@ class Block:
             raise ProtocolError(f"an array on {self.device}")
         if self.nbytes == 0:
             return np.empty(0, np.uint8)
-        self.make()
+        self.allocate()
         buffer: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
         buffer._owner = self.keep
         memory: np.ndarray[Any, Any] = np.frombuffer(buffer, np.uint8)
         return memory
 
     def move_into(self, a: np.ndarray[Any, Any]) -> bool:
-        """Let this array be the memory from now on, if that is possible: if nothing lives in the block yet."""
+        """Use this array as the memory, and return whether that's possible: only if the block has none yet."""
         if self.address != NOWHERE or self.device != "cpu" or a.nbytes != self.nbytes:
             return False
         self.address, self.keep = a.ctypes.data, a
@@ -130,7 +130,7 @@ class Block:
 
 
 class Index:
-    """Finds the block that holds a range of memory, among blocks that stay as they are while it is in use."""
+    """Finds the block that holds a range of memory, among blocks that don't change while it's in use."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._blocks = blocks
@@ -140,27 +140,27 @@ class Index:
         order = sorted((b.device, b.address, n) for n, b in enumerate(blocks) if b.nbytes and not b.moved())
         self._starts = [(device, address) for device, address, _ in order]
         self._numbers = [n for _, _, n in order]
-        self._apart = all(
-            device != after or address + blocks[n].nbytes <= beyond
-            for (device, address, n), (after, beyond, _) in pairwise(order)
+        self._are_disjoint = all(
+            device != next_device or address + blocks[n].nbytes <= next_address
+            for (device, address, n), (next_device, next_address, _) in pairwise(order)
         )
 
     def find(self, address: int, nbytes: int, device: str) -> int:
-        """The number of the first block that holds these bytes, or -1."""
-        likely: Sequence[int] = range(len(self._blocks))
-        if not self._few and self._apart:
-            at = bisect_right(self._starts, (device, address))
-            likely = self._numbers[max(at - 1, 0) : at]  # of blocks apart, only the last that begins before can hold it
-        for n in likely:
+        """Return the number of the first block that holds these bytes, or -1."""
+        candidates: Sequence[int] = range(len(self._blocks))
+        if not self._few and self._are_disjoint:
+            end = bisect_right(self._starts, (device, address))
+            candidates = self._numbers[max(end - 1, 0) : end]  # only the last that begins at or before the address
+        for n in candidates:
             if self._blocks[n].holds(address, nbytes, device):
                 return n
         return -1
 
 
 def build_tensor_block(t: Tensor) -> Block:
-    """The whole storage behind a tensor. Raises ProtocolError where there is none that can be read."""
+    """Build a block of the whole storage behind a tensor. Raises ProtocolError if there's none that can be read."""
     if t.layout != torch.strided or t.is_quantized or not (t.is_cpu or t.is_cuda):
-        raise ProtocolError(f"a tensor with layout {t.layout} on {t.device} cannot be passed")
+        raise ProtocolError(f"a tensor with layout {t.layout} on {t.device} can't be passed")
     if t.numel() * max(t.element_size(), 8) > MAX_BLOCK:
         check_size(t.shape, t.element_size(), t.stride())
     try:
@@ -169,13 +169,13 @@ def build_tensor_block(t: Tensor) -> Block:
             Block(storage.data_ptr(), storage.nbytes(), "cpu" if t.is_cpu else str(t.device), storage, t)
         )
     except RuntimeError:
-        raise ProtocolError("a tensor without memory of its own, as inside torch.func, cannot be passed") from None
+        raise ProtocolError("a tensor without memory of its own, as inside torch.func, can't be passed") from None
 
 
 def build_array_block(a: np.ndarray[Any, Any]) -> Block:
-    """The memory from an array's lowest to its highest byte."""
+    """Build a block of the memory from an array's lowest to its highest byte."""
     if a.dtype.hasobject or a.dtype.names or a.dtype.subdtype or a.dtype.kind not in "biufc?":
-        raise ProtocolError(f"an array of dtype {a.dtype} cannot be passed")
+        raise ProtocolError(f"an array of dtype {a.dtype} can't be passed")
     check_size(a.shape, a.itemsize)
     if a.size == 0:
         return Block(a.ctypes.data, 0, "cpu", keep=a)
@@ -186,16 +186,16 @@ def build_array_block(a: np.ndarray[Any, Any]) -> Block:
 
 
 def build_received_block(nbytes: Any, device: Any, content: Any) -> Block:
-    """A block that the other side sent. Raises ProtocolError where it is none."""
+    """Build a block from what the other side sent. Raises ProtocolError if it's malformed."""
     if type(content) is not bytes or type(nbytes) is not int or not 0 < nbytes <= MAX_BLOCK or len(content) != nbytes:
         raise ProtocolError("malformed block")
     if device != "cpu" and not (str(device).startswith("cuda") and torch.cuda.is_available()):
-        raise ProtocolError(f"a block on {str(device)[:20]!r}, which is not here")
+        raise ProtocolError(f"a block on {str(device)[:20]!r}, which this machine doesn't have")
     return Block(NOWHERE, nbytes, device, sent=content)
 
 
 def merge_blocks(blocks: list[Block]) -> list[Block]:
-    """The blocks with those that overlap made one. A storage survives where it spans the whole of its merged block."""
+    """Merge overlapping blocks. A storage is kept if it spans the whole merged block."""
     if len(blocks) < 2:
         return blocks
     result: list[Block] = []
@@ -215,9 +215,10 @@ def merge_blocks(blocks: list[Block]) -> list[Block]:
 
 
 def check_size(shape: Sequence[int], itemsize: int, stride: Sequence[int] = ()) -> None:
-    """Refuse what is small in memory and becomes huge with the first operation, as an expanded number does.
+    """Refuse a tensor that is small in memory but becomes huge with the first operation, as an expanded number does.
 
-    stride: of a tensor. Where one is 0, it is counted as what a comparison makes of it: eight bytes an element.
+    Args:
+        stride: If one is 0, elements count as eight bytes, the size that a comparison gives them.
     """
     count = 1
     for n in shape:
@@ -229,7 +230,7 @@ def check_size(shape: Sequence[int], itemsize: int, stride: Sequence[int] = ()) 
 
 
 def _can_be_written(a: np.ndarray[Any, Any]) -> bool:
-    """Whether a write can be right: a read-only view of NumPy's own memory can be made writeable again."""
+    """Whether writing is safe: a read-only view of NumPy's own memory can be made writeable again."""
     owner: Any = a
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable or owner.flags.owndata:

@@ -1,4 +1,4 @@
-"""Exceptions in messages: the names of their types, and simple arguments."""
+"""Packs exceptions into messages as the names of their types and simple arguments, and unpacks them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_TYPES = 20
 
 
 def pack_exception(error: BaseException) -> WireValue:
-    """[type names, arguments]. Arguments that are no simple values become the exception's text."""
+    """Return [type names, arguments]. If an argument isn't a simple value, the exception's text replaces them."""
     try:
         args = list(error.args[:MAX_ARGS])
         if not all(type(a) in SIMPLE or (type(a) is int and abs(a) < 2**63) for a in args):
@@ -29,7 +29,7 @@ def pack_exception(error: BaseException) -> WireValue:
 
 
 def unpack_exception(raised: WireValue, given: Mapping[str, Any]) -> Exception:
-    """An exception of the type that was raised, if that is built-in, torch's, NumPy's or given; or ProtocolError."""
+    """Build an exception of the raised type, if that's built-in, torch's, NumPy's or given. Raises ProtocolError."""
     if not isinstance(raised, list) or len(raised) != 2:
         raise ProtocolError("malformed exception")
     kinds, args = raised

@@ -1,4 +1,4 @@
-"""The flags that torch keeps for the whole process, or for a thread: whether and how it records and computes."""
+"""Torch's flags for the process or thread: whether it records a graph, and how it computes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograder.rpc.tensors import DTYPE_NAMES, DTYPES
 
 
 class Flags(NamedTuple):
-    """What decides how torch computes, without the random states."""
+    """The state that decides how torch computes, except for the random states."""
 
     grad: bool
     inference: bool
@@ -33,7 +33,7 @@ KINDS = [torch.dtype if "dtype" in name else bool for name in Flags._fields]
 
 
 def read_flags() -> Flags:
-    """Those of this process."""
+    """Read the flags of this process."""
     return Flags(
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),
@@ -51,7 +51,7 @@ def read_flags() -> Flags:
 
 
 def set_flags(flags: Flags, now: Flags) -> None:
-    """Make these, but for inference mode, this process' own, where those are other ones now."""
+    """Set the flags of this process, except inference mode, if they differ from `now`."""
     if flags == now:
         return
     torch.set_grad_enabled(flags.grad)
@@ -69,7 +69,7 @@ def set_flags(flags: Flags, now: Flags) -> None:
 
 
 def use_inference_mode(mode: bool) -> AbstractContextManager[Any]:
-    """A block in which this is the inference mode. It takes no time where it is so already."""
+    """Return a context manager that sets inference mode. It's free if the mode is already set."""
     same = torch.is_inference_mode_enabled() == mode
     return nullcontext() if same else torch.inference_mode(mode)
 
@@ -80,7 +80,7 @@ def pack_flags(flags: Flags) -> WireValue:
 
 
 def unpack_flags(packed: WireValue) -> Flags:
-    """Raises ProtocolError where these are no flags."""
+    """Unpack flags. Raises ProtocolError if they are malformed."""
     try:
         return _check_flags(*packed)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Frames: a length, then msgpack. Whatever a sender does, a receiver gets a wire value or a ProtocolError."""
+"""Frames of a length and msgpack data. Whatever a sender does, a receiver gets a wire value or a ProtocolError."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MAX_LIST = 2**17  # items of one list; a tensor is one item, whatever its size
 MAX_ITEMS = 2**20  # items of all lists of a message together: one byte of msgpack can become 64 bytes of Python
 MAX_DEPTH = 200
 HEADER = struct.Struct(">Q")
-CALLBACK = "callback"  # the first item of a frame that uses an object of the other side's, and of such an object
+CALLBACK = "callback"  # the first item of a frame that uses an object of the other side, and of such an object
 WireValue = Any  # None, bool, int, float, str, bytes, and lists of these
 
 
 class ProtocolError(Exception):
-    """What came, or should go, over the protocol is not one of its values."""
+    """What was received, or should be sent, isn't a value of the protocol."""
 
 
 class ConnectionClosed(ProtocolError):
@@ -34,7 +34,7 @@ class ProtocolTimeout(ProtocolError):
 
 
 def to_bytes(value: WireValue) -> bytes:
-    """Raises ProtocolError where the value is too large, or no value of the protocol."""
+    """Encode a value. Raises ProtocolError if it's too large, or not a value of the protocol."""
     try:
         data: bytes = msgpack.packb(value, use_bin_type=True)
     except Exception as error:
@@ -45,8 +45,8 @@ def to_bytes(value: WireValue) -> bytes:
 
 
 def from_bytes(data: bytes | bytearray) -> WireValue:
-    """Raises ProtocolError where these bytes are no message."""
-    if len(data) <= MAX_ITEMS:  # an item takes a byte at least: nothing to count
+    """Decode a message. Raises ProtocolError if these bytes aren't one."""
+    if len(data) <= MAX_ITEMS:  # an item takes at least a byte, so there's nothing to count
         return _unpack(data, None)
     count = 0
 
@@ -76,9 +76,10 @@ def _unpack(data: bytes | bytearray, list_hook: Callable[[list[WireValue]], list
 
 
 def send(channel: socket.socket, value: WireValue, seconds: float | None = None) -> None:
-    """Send one frame. Raises ConnectionClosed where nobody reads it any more.
+    """Send one frame. Raises ConnectionClosed if the other side is gone.
 
-    seconds: for a channel that blocks, after which ProtocolTimeout is raised.
+    Args:
+        seconds: The time limit on a blocking channel, after which it raises ProtocolTimeout.
     """
     data = to_bytes(value)
     data = HEADER.pack(len(data)) + data
@@ -88,7 +89,7 @@ def send(channel: socket.socket, value: WireValue, seconds: float | None = None)
         else:
             _send_within(channel, data, seconds)
     except TimeoutError:
-        raise ProtocolTimeout("the other side does not read") from None
+        raise ProtocolTimeout("the other side doesn't read") from None
     except OSError:
         raise ConnectionClosed("the other side is gone") from None
 
@@ -105,20 +106,25 @@ def _send_within(channel: socket.socket, data: bytes, seconds: float) -> None:
             channel.settimeout(None)
 
 
-def receive(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> WireValue:
+def receive(channel: socket.socket, seconds: float | None = None, max_bytes: int = MAX_FRAME) -> WireValue:
     """Receive one frame. Raises ProtocolTimeout after `seconds`, ConnectionClosed at the end, and ProtocolError.
 
-    most: bytes that are allowed. Memory grows with the bytes that really came, not with the length that was announced.
+    Memory grows with the bytes that arrive, not with the announced length.
+
+    Args:
+        max_bytes: The number of bytes allowed.
     """
-    return from_bytes(receive_bytes(channel, seconds, most))
+    return from_bytes(receive_bytes(channel, seconds, max_bytes))
 
 
-def receive_bytes(channel: socket.socket, seconds: float | None = None, most: int = MAX_FRAME) -> bytes | bytearray:
-    """As receive(), but the frame as it came. What is there already is read without asking whether it is."""
+def receive_bytes(
+    channel: socket.socket, seconds: float | None = None, max_bytes: int = MAX_FRAME
+) -> bytes | bytearray:
+    """Receive one frame like receive(), undecoded. Tries to read before it polls."""
     deadline = None if seconds is None else time.monotonic() + seconds
     (length,) = HEADER.unpack(_receive_exactly(channel, HEADER.size, deadline))
-    if length > min(most, MAX_FRAME):
-        raise ProtocolError(f"a message of {length} bytes was announced: at most {most} are allowed")
+    if length > min(max_bytes, MAX_FRAME):
+        raise ProtocolError(f"a message of {length} bytes was announced: at most {max_bytes} are allowed")
     return _receive_exactly(channel, length, deadline)
 
 
@@ -130,16 +136,16 @@ def wait_readable(channel: socket.socket, seconds: float) -> bool:
 
 def _receive_exactly(channel: socket.socket, count: int, deadline: float | None) -> bytes | bytearray:
     chunks = bytearray()
-    how = 0 if deadline is None else socket.MSG_DONTWAIT
-    look = deadline is not None and channel.gettimeout() is not None  # there, Python itself would wait
+    flags = 0 if deadline is None else socket.MSG_DONTWAIT
+    must_poll = deadline is not None and channel.gettimeout() is not None  # with a timeout, Python itself would wait
     while len(chunks) < count:
-        if look and deadline is not None and not wait_readable(channel, deadline - time.monotonic()):
+        if must_poll and deadline is not None and not wait_readable(channel, deadline - time.monotonic()):
             raise ProtocolTimeout("no answer in time")
         try:
-            chunk = channel.recv(min(count - len(chunks), 1 << 20), how)
+            chunk = channel.recv(min(count - len(chunks), 1 << 20), flags)
         except OSError as error:
-            if how and isinstance(error, BlockingIOError):
-                look = True
+            if flags and isinstance(error, BlockingIOError):
+                must_poll = True
                 continue
             chunk = b""
         if not chunk:

@@ -1,4 +1,4 @@
-"""The state around a call that torch keeps for the whole process: it travels with every call, both ways."""
+"""The process-wide state of torch and of random numbers, sent with every call in both directions."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from autograder.rpc.random_states import RANDOM
 
 
 class GlobalState:
-    """One end's view of the state. Flags and a random state go out only where they are not what the ends last told.
+    """One end's view of the state. Flags and random states are sent only if they changed since the last message.
 
-    The two ends of a connection have one GlobalState each: one to a new process starts with a new one. Between reading
-    and applying, an end runs nothing that draws random numbers.
+    Each end of a connection has its own, new for each connection. Between reading and applying, an end runs nothing
+    that draws random numbers.
     """
 
     def __init__(self) -> None:
         self.flags: Flags | None = None
-        self._told: list[Any] = [None] * len(RANDOM)
+        self._states: list[Any] = [None] * len(RANDOM)  # as last sent or received
 
     def read(self) -> WireValue:
-        """[flags, random states], each of them None where the other end knows it."""
+        """Return [flags, random states], each None if the other end has it."""
         flags, states = read_flags(), [get() for get, _, _ in RANDOM]
-        drawn: list[bytes | None] = [None] * len(RANDOM)
-        if states != self._told:
-            changed = [n for n, state in enumerate(states) if state != self._told[n]]
-            drawn = [bytes(RANDOM[n][1](state)) if n in changed else None for n, state in enumerate(states)]
-        told = None if flags == self.flags else pack_flags(flags)
-        self.flags, self._told = flags, states
-        return [told, drawn]
+        packed_states: list[bytes | None] = [None] * len(RANDOM)
+        if states != self._states:
+            changed = [n for n, state in enumerate(states) if state != self._states[n]]
+            packed_states = [bytes(RANDOM[n][1](state)) if n in changed else None for n, state in enumerate(states)]
+        packed_flags = None if flags == self.flags else pack_flags(flags)
+        self.flags, self._states = flags, states
+        return [packed_flags, packed_states]
 
     def take(self, state: WireValue) -> Flags:
-        """The flags of the other end. Raises ProtocolError."""
+        """Return the flags of the other end. Raises ProtocolError."""
         try:
             flags, _ = state
         except (TypeError, ValueError):
@@ -40,11 +40,11 @@ class GlobalState:
         if flags is not None:
             self.flags = unpack_flags(flags)
         if self.flags is None:
-            raise ProtocolError("flags that were never told")
+            raise ProtocolError("flags that were never sent")
         return self.flags
 
     def apply(self, state: WireValue) -> None:
-        """Make this process' state the given one, but for inference mode."""
+        """Set the state of this process, except for inference mode."""
         flags = self.take(state)
         set_flags(flags, read_flags())
         try:
@@ -52,10 +52,10 @@ class GlobalState:
                 if packed is not None:
                     get, _, put = RANDOM[n]
                     put(packed)
-                    self._told[n] = get()
+                    self._states[n] = get()
         except ProtocolError:
             raise
         except Exception as error:
             raise ProtocolError(f"malformed global state: {type(error).__name__}") from None
-        if None in self._told:
-            raise ProtocolError("a random state that was never told")
+        if None in self._states:
+            raise ProtocolError("a random state that was never sent")

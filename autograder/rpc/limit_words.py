@@ -1,4 +1,4 @@
-"""Which of the sandbox's limits an exception speaks of, in words for the student."""
+"""Describes the sandbox limit behind an exception, in words for the student."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LIMITS = {
 
 
 def describe_limit(error: BaseException) -> str:
-    """The limit in words, or empty where the exception is of another kind."""
+    """Return the limit in words, or "" if the exception has another cause."""
     if isinstance(error, OSError):
         return LIMITS.get(error.errno or 0, "")
     text = str(error)
-    out_of_memory = isinstance(error, RuntimeError) and "allocate" in text and "memory" in text  # torch's, on the CPU
+    out_of_memory = isinstance(error, RuntimeError) and "allocate" in text and "memory" in text  # torch's, on CPU
     if isinstance(error, MemoryError) or out_of_memory:
         return LIMITS[errno.ENOMEM]
     if isinstance(error, RuntimeError) and "can't start new thread" in text:

@@ -1,7 +1,7 @@
-"""Texts and bytes that a student process sent: equal to any others, and never shown.
+"""Texts and bytes from a student process: they compare like any others, but are never displayed.
 
-They could hold what a hidden check passed in. Code that prints one, puts it in a message or asks for its repr gets its
-kind and its length, and a part of one, or what a method makes of one, is masked as well.
+They could contain what a hidden check passed in. Printing or formatting one, or its repr, gives only its type and
+length. Parts of one, and results of its methods, are masked as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OPERATORS = ("__add__", "__mul__", "__rmul__", "__mod__", "__getitem__")
 
 
 class MaskedText(str):
-    """A str in every comparison, as a key and as a value to pass on."""
+    """A str that hides its content, but acts as one in comparisons, as a key and as an argument."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ class MaskedText(str):
 
 
 class MaskedBytes(bytes):
-    """The same of bytes. Their items are numbers, and a message has few digits."""
+    """Bytes that hide their content. Single items are plain numbers: a message has few digits."""
 
     __slots__ = ()
 
@@ -53,7 +53,7 @@ class MaskedBytes(bytes):
 
 
 def mask(value: Any) -> Any:
-    """The value; texts and bytes, and those in a list or tuple that one of their methods returned, masked."""
+    """Mask texts and bytes, also in a list or tuple that one of their methods returned. Others stay as they are."""
     kind = type(value)
     if kind is str:
         return MaskedText(value)
@@ -63,17 +63,17 @@ def mask(value: Any) -> Any:
 
 
 def unmask_text(text: str) -> str:
-    """The plain text again."""
+    """Return the plain text."""
     return str.__str__(text)
 
 
 def unmask_bytes(data: bytes) -> bytes:
-    """The plain bytes again."""
+    """Return the plain bytes."""
     return bytes(memoryview(data))
 
 
 def _mask_methods(kind: Masked, base: type) -> Masked:
-    """Have each method of `kind` that `base` has return masked values. Named as the student knows it."""
+    """Make each method that `kind` inherits from `base` return masked values, and give it the name of `base`."""
 
     def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
@@ -86,7 +86,7 @@ def _mask_methods(kind: Masked, base: type) -> Masked:
         is_method = isinstance(method, types.MethodDescriptorType) and not name.startswith("_")
         if is_method or name in OPERATORS:
             setattr(kind, name, wrap(method))
-    kind.__name__ = kind.__qualname__ = base.__name__  # `type(got).__name__` in a check means the student's type
+    kind.__name__ = kind.__qualname__ = base.__name__  # as `type(got).__name__` in a check should show it
     return kind
 
 

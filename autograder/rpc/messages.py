@@ -1,7 +1,7 @@
-"""The requests and replies of calls and uses, by the names of their parts; in a frame each is a list in this order.
+"""The requests and replies of calls and uses. In a frame, each is a list of its fields in this order.
 
-What comes from the other side becomes a message by read(), which counts its parts. Whoever reads it looks at each part
-before it is believed. `Packed` is what Exchange.pack made.
+read() turns a received list into a message and only counts its fields. Code that uses a field must check it first.
+`Packed` is a result of Exchange.pack.
 """
 
 from __future__ import annotations
@@ -15,40 +15,45 @@ Message = TypeVar("Message", bound=tuple[Any, ...])
 
 
 class Call(NamedTuple):
-    """Examiner → student process: do this operation on the object of this name, or on the handle of this number."""
+    """A request from the examiner: run an operation on the object of this name, or on the handle of this number."""
 
     target: str | int
     operation: str
-    arguments: Packed  # a tuple; the last ones go by keywords
+    arguments: Packed
+    """A tuple, keyword arguments last."""
     keywords: list[str]
 
 
 class GraphNode(NamedTuple):
-    """A part of the autograd graph that a call has made. All but `number` are numbers of objects of the exchange."""
+    """A part of the autograd graph of a call. All fields but `number` are numbers of objects of the exchange."""
 
     number: int
     outputs: list[int]
-    changed: list[int]  # arguments that were changed in place
-    between: list[int]  # results of other nodes of the same call
+    changed: list[int]
+    """Arguments that were changed in place."""
+    between: list[int]
+    """Results of other nodes of the same call."""
 
 
 class CallReply(NamedTuple):
-    """raised: an exception, packed. differences: of the arguments, after the call. blocks: their memory, if changed.
-
-    edges: arguments with a gradient. touched: handles that took part.
-    """
+    """The reply to a Call."""
 
     raised: WireValue
+    """A packed exception."""
     result: Packed
     differences: Packed | None
+    """How the call changed its arguments."""
     blocks: WireValue
+    """The changed memory of the arguments."""
     edges: list[int]
+    """Arguments that gradients go to."""
     touched: list[int]
+    """Handles that were used."""
     nodes: list[GraphNode]
 
 
 class Use(NamedTuple):
-    """Student process → examiner, while a call is out: use the check's own object of this number."""
+    """A request from the student process while it serves a call: use the check's object of this number."""
 
     number: int
     operation: str
@@ -57,22 +62,26 @@ class Use(NamedTuple):
 
 
 class UseReply(NamedTuple):
-    """node: the history that the use has made, if any; edges and made: what of the arguments and results is in it."""
+    """The reply to a Use, or to a Product of one."""
 
     raised: WireValue
     result: Packed
     blocks: WireValue
     node: int | None
+    """The new node of the autograd graph, if there is one."""
     edges: list[int]
-    made: list[int]
+    """Arguments that it takes as inputs."""
+    outputs: list[int]
+    """Results that it gives."""
 
 
 class Product(NamedTuple):
-    """Either way: the vector-Jacobian product of a node. needed: inputs whose gradients are wanted."""
+    """A request in either direction: compute the vector-Jacobian product of a node."""
 
     node: int
     gradients: Packed
     needed: list[int]
+    """Inputs whose gradients are needed."""
     task: int
     keep: bool
     create: bool
@@ -80,18 +89,19 @@ class Product(NamedTuple):
 
 
 class ProductReply(NamedTuple):
-    """history: which gradients belong to a new node, that a pass which records itself has made."""
+    """The reply to a Product."""
 
     raised: WireValue
     gradients: Packed
     blocks: WireValue
     node: int | None
     history: list[int]
+    """Gradients that belong to the new node, if the backward pass recorded itself."""
 
 
 def read(kind: type[Message], parts: WireValue) -> Message:
-    """The message that these parts are, as many as it has. Raises ProtocolError."""
+    """Build a message from its fields. Raises ProtocolError if their number is wrong."""
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     if not isinstance(parts, list) or len(parts) != len(names):
-        raise ProtocolError(f"no {kind.__name__}")
+        raise ProtocolError(f"not a {kind.__name__}")
     return kind(*parts)

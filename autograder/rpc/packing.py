@@ -1,4 +1,4 @@
-"""From a value to a message, in one walk. The memory behind tensors and arrays is found at its end."""
+"""Packs a value into a message in one pass, then finds the blocks of memory behind its tensors and arrays."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from autograder.rpc.tensors import describe_tensor, get_base, get_gradient
 
 SIMPLE = (type(None), bool, float, str, bytes)
 ATOMS = frozenset((type(None), bool, float, bytes))
-TENSOR_OFFSET, ARRAY_OFFSET = 4, 3  # where it stands in what is packed; the number of the block stands at 1
-NameOf = Callable[[Any], str | None]
+TENSOR_OFFSET, ARRAY_OFFSET = 4, 3  # the index of the offset in a packed value; the block's number is at 1
+FindName = Callable[[Any], str | None]
 
 
 def find_no_name(_: Any) -> None:
@@ -29,42 +29,44 @@ def find_no_name(_: Any) -> None:
 
 
 class Packer:
-    """name_of: the name by which the other side knows a callable, or None. opaque: packs what is no value."""
+    """Packs values. See Exchange for the arguments."""
 
-    __slots__ = ("_known", "_name_of", "_opaque", "_places")
+    __slots__ = ("_find_name", "_pack_opaque", "_places", "_registry")
 
-    def __init__(self, known: ExchangeRegistry, name_of: NameOf, opaque: Callable[[Any], WireValue] | None) -> None:
-        self._known, self._name_of, self._opaque = known, name_of, opaque
+    def __init__(
+        self, registry: ExchangeRegistry, find_name: FindName, pack_opaque: Callable[[Any], WireValue] | None
+    ) -> None:
+        self._registry, self._find_name, self._pack_opaque = registry, find_name, pack_opaque
         self._places: list[tuple[list[WireValue], int, Block, int]] = []  # (packed, index of its offset, memory, unit)
 
     def pack(self, value: Any) -> WireValue:
-        """[new blocks, value]. Raises ProtocolError where the value is not one of the protocol's."""
-        before = len(self._known.objects), len(self._known.blocks)
+        """Return [new blocks, packed value]. Raises ProtocolError if this isn't a value of the protocol."""
+        before = len(self._registry.objects), len(self._registry.blocks)
         try:
             packed = self._pack(value, 0)
-            return [self._settle() if self._places else [], packed]
+            return [self._assign_blocks() if self._places else [], packed]
         except BaseException:
-            self._known.forget_after(*before)
+            self._registry.forget_after(*before)
             raise
         finally:
             self._places = []
 
-    def _settle(self) -> list[WireValue]:
-        """The new blocks, in which all that was packed is now told its place."""
-        known = self._known.blocks
+    def _assign_blocks(self) -> list[WireValue]:
+        """Write its block and offset into each packed tensor and array, and return the new blocks, packed."""
+        known = self._registry.blocks
         first, index = len(known), blocks.Index(known)
-        found = [block for _, _, block, _ in self._places]
-        if len(found) > 1:
-            storages = {(b.device, b.address, b.nbytes): b for b in found if b.storage is not None}
-            found = blocks.merge_blocks([*storages.values(), *[b for b in found if b.storage is None]])
-        if new := [b for b in found if b.nbytes and index.find(b.address, b.nbytes, b.device) < 0]:
+        needed = [block for _, _, block, _ in self._places]
+        if len(needed) > 1:
+            storages = {(b.device, b.address, b.nbytes): b for b in needed if b.storage is not None}
+            needed = blocks.merge_blocks([*storages.values(), *[b for b in needed if b.storage is None]])
+        if new := [b for b in needed if b.nbytes and index.find(b.address, b.nbytes, b.device) < 0]:
             known += new
             index = blocks.Index(known)
         for packed, offset, block, unit in self._places:
             packed[1] = number = index.find(block.address, block.nbytes, block.device)
             if number >= 0 and (shift := block.address - known[number].address):
                 if shift % unit:
-                    raise ProtocolError("a storage that is not aligned to its dtype")
+                    raise ProtocolError("a storage that isn't aligned to its dtype")
                 packed[offset] += shift // unit
         return [_pack_block(block) for block in known[first:]]
 
@@ -77,13 +79,13 @@ class Packer:
         if kind is str or kind is MaskedText:
             text: str = unmask_text(value)
             if not text.isascii():
-                text.encode("utf-8")  # raises where it holds half a character, which no message can
+                text.encode("utf-8")  # raises for half a surrogate pair, which no message can hold
             return text
         if kind is MaskedBytes:
             return unmask_bytes(value)
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
-        number = self._known.get_number(value)
+        number = self._registry.get_number(value)
         if number is not None:
             return ["known", number]
         return PACKERS.get(kind, Packer._pack_other)(self, value, depth + 1)
@@ -96,22 +98,22 @@ class Packer:
         return self._items("tuple", value, depth)
 
     def _list(self, value: Any, depth: int) -> WireValue:
-        self._known.register(value)
+        self._registry.register(value)
         return self._items("list", value, depth)
 
     def _set(self, value: Any, depth: int) -> WireValue:
-        self._known.register(value)
+        self._registry.register(value)
         return self._items("set", value, depth)
 
     def _dict(self, value: Any, depth: int) -> WireValue:
-        self._known.register(value)
+        self._registry.register(value)
         pairs = [[self._pack(k, depth), self._pack(v, depth)] for k, v in value.items()]
         return ["dict" if type(value) is dict else "ordered", *pairs]
 
     def _tensor(self, t: Tensor, depth: int) -> WireValue:
         block = blocks.build_tensor_block(t)
         root = None if (b := get_base(t)) is None else self._pack(b, depth)
-        self._known.register(t)
+        self._registry.register(t)
         grad = None if (g := get_gradient(t)) is None else self._pack(g, depth)
         packed = ["tensor", -1, root, *describe_tensor(t), grad]
         self._places.append((packed, TENSOR_OFFSET, block, t.element_size()))
@@ -119,7 +121,7 @@ class Packer:
 
     def _array(self, a: np.ndarray[Any, Any], depth: int) -> WireValue:
         block = blocks.build_array_block(a)
-        self._known.register(a)
+        self._registry.register(a)
         packed = ["array", -1, *describe_array(a, a.ctypes.data - block.address)]
         self._places.append((packed, ARRAY_OFFSET, block, 1))
         return packed
@@ -132,20 +134,20 @@ class Packer:
         if isinstance(value, tuple):
             return values.pack_tuple(value, lambda v: self._pack(v, depth))
         if isinstance(value, torch.Generator):
-            self._known.register(value)
+            self._registry.register(value)
             return ["generator", str(value.device), value.get_state().numpy().tobytes()]
         packed = values.pack(value, lambda v: self._pack(v, depth))
         if packed is not None:
             return packed
-        name = self._name_of(value) if callable(value) else None
+        name = self._find_name(value) if callable(value) else None
         if name is not None:
             return ["named", name]
-        if self._opaque is None:
-            raise ProtocolError(f"a {type(value).__name__} is no value of the protocol")
-        return ["handle", self._opaque(value)]
+        if self._pack_opaque is None:
+            raise ProtocolError(f"a {type(value).__name__} isn't a value of the protocol")
+        return ["handle", self._pack_opaque(value)]
 
 
-# By the exact type; any other goes the long way.
+# By exact type; _pack_other() handles all others.
 PACKERS: dict[type, Callable[[Packer, Any, int], WireValue]] = {
     tuple: Packer._tuple,
     list: Packer._list,

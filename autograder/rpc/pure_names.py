@@ -1,6 +1,6 @@
-"""The names of callables that may come from a student process: functions of their arguments alone, and types of values.
+"""The names of callables that a student process may return: functions that only use their arguments, and value types.
 
-The examiner calls what comes, as a hook for instance. None of these writes to a file or an argument, draws a random
+The examiner may call them, for instance as a hook. None of these writes to a file or an argument, draws a random
 number, changes a setting, registers anything or starts anything.
 """
 
@@ -60,9 +60,9 @@ TABLE = {
     "numpy": POINTWISE + "float16 float32 float64 int8 int16 int32 int64 uint8 bool_ complex64 complex128",
 }
 TENSORS = ("torch", "torch.Tensor", "torch.TensorBase")
-# Their results have the shape of their argument: a hook that grows could make terabytes of a gradient.
-HOOKS = frozenset(f"{place}.{name}" for place in TENSORS for name in POINTWISE.split())
-NAMES = frozenset(f"{place}.{name}" for place, names in TABLE.items() for name in names.split())
+# Their results have the shape of their argument: a hook that enlarges a gradient could fill terabytes.
+HOOKS = frozenset(f"{owner}.{name}" for owner in TENSORS for name in POINTWISE.split())
+NAMES = frozenset(f"{owner}.{name}" for owner, names in TABLE.items() for name in names.split())
 
 
 def is_pure(name: str) -> bool:

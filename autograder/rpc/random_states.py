@@ -1,4 +1,4 @@
-"""The states of torch's, Python's and NumPy's random numbers: a full look at one is slow, one at its memory is not."""
+"""The random states of torch, Python and NumPy. Reading one in full is slow, so its memory is compared first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import numpy as np
-import numpy.random  # else the first look at its state imports it, in each fork
+import numpy.random  # else each fork imports it when it first reads the state
 import torch
 
 from autograder.rpc.frames import ProtocolError, WireValue
@@ -21,33 +21,33 @@ WORDS = 624  # of the Mersenne Twister
 
 
 def seed_all() -> None:
-    """Seed every source with 0: so begin a student process, the checks, and a proof of them."""
+    """Seed every source with 0, as a student process, the checks and their proof begin."""
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(0)
 
 
 def set_torch_state(packed: WireValue) -> None:
-    """Raises an exception of any type."""
+    """Set torch's random state. Raises an exception of any type."""
     apply_torch_state(torch.default_generator, from_packed(packed))
 
 
 def apply_torch_state(generator: torch.Generator, state: torch.Tensor) -> None:
-    """Set a generator's state. Raises ProtocolError for one with which torch would read outside its memory.
+    """Set a generator's state. Raises ProtocolError for one that would make torch read outside its memory.
 
     A state on the CPU begins with the seed (8 bytes), how many words are left and whether it was seeded (4 each), and
-    the place of the next word (8): ATen/CPUGeneratorImpl.cpp.
+    the index of the next word (8): ATen/CPUGeneratorImpl.cpp.
     """
     if generator.device.type == "cpu":
-        _, left, _, following = TORCH_BEGIN.unpack_from(bytes(state.numpy()))
-        if not (0 <= following <= WORDS and 0 < left <= WORDS) or (left != 1 and left + following != WORDS + 1):
+        _, left, _, index = TORCH_BEGIN.unpack_from(bytes(state.numpy()))
+        if not (0 <= index <= WORDS and 0 < left <= WORDS) or (left != 1 and left + index != WORDS + 1):
             raise ProtocolError("malformed random state")
     generator.set_state(state)
 
 
 class _TorchState:
-    """The state of torch's random numbers on the CPU. A full look takes four microseconds, a look at its memory one.
+    """Reads torch's random state on the CPU. That takes four microseconds, comparing its memory one.
 
-    The words lie somewhere in the generator's own memory. Where they are not found, every look is full.
+    The words are somewhere in the generator's memory. If they can't be found there, the state is always read in full.
     """
 
     MARGIN = 24  # bytes after the words: the second Gaussian numbers, as float and as double
@@ -74,20 +74,21 @@ def _read_torch_state() -> bytes:
 
 
 class _PythonState:
-    """Python's state, which takes 15 microseconds to give and 8 to compare; a look at its memory takes one.
+    """Reads Python's random state. That takes 15 microseconds and 8 to compare, comparing its memory one.
 
-    The memory is that of CPython's `RandomObject`, an index and the words. Where it is another, every look is full.
+    The memory is that of CPython's `RandomObject`: an index and the words. If not, the state is always read in full.
     """
 
     def __init__(self) -> None:
         self._memory: Any = None
         self._state: Any = random.getstate()
         numbers = np.array([self._state[1][-1], *self._state[1][:-1]], "<u4")
-        self._known = ctypes.string_at(id(_get_generator()) + object.__basicsize__, numbers.nbytes) == numbers.tobytes()
+        memory = ctypes.string_at(id(_get_generator()) + object.__basicsize__, numbers.nbytes)
+        self._is_readable = memory == numbers.tobytes()
 
     def __call__(self) -> Any:
         generator: Any = _get_generator()
-        if not self._known or type(generator) is not random.Random:
+        if not self._is_readable or type(generator) is not random.Random:
             return random.getstate()
         address = id(generator) + object.__basicsize__
         memory = ctypes.string_at(address, 4 * WORDS + 4), vars(generator)["gauss_next"]
@@ -97,7 +98,7 @@ class _PythonState:
 
 
 def _get_generator() -> Any:
-    """Behind the functions of the module."""
+    """Return the generator behind the functions of the random module."""
     return getattr(random.getstate, "__self__", None)
 
 
@@ -113,9 +114,9 @@ def _set_python_state(packed: bytes) -> None:
 
 
 class _NumpyState:
-    """NumPy's state. A full look at it takes 30 microseconds, a look at its memory two.
+    """Reads NumPy's random state. That takes 30 microseconds, comparing its memory two.
 
-    The words are the bit generator's; a second Gaussian number lies in the memory of the object behind the functions.
+    The words are in the bit generator, a second Gaussian number in the memory of the object behind the functions.
     """
 
     def __init__(self) -> None:
@@ -123,8 +124,8 @@ class _NumpyState:
         self._state: Any = (b"", 0, 1, 0.0)
         self._bits: Any = None
         self._address = 0
-        self._own: Any = np.random.get_state.__self__  # type: ignore[attr-defined]
-        self._size = type(self._own).__basicsize__ - object.__basicsize__
+        self._generator: Any = np.random.get_state.__self__  # type: ignore[attr-defined]
+        self._size = type(self._generator).__basicsize__ - object.__basicsize__
 
     def __call__(self) -> Any:
         bits = np.random.get_bit_generator()  # type: ignore[attr-defined]
@@ -132,7 +133,7 @@ class _NumpyState:
             return self._state
         if bits is not self._bits:
             self._bits, self._address = bits, bits.ctypes.state_address
-        gauss = ctypes.string_at(id(self._own) + object.__basicsize__, self._size)
+        gauss = ctypes.string_at(id(self._generator) + object.__basicsize__, self._size)
         memory = ctypes.string_at(self._address, 4 * WORDS + 4), gauss
         if memory != self._memory:
             self._memory, self._state = memory, _read_numpy_state()
@@ -153,7 +154,7 @@ def _pack_numpy(state: Any) -> bytes:
 def _set_numpy_state(packed: bytes) -> None:
     keys = np.frombuffer(packed[: -NUMPY_END.size], np.uint32)
     position, has_gauss, gauss = NUMPY_END.unpack(packed[-NUMPY_END.size :])
-    if len(keys) != WORDS or not 0 <= position <= WORDS:  # NumPy does not look, and would read outside its memory
+    if len(keys) != WORDS or not 0 <= position <= WORDS:  # NumPy doesn't check, and would read outside its memory
         raise ProtocolError("malformed random state")
     np.random.set_state(("MT19937", keys, position, has_gauss, gauss))
 

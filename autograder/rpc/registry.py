@@ -1,4 +1,4 @@
-"""What both sides of an exchange number, in the order in which it first passes: objects with an identity, memory."""
+"""Numbers the objects and blocks of memory of an exchange, on both sides in the order in which they are first sent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from autograder.rpc.frames import ProtocolError, WireValue
 
 
 class ExchangeRegistry:
-    """objects: tensors, arrays, lists, dicts, sets and generators. blocks: the memory behind tensors and arrays."""
+    """The objects of an exchange (tensors, arrays, lists, dicts, sets, generators) and their blocks of memory."""
 
     __slots__ = ("_numbers", "blocks", "objects")
 
@@ -23,13 +23,13 @@ class ExchangeRegistry:
         return number if number is not None and self.objects[number] is value else None
 
     def register(self, value: Any) -> int:
-        """Its number."""
+        """Add an object and return its number."""
         number = self._numbers[id(value)] = len(self.objects)
         self.objects.append(value)
         return number
 
     def forget_after(self, objects: int, blocks: int) -> None:
-        """Know only the first so many: the others do not pass after all."""
+        """Keep only the first so many objects and blocks, because the others weren't sent after all."""
         del self.objects[objects:], self.blocks[blocks:]
         self._numbers = {id(value): number for number, value in enumerate(self.objects)}
 
@@ -39,7 +39,7 @@ class ExchangeRegistry:
         return self.objects[number]
 
     def block(self, number: Any) -> Block:
-        """-1: of what takes no memory."""
+        """Return the block of this number; -1 means one without memory."""
         if number == -1:
             return Block(0, 0, "cpu")
         if type(number) is not int or not 0 <= number < len(self.blocks):
@@ -47,7 +47,7 @@ class ExchangeRegistry:
         return self.blocks[number]
 
     def changed_blocks(self, count: int) -> list[WireValue]:
-        """[number, bytes] of each of the first `count` blocks whose content is not what the other side knows."""
+        """Return [number, bytes] of each of the first `count` blocks whose content differs from the other side's."""
         changed = []
         for number, block in enumerate(self.blocks[:count]):
             if block.changed():
@@ -56,7 +56,7 @@ class ExchangeRegistry:
         return changed
 
     def write_blocks(self, changes: WireValue, count: int) -> None:
-        """Write what changed_blocks found on the other side, if these are changes of the first `count` blocks."""
+        """Apply the other side's changed_blocks(). Raises ProtocolError for others than the first `count` blocks."""
         try:
             for number, content in changes:
                 if type(number) is not int or not 0 <= number < count or not isinstance(content, bytes):

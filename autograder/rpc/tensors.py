@@ -1,4 +1,4 @@
-"""A tensor as geometry over a block, and back. Nothing that arrives is believed: every number is checked."""
+"""Converts a tensor to its geometry over a block, and back. Every received number is checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from autograder.rpc.blocks import MAX_BLOCK, Block, check_size
 from autograder.rpc.frames import ProtocolError, WireValue
 
-# Without the quantized ones, and those of less than eight bits, for which torch has next to no operations.
+# Without quantized dtypes, and those of less than eight bits, which support next to no operations.
 _NAME = re.compile(r"torch\.(bool|u?int(8|16|32|64)|float(8_\w+|16|32|64)|bfloat16|complex(32|64|128))")
 DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -26,7 +26,7 @@ MAX_DIMENSIONS = 64
 
 
 class Role(NamedTuple):
-    """What a tensor is, beside its values."""
+    """What a tensor is besides its values."""
 
     requires_grad: bool = False
     is_leaf: bool = True
@@ -43,28 +43,28 @@ Enter = Callable[[Tensor, Role], Tensor]
 
 
 def get_gradient(t: Tensor) -> Tensor | None:
-    """Its .grad, without the warning that reading it gives where there is none."""
+    """Return .grad without torch's warning for a tensor that has none."""
     return t.grad if t.is_leaf or t.retains_grad else None
 
 
 def get_base(t: Tensor) -> Tensor | None:
-    """The tensor that it is a view of, unless autograd is part of that."""
+    """Return the tensor that this one is a view of, unless autograd records the view."""
     return t._base if t._is_view() and not t.requires_grad else None  # type: ignore[no-untyped-call]
 
 
 def get_version(t: Tensor) -> int:
-    """How often it was changed in place, as far as torch counts that."""
+    """Return how often the tensor was changed in place, as far as torch counts that."""
     return 0 if t.is_inference() else t._version
 
 
 def raise_version(t: Tensor, target: int) -> None:
-    """Let it be at least this one. That of a view is its base's too, and may be there already."""
+    """Raise the version to at least this one. A view shares it with its base, so it may be reached already."""
     if not t.is_inference() and t._version < target <= MAX_VERSION:
         torch._C._autograd._unsafe_set_version_counter((t,), (target,))  # type: ignore[attr-defined]
 
 
 def describe_tensor(t: Tensor) -> list[WireValue]:
-    """[dtype, offset in its storage, size, stride, role as bits, version]."""
+    """Return [dtype, offset in its storage, size, stride, role as bits, version]."""
     kind = type(t)
     bits = (
         t.requires_grad
@@ -86,11 +86,13 @@ def describe_tensor(t: Tensor) -> list[WireValue]:
 
 
 def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -> Tensor:
-    """The tensor that describe_tensor() described, over this block. `enter` puts it into a graph.
+    """Build the tensor that describe_tensor() described, over this block.
 
-    base: a tensor of which it was a view.
+    Args:
+        base: The tensor that it was a view of.
+        enter: Makes it part of an autograd graph.
     """
-    name, offset, size, stride, bits, changes = place
+    name, offset, size, stride, bits, version = place
     dtype = DTYPES.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise ProtocolError(f"unknown dtype {str(name)[:20]!r}")
@@ -99,7 +101,7 @@ def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -
         raise ProtocolError("malformed flags of a tensor")
     role = ROLES[bits]
     if role.requires_grad and not (dtype.is_floating_point or dtype.is_complex):
-        raise ProtocolError(f"a {name} tensor cannot require gradients")
+        raise ProtocolError(f"a {name} tensor can't require gradients")
     if role.conj and not dtype.is_complex:
         raise ProtocolError("a conjugate of real numbers")
     if role.inference:
@@ -115,8 +117,8 @@ def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -
     if role.inference:
         return t
     entered = enter(t, role)
-    if changes:
-        raise_version(entered, int(changes))
+    if version:
+        raise_version(entered, int(version))
     return entered
 
 
@@ -137,17 +139,17 @@ def make_leaf(t: Tensor, role: Role) -> Tensor:
 
 
 def check_acyclic(t: Tensor, grad: Any) -> Any:
-    """The .grad to be of t. Raises ProtocolError where t is reached from it again: nothing would ever free the two."""
-    following = grad
-    while isinstance(following, Tensor):
-        if following is t:
+    """Return a future .grad of t. Raises ProtocolError if it leads back to t: nothing would ever free the two."""
+    current = grad
+    while isinstance(current, Tensor):
+        if current is t:
             raise ProtocolError("a tensor that is its own gradient")
-        following = get_gradient(following)
+        current = get_gradient(current)
     return grad
 
 
 def from_packed(packed: WireValue) -> Tensor:
-    """A generator's state (n,), uint8. Raises ProtocolError for anything but bytes: bytearray(n) makes n of them."""
+    """Return a generator's state (n,), uint8. Raises ProtocolError unless it's bytes: bytearray(n) makes n of them."""
     if not isinstance(packed, bytes):
         raise ProtocolError("malformed state of a generator")
     return torch.frombuffer(bytearray(packed), dtype=torch.uint8)
@@ -161,11 +163,11 @@ def is_differentiable(value: Any) -> bool:
 def _set(block: Block, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor:
     t = torch.empty(0, dtype=dtype, device=block.device)
     t.set_(block.get_storage(), offset, size, stride)  # type: ignore[call-overload]
-    return t.data  # whose changes are counted from 0: set_ was one
+    return t.data  # with version 0: set_ counted as a change
 
 
 def _create_view(block: Block, base: Tensor, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor | None:
-    """The tensor as a view of the base, where that is one of the same memory: they then count changes together."""
+    """Create the tensor as a view of the base, so they share a version counter. None if that isn't the same memory."""
     shift = base.untyped_storage().data_ptr() - block.address
     is_resolved = not (base.is_conj() or base.is_neg() or base.is_inference())
     if not is_resolved or base.dtype != dtype or shift % dtype.itemsize or not 0 <= shift <= offset * dtype.itemsize:
@@ -176,7 +178,7 @@ def _create_view(block: Block, base: Tensor, dtype: torch.dtype, offset: int, si
 
 
 def _check(block: Block, itemsize: int, offset: Any, size: Any, stride: Any) -> None:
-    """Refuse what reaches beyond the block, or becomes huge with the first operation."""
+    """Refuse a tensor that reaches beyond the block, or becomes huge with the first operation."""
     if type(size) is not list or type(stride) is not list or not len(size) == len(stride) <= MAX_DIMENSIONS:
         raise ProtocolError("malformed geometry of a tensor")
     for n in (offset, *size, *stride):

@@ -1,4 +1,4 @@
-"""From a message to a value, with nothing believed: every number, size and name is checked, and all is bounded."""
+"""Unpacks a message into a value. Every number, size and name is checked, and all is bounded."""
 
 from __future__ import annotations
 
@@ -19,41 +19,50 @@ from autograder.rpc.registry import ExchangeRegistry
 from autograder.rpc.tensors import Enter, check_acyclic, from_packed, rebuild
 
 MAX_COMPOSITE = 1_000
-# Of these a student can choose the hashes.
+# Types whose hashes a student can choose.
 HASHED_BY_CONTENT = (tuple, frozenset, complex, int, range, slice, np.generic)
 TOO_MANY_KEYS = "too many keys of a set or dict that are neither numbers nor text"
 
 
 class Unpacker:
-    """named: the object of a name. handle: unpacks what is no value. enter: makes a tensor part of a graph here.
+    """Unpacks values. See Exchange for the arguments."""
 
-    told: whether texts and bytes are masked.
-    """
-
-    __slots__ = ("_alike", "_composite", "_enter", "_first", "_handle", "_items", "_known", "_named", "_sizes", "_told")
+    __slots__ = (
+        "_collisions",
+        "_composite",
+        "_enter",
+        "_first_by_hash",
+        "_get_named",
+        "_items",
+        "_masked",
+        "_registry",
+        "_sizes",
+        "_unpack_opaque",
+    )
 
     def __init__(
         self,
-        known: ExchangeRegistry,
-        named: Callable[[str], Any] | None,
-        handle: Callable[[WireValue], Any] | None,
+        registry: ExchangeRegistry,
+        get_named: Callable[[str], Any] | None,
+        unpack_handle: Callable[[WireValue], Any] | None,
         enter: Enter,
-        told: bool,
+        masked: bool,
     ) -> None:
-        self._known, self._named, self._handle, self._enter, self._told = known, named, handle, enter, told
-        self._sizes: dict[int, int] = {}  # of what has arrived, by number: items, with everything inside
-        self._items = 0  # of the message
-        self._composite = 0  # keys in it that are no plain values
-        self._first: dict[int, Any] = {}  # by hash, of what has arrived that is no plain value, the first
-        self._alike = 0  # of the others, those that differ from it
+        self._registry, self._get_named, self._unpack_opaque = registry, get_named, unpack_handle
+        self._enter, self._masked = enter, masked
+        self._sizes: dict[int, int] = {}  # by object number: its items, with everything inside
+        self._items = 0  # in the message
+        self._composite = 0  # keys in it that aren't plain values
+        self._first_by_hash: dict[int, Any] = {}  # the first received value of each hash that isn't a plain value
+        self._collisions = 0  # values that differ from the first one of their hash
 
     def unpack(self, message: WireValue) -> Any:
-        """The value of a message, of which nothing is believed. Raises ProtocolError, or the NameError of a handle."""
+        """Return the value of a message. Raises ProtocolError, or NameError for a handle."""
         try:
             new_blocks, packed = message
             self._items, self._composite = 1, 0
             for nbytes, device, content in new_blocks:
-                self._known.blocks.append(blocks.build_received_block(nbytes, device, content))
+                self._registry.blocks.append(blocks.build_received_block(nbytes, device, content))
             return self._unpack(packed, 0)
         except (ProtocolError, NameError):
             raise
@@ -61,22 +70,22 @@ class Unpacker:
             raise ProtocolError(f"malformed value: {type(error).__name__}: {str(error)[:200]}") from None
 
     def _count(self, items: int) -> None:
-        """A list that holds another one twice, which does so too, and so on, is small here and endless to compare."""
+        """Count items. Lists that each contain the next one twice are small here, but take forever to compare."""
         self._items += items
         if self._items > MAX_ITEMS:
             raise ProtocolError(f"a value of more than {MAX_ITEMS} items")
 
     def _unpack(self, packed: WireValue, depth: int) -> Any:
-        """What is counted already."""
+        """Unpack a value that is counted already."""
         if type(packed) is not list:
-            return mask(packed) if self._told else packed
+            return mask(packed) if self._masked else packed
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
         unpack = UNPACKERS.get(packed[0])
         if unpack is None:
             value = values.unpack(packed[0], packed[1:], lambda v: self._unpack_item(v, depth + 1))
             self._bound_hashes(value)
-            return values.strip_names(value) if self._told else value
+            return values.strip_names(value) if self._masked else value
         return unpack(self, packed, depth + 1)
 
     def _unpack_item(self, packed: WireValue, depth: int) -> Any:
@@ -84,22 +93,22 @@ class Unpacker:
         return self._unpack(packed, depth)
 
     def _unpack_items(self, packed: list[WireValue], depth: int) -> list[Any]:
-        """Everything after the tag."""
+        """Unpack everything after the tag."""
         self._count(len(packed) - 1)
         unpack = self._unpack
         return [unpack(packed[n], depth) for n in range(1, len(packed))]
 
     def _bound_hashes(self, value: Any) -> None:
-        """Refuse many values of one hash, wherever they are: a check that makes a set of a list would take hours."""
+        """Refuse many values of one hash, wherever they are: a check that puts them into a set would take hours."""
         if not isinstance(value, HASHED_BY_CONTENT) or _is_plain_key(value):
             return
         try:
-            first = self._first.setdefault(hash(value), value)
-        except TypeError:  # a list is in it: no set takes it
+            first = self._first_by_hash.setdefault(hash(value), value)
+        except TypeError:  # it contains a list, so it can't be in a set
             return
         if first is not value and first != value:
-            self._alike += 1
-            if self._alike > MAX_COMPOSITE:
+            self._collisions += 1
+            if self._collisions > MAX_COMPOSITE:
                 raise ProtocolError("too many values of one hash")
 
     def _tuple(self, packed: list[WireValue], depth: int) -> Any:
@@ -109,21 +118,21 @@ class Unpacker:
 
     def _list(self, packed: list[WireValue], depth: int) -> Any:
         items: list[Any] = []
-        number, before = self._known.register(items), self._items
+        number, before = self._registry.register(items), self._items
         items += self._unpack_items(packed, depth)
         self._sizes[number] = self._items - before
         return items
 
     def _set(self, packed: list[WireValue], depth: int) -> Any:
         members: set[Any] = set()
-        number, before = self._known.register(members), self._items
+        number, before = self._registry.register(members), self._items
         members.update([self._unpack_key(item, depth) for item in packed[1:]])
         self._sizes[number] = self._items - before
         return members
 
     def _dict(self, packed: list[WireValue], depth: int) -> Any:
         table: dict[Any, Any] = {} if packed[0] == "dict" else OrderedDict()
-        number, before = self._known.register(table), self._items
+        number, before = self._registry.register(table), self._items
         for key, item in packed[1:]:
             unpacked = self._unpack_key(key, depth)
             table[unpacked] = self._unpack_item(item, depth)
@@ -131,7 +140,7 @@ class Unpacker:
         return table
 
     def _unpack_key(self, packed: WireValue, depth: int) -> Any:
-        """What a set or a dict is to hold. Of numbers beyond 64 bits and of tuples, any number can be made collide."""
+        """Unpack a key of a set or dict. Any number of tuples and of larger integers can be made to collide."""
         key = self._unpack_item(packed, depth)
         if not _is_plain_key(key):
             self._composite += 1
@@ -141,27 +150,27 @@ class Unpacker:
 
     def _tensor(self, packed: list[WireValue], depth: int) -> Tensor:
         _, block, root, *place, grad = packed
-        of = None if root is None else self._unpack_item(root, depth)
-        t = rebuild(self._known.block(block), of if isinstance(of, Tensor) else None, self._enter, place)
-        self._count(self._size(self._known.register(t)))
+        base = None if root is None else self._unpack_item(root, depth)
+        t = rebuild(self._registry.block(block), base if isinstance(base, Tensor) else None, self._enter, place)
+        self._count(self._size(self._registry.register(t)))
         if grad is not None:
             t.grad = check_acyclic(t, self._unpack_item(grad, depth))
         return t
 
     def _array(self, packed: list[WireValue], depth: int) -> np.ndarray[Any, Any]:
-        a = rebuild_array(self._known.block(packed[1]), *packed[2:])
-        self._count(self._size(self._known.register(a)))
+        a = rebuild_array(self._registry.block(packed[1]), *packed[2:])
+        self._count(self._size(self._registry.register(a)))
         return a
 
     def _unpack_known(self, packed: list[WireValue], depth: int) -> Any:
         _, number = packed
-        known = self._known.object(number)
+        value = self._registry.object(number)
         self._count(self._size(number))
-        return known
+        return value
 
     def _size(self, number: int) -> int:
-        """Items of a known object, every time that it is met again. A kilobyte of a tensor counts as one."""
-        value = self._known.objects[number]
+        """Return the items of a known object, counted each time it occurs. A kilobyte of a tensor counts as one."""
+        value = self._registry.objects[number]
         if isinstance(value, Tensor | np.ndarray):
             return int(value.itemsize * (value.numel() if isinstance(value, Tensor) else value.size)) >> 10
         return self._sizes.get(number, 1)
@@ -169,18 +178,18 @@ class Unpacker:
     def _unpack_generator(self, packed: list[WireValue], depth: int) -> torch.Generator:
         generator = torch.Generator(str(packed[1]))
         apply_torch_state(generator, from_packed(packed[2]))
-        self._known.register(generator)
+        self._registry.register(generator)
         return generator
 
     def _unpack_name(self, packed: list[WireValue], depth: int) -> Any:
-        if self._named is None or not isinstance(packed[1], str):
-            raise ProtocolError("a name where none is taken")
-        return self._named(packed[1])
+        if self._get_named is None or not isinstance(packed[1], str):
+            raise ProtocolError("an unexpected name")
+        return self._get_named(packed[1])
 
     def _unpack_handle(self, packed: list[WireValue], depth: int) -> Any:
-        if self._handle is None:
-            raise ProtocolError("a handle where none is taken")
-        return self._handle(packed[1])
+        if self._unpack_opaque is None:
+            raise ProtocolError("an unexpected handle")
+        return self._unpack_opaque(packed[1])
 
 
 UNPACKERS: dict[str, Callable[[Unpacker, list[WireValue], int], Any]] = {
@@ -199,7 +208,7 @@ UNPACKERS: dict[str, Callable[[Unpacker, list[WireValue], int], Any]] = {
 
 
 def refuse_colliding(keys: Iterable[Any]) -> None:
-    """Raise ProtocolError where these could be made to collide in a set or a dict."""
+    """Raise ProtocolError if these keys could have been made to collide in a set or dict."""
     composite = [key for key in keys if not _is_plain_key(key)]
     if len(composite) > MAX_COMPOSITE or any(isinstance(key, int) for key in composite):
         raise ProtocolError(TOO_MANY_KEYS)

@@ -1,4 +1,4 @@
-"""The immutable values of the protocol that are no tensors: numbers, dtypes, slices, records. Each is a tagged list."""
+"""The immutable values of the protocol that aren't tensors: numbers, dtypes, slices, records. Each is a tagged list."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ KINDS = "biufc?"  # of NumPy's dtypes
 TORCH_CONSTANTS = {
     str(value): value for value in vars(torch).values() if isinstance(value, torch.layout | torch.memory_format)
 }
-MAX_FROZEN = 1_000  # members: of tuples, any number can be made collide
+MAX_FROZEN = 1_000  # members: any number of tuples can be made to collide
 MAX_INT = 2**14  # bytes
 Recurse = Callable[[Any], Any]
 
 
 def pack(value: Any, item: Recurse) -> WireValue:
-    """The packed value, or None where it is none of these. item: packs what is inside it."""
+    """Pack a value, or return None if it's none of these. `item` packs what is inside it."""
     if isinstance(value, torch.dtype):
         return ["dtype", str(value).removeprefix("torch.")]
     if isinstance(value, torch.device):
@@ -70,14 +70,14 @@ def pack_tuple(value: tuple[Any, ...], item: Recurse) -> WireValue:
 
 
 def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
-    """The value of a packed one, whose fields are believed in nothing. Raises an exception of any type."""
+    """Unpack a value and check its fields. Raises an exception of any type."""
     match tag:
         case "size":
             return torch.Size(rest)
         case "torch record":
             kind = vars(torch.return_types)[rest[0]]
             if not is_torch_record(kind):
-                _refuse("no record of torch's")
+                _refuse("not a record of torch's")
             return kind(item(v) for v in rest[1:])
         case "record":
             return _create_record_type(str(rest[0]), tuple(rest[1]))(*[item(v) for v in rest[2:]])
@@ -122,7 +122,7 @@ def parse_numpy_dtype(name: Any) -> np.dtype[Any]:
 
 @functools.lru_cache(maxsize=256)
 def _create_record_type(name: str, fields: tuple[str, ...]) -> Any:
-    """A named tuple like the sender's. namedtuple() takes identifiers only, and so runs nothing."""
+    """Create a named tuple type like the sender's. namedtuple() accepts only identifiers, so it runs no code."""
     if len(fields) > 255 or not all(isinstance(f, str) and len(f) < 100 for f in fields):
         raise ProtocolError("malformed record")
     module, _, last = name.rpartition(".")
@@ -131,14 +131,14 @@ def _create_record_type(name: str, fields: tuple[str, ...]) -> Any:
 
 
 def is_torch_record(kind: Any) -> bool:
-    """Whether this is one of torch's types of named tuples: the object itself, since any type can claim its name."""
+    """Whether this is one of torch's named tuple types. Compared by identity, since any type can claim the name."""
     return isinstance(kind, type) and issubclass(kind, tuple) and vars(torch.return_types).get(kind.__name__) is kind
 
 
 def strip_names(value: Any) -> Any:
-    """A value of a student process; a named tuple without the names that it chose, which a message could quote.
+    """Replace the names in a student's named tuple, which a message could quote, by neutral ones.
 
-    Names of named tuples that went there before, and of their fields, are no secret of its own.
+    Names that this process has sent there before are kept. Other values stay as they are.
     """
     kind = type(value)
     if not (isinstance(value, tuple) and hasattr(kind, "_fields")) or is_torch_record(kind):
@@ -148,5 +148,5 @@ def strip_names(value: Any) -> Any:
     return _create_record_type(name, fields)(*value)
 
 
-def _refuse(what: str) -> Any:
-    raise ProtocolError(what)
+def _refuse(message: str) -> Any:
+    raise ProtocolError(message)

@@ -1,5 +1,8 @@
-"""What a student process may do, in layers of which each has its file. A runner calls require() once; for each run it
-claims a uid and a scratch directory, launches it (prepare, fork, enter as the child's first act) and watches it."""
+"""The sandbox of a student process, in layers, one a file.
+
+A runner calls require() once. For each run it claims a uid and a scratch directory, launches the run (prepare, fork,
+enter as the child's first act) and watches it.
+"""
 
 from autograder.sandbox.doctor import choose_network, find_layers, find_strongest_level, report, require, select_layers
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare

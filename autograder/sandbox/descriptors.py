@@ -1,5 +1,7 @@
-"""Closed descriptors. Stops: using what the parent had open (the gradebook, the course, another run's channel, a
-terminal), which neither a uid nor Landlock takes away."""
+"""Closed descriptors. Stops a run from using what its parent had open.
+
+That's the gradebook, the course, another run's channel or a terminal. Neither a uid nor Landlock takes these away.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ STANDARD = (0, 1, 2)
 
 
 def close_all_but(keep: Collection[int]) -> None:
-    """Close every other descriptor; the standard ones that are not kept become /dev/null."""
+    """Close all other descriptors. A standard one that isn't kept becomes /dev/null."""
     start = 3
     for descriptor in sorted({*keep} - {*STANDARD}):
         os.closerange(start, descriptor)
@@ -29,7 +31,7 @@ def close_all_but(keep: Collection[int]) -> None:
 
 
 def _enter(entry: Entry) -> None:
-    close_all_but({*entry.plan.keep} | ({entry.alive} if entry.alive >= 0 else set()))
+    close_all_but({*entry.plan.keep} | ({entry.keeper_pipe} if entry.keeper_pipe >= 0 else set()))
 
 
 DESCRIPTORS = Layer("closed descriptors", Stage.GIVE_UP, _enter, always=True)

@@ -1,4 +1,4 @@
-"""Which layers this machine gives, found by trying what a run would take; and the refusal where they are too few."""
+"""Finds the layers that this machine supports, by trying them as a run would, and refuses to grade with too few."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from autograder.sandbox.system import CAP_SYS_ADMIN, has_capability
 from autograder.sandbox.trial import find_hindrance, try_alone, try_together
 from autograder.sandbox.uid import POOL, UID
 
-# A level is groups of layers of which one must be there. What each level lacks is said to whoever asks for it.
+# Each level is a list of groups, and needs one layer of each group.
 LEVELS: dict[str, tuple[frozenset[Layer], ...]] = {
     "full": (
         frozenset({UID, PID}),
@@ -43,16 +43,17 @@ LEVELS: dict[str, tuple[frozenset[Layer], ...]] = {
     "same-user": (frozenset({LANDLOCK}), frozenset({SECCOMP})),
     "none": (),
 }
-WITHOUT = {
-    "full": "nothing is lacking",
-    "no-namespaces": "other processes are seen, and other programs' sockets in the file system can be reached; disk "
-    "space has no total bound",
-    "same-user": "the same, and runs share one user: a fork bomb counts against that user's other processes, and as "
-    "root against nothing",
+# What a level means for the person who chooses it.
+SHORTCOMINGS = {
+    "full": "nothing is missing",
+    "no-namespaces": "submissions see other processes and can reach other programs' sockets in the file system; disk "
+    "space has no total limit",
+    "same-user": "the same, and all runs have one user: a fork bomb counts against that user's other processes, and "
+    "as root against nothing",
     "none": "a submission can read and change what the grader can: only for submissions that you trust",
 }
-# What to do without, one after the other, where layers fail together that can be had alone.
-GIVEN_UP = (
+# Layers to try without, one set after the other, if layers work alone but not together.
+EXPENDABLE = (
     frozenset({PROC}),
     frozenset({PROC, *NAMESPACES}),
     frozenset({PROC, *NAMESPACES, UID}),
@@ -62,114 +63,122 @@ GIVEN_UP = (
 
 @dataclass(frozen=True)
 class LayerState:
-    given: bool
+    available: bool
     note: str
 
 
 def find_layers() -> dict[Layer, LayerState]:
-    """Each layer, with the reason where it is missing. What a run would take is tried together, as a run; what is not
-    part of that, or fails together, is tried alone."""
+    """Return the state of each layer, with the reason if it's missing.
+
+    The layers that a run would use are tried together. Others, or all if they fail together, are tried one by one.
+    """
     if sys.platform != "linux":
-        raise GradlabError(f"Grading needs Linux, whose sandbox it uses; this is {sys.platform}. Use a container.")
-    found = {}
+        raise GradlabError(f"Grading needs Linux for its sandbox, but this is {sys.platform}. Use a container.")
+    states = {}
     for layer in LAYERS:
         reason = find_hindrance(layer)
-        found[layer] = LayerState(not reason, reason)
-    reason, weak = try_together(select_layers(found))
-    tried = frozenset() if reason else select_layers(found)
+        states[layer] = LayerState(not reason, reason)
+    reason, ineffective = try_together(select_layers(states))
+    tried = frozenset() if reason else select_layers(states)
     for layer in LAYERS:
-        if found[layer].given and layer not in tried:
-            absent = [needed for needed in layer.needs() if not found[needed].given]
-            hinders = f"needs the {absent[0]}" if absent else try_alone(layer, POOL[-1])
-            found[layer] = LayerState(not hinders, hinders)
+        if states[layer].available and layer not in tried:
+            missing = [required for required in layer.needs() if not states[required].available]
+            hindrance = f"needs the {missing[0]}" if missing else try_alone(layer, POOL[-1])
+            states[layer] = LayerState(not hindrance, hindrance)
     if reason:
-        found, weak = _select_compatible(found)
-    found |= {layer: LayerState(False, why) for layer, why in weak.items()}
-    return {layer: LayerState(True, layer.note()) if state.given else state for layer, state in found.items()}
+        states, ineffective = _select_compatible(states)
+    states |= {layer: LayerState(False, explanation) for layer, explanation in ineffective.items()}
+    return {layer: LayerState(True, layer.note()) if state.available else state for layer, state in states.items()}
 
 
-def _select_compatible(found: Mapping[Layer, LayerState]) -> tuple[dict[Layer, LayerState], dict[Layer, str]]:
-    """Of the layers that can be had alone those that a run can have, and which of them do not hold in it."""
-    left, why, failed = dict(found), "", set()
-    for given_up in (frozenset[Layer](), *GIVEN_UP):
-        lost = LayerState(False, f"not together with the others: {why}")
-        left = {layer: lost if layer in given_up and state.given else state for layer, state in found.items()}
-        layers = select_layers(left)
+def _select_compatible(states: Mapping[Layer, LayerState]) -> tuple[dict[Layer, LayerState], dict[Layer, str]]:
+    """Find layers that work together among those that work alone.
+
+    Returns:
+        The states, and the layers that have no effect in a run, with the reason.
+    """
+    remaining, first_reason, failed = dict(states), "", set()
+    for expendable in (frozenset[Layer](), *EXPENDABLE):
+        dropped = LayerState(False, f"not together with the others: {first_reason}")
+        remaining = {
+            layer: dropped if layer in expendable and state.available else state for layer, state in states.items()
+        }
+        layers = select_layers(remaining)
         if layers in failed:
             continue
-        if explain_closed_paths(left):
-            return left, {}
-        reason, weak = try_together(layers)
+        if explain_closed_paths(remaining):
+            return remaining, {}
+        reason, ineffective = try_together(layers)
         if not reason:
-            return left, weak
-        why = why or reason
+            return remaining, ineffective
+        first_reason = first_reason or reason
         failed.add(layers)
-    return left, {}
+    return remaining, {}
 
 
-def select_layers(found: Mapping[Layer, LayerState]) -> frozenset[Layer]:
-    """The layers to put in a plan on this machine: a uid makes the keeper and its pid namespace unnecessary.
+def select_layers(states: Mapping[Layer, LayerState]) -> frozenset[Layer]:
+    """Return the layers for a plan on this machine. A uid makes the keeper and its pid namespace unnecessary.
 
-    But in a user namespace, only a pid namespace brings a /proc of the run's own.
+    But in a user namespace, a run gets its own /proc only with a pid namespace.
     """
-    layers = ALWAYS | {layer for layer, state in found.items() if state.given}
+    layers = ALWAYS | {layer for layer, state in states.items() if state.available}
     if UID in layers and (has_capability(CAP_SYS_ADMIN) or MOUNTS not in layers):
         layers -= {PID, KEEPER}
     return layers
 
 
 def choose_network(layers: frozenset[Layer]) -> Network:
-    """Loopback where it is the run's own; else unix sockets, but where file names lead to those of other programs."""
+    """Return TCP on loopback if the run has its own; else unix sockets, without names if other programs' have some."""
     if NETWORK in layers:
         return "gloo"
     uid = 0 if UID in layers else None
     return "local" if MOUNTS in layers or not find_reachable_sockets(uid) else "pairs"
 
 
-def list_missing(level: str, found: Mapping[Layer, LayerState]) -> list[str]:
-    """What of that level this machine lacks, with reasons."""
+def list_missing(level: str, states: Mapping[Layer, LayerState]) -> list[str]:
+    """Return the layers of a level that this machine doesn't have, with reasons."""
     return [
-        " or ".join(f"{layer} ({found[layer].note})" for layer in sorted(group, key=str))
+        " or ".join(f"{layer} ({states[layer].note})" for layer in sorted(group, key=str))
         for group in LEVELS[level]
-        if not any(found[layer].given for layer in group)
+        if not any(states[layer].available for layer in group)
     ]
 
 
-def find_strongest_level(found: Mapping[Layer, LayerState]) -> str:
-    """The first of LEVELS of which nothing is missing."""
-    return next(name for name in LEVELS if not list_missing(name, found))
+def find_strongest_level(states: Mapping[Layer, LayerState]) -> str:
+    """Return the first of LEVELS that this machine has all layers of."""
+    return next(name for name in LEVELS if not list_missing(name, states))
 
 
-def require(level: str = "full", found: Mapping[Layer, LayerState] | None = None) -> frozenset[Layer]:
-    """The strongest layers here; GradlabError where they are fewer than the level asks for."""
+def require(level: str = "full", states: Mapping[Layer, LayerState] | None = None) -> frozenset[Layer]:
+    """Return the strongest layers of this machine. Raises GradlabError if they are fewer than the level needs."""
     if level not in LEVELS:
-        raise GradlabError(f"--isolation={level} is no level; choose one of {', '.join(LEVELS)}.")
-    found = find_layers() if found is None else found
-    if lacking := list_missing(level, found):
-        best = find_strongest_level(found)
+        raise GradlabError(f"There is no level --isolation={level}: choose one of {', '.join(LEVELS)}.")
+    states = find_layers() if states is None else states
+    if missing := list_missing(level, states):
+        best = find_strongest_level(states)
         raise GradlabError(
-            "This machine cannot isolate submissions as required. Missing:\n"
-            + "".join(f"    {each}\n" for each in lacking)
-            + f"To grade with less, say --isolation={best}: {WITHOUT[best]}."
+            "This machine can't isolate submissions as required. Missing:\n"
+            + "".join(f"    {layer}\n" for layer in missing)
+            + f"To grade with less, use --isolation={best}: {SHORTCOMINGS[best]}."
         )
-    if reason := explain_closed_paths(found):
-        raise GradlabError(f"A student process has {reason}.")
-    return select_layers(found)
+    if reason := explain_closed_paths(states):
+        raise GradlabError(f"A student process can't start here: {reason}.")
+    return select_layers(states)
 
 
-def report(found: Mapping[Layer, LayerState] | None = None) -> Iterator[tuple[str, bool, str]]:
-    """For `gradlab doctor`: a name, whether it is there, and a note, for each layer and each level."""
-    found = find_layers() if found is None else found
-    for layer, state in found.items():
-        yield str(layer), state.given, state.note
+def report(states: Mapping[Layer, LayerState] | None = None) -> Iterator[tuple[str, bool, str]]:
+    """Yield the name, the availability and a note for each layer and each level, for `gradlab doctor`."""
+    states = find_layers() if states is None else states
+    for layer, state in states.items():
+        yield str(layer), state.available, state.note
     for level in LEVELS:
-        lacking = list_missing(level, found)
-        note = "missing " + "; ".join(lacking) if lacking else explain_closed_paths(found) or WITHOUT[level]
-        yield f"--isolation={level}", not lacking and not explain_closed_paths(found), note
+        missing = list_missing(level, states)
+        note = "missing " + "; ".join(missing) if missing else explain_closed_paths(states) or SHORTCOMINGS[level]
+        yield f"--isolation={level}", not missing and not explain_closed_paths(states), note
 
 
 def find_reachable_sockets(uid: int | None = None) -> list[str]:
-    """Sockets of other programs that have a name in the file system and that a run of that uid may connect to."""
+    """Return named sockets of other programs in the file system that a run with this uid may connect to."""
     lines = Path("/proc/net/unix").read_text(errors="replace").splitlines()[1:]
     names = {fields[7] for line in lines if len(fields := line.split(None, 7)) == 8}
     return sorted(name for name in names if name.startswith("/") and _can_write(name, uid))
@@ -184,16 +193,16 @@ def _can_write(name: str, uid: int | None) -> bool:
         return False
 
 
-def explain_closed_paths(found: Mapping[Layer, LayerState]) -> str:
-    """What no level can do without: a way to Python for the uid that a run would have here."""
-    layers = select_layers(found)
+def explain_closed_paths(states: Mapping[Layer, LayerState]) -> str:
+    """Return why a run's uid can't reach Python on this machine, which every level needs; "" if it can."""
+    layers = select_layers(states)
     if UID not in layers or MOUNTS in layers or not (paths := find_closed_paths(find_runtime_paths())):
         return ""
-    names = ", ".join(map(str, paths))
-    return f"a uid of its own here, to which {names} is closed: chmod o+x it, or install Python elsewhere"
+    names = [str(path) for path in paths]
+    return f"its uid can't enter {', '.join(names)}; run chmod o+x {' '.join(names)}, or install Python elsewhere"
 
 
 def find_closed_paths(paths: Iterable[Path]) -> list[Path]:
-    """Directories on the way to these paths that other users may not pass: a uid without mounts of its own must."""
-    above = {directory for path in paths for directory in (path.resolve(), *path.resolve().parents)}
-    return sorted(path for path in above if path.is_dir() and not path.stat().st_mode & stat.S_IXOTH)
+    """Return the directories above these paths that other users can't enter, as a uid without its own mounts must."""
+    directories = {directory for path in paths for directory in (path.resolve(), *path.resolve().parents)}
+    return sorted(path for path in directories if path.is_dir() and not path.stat().st_mode & stat.S_IXOTH)

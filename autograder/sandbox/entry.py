@@ -1,5 +1,7 @@
-"""enter(plan): a forked child's first act. Each layer in its turn, so that none takes from a later one what that one
-needs. Stops nothing by itself; the layers' files say what they stop."""
+"""Enters a sandbox: a forked child takes each layer in an order in which none removes what a later one needs.
+
+It stops nothing on its own. Each layer's file says what that layer stops.
+"""
 
 from __future__ import annotations
 
@@ -16,23 +18,23 @@ from autograder.sandbox.privileges import die_with_pipe, show
 from autograder.sandbox.processes import Run
 from autograder.sandbox.uid import UID
 
-NOT_ENTERED = 97  # exit status of a run that a layer failed for; what failed is on its standard error
+NOT_ENTERED = 97  # exit status of a run in which a layer failed; its standard error says which
 
 
 def prepare(plan: Plan) -> None:
-    """What a fork server does once, before it forks: the checks, and the parts that cost time."""
+    """Check a plan and do the slow parts, once in a fork server before it forks."""
     if (UID in plan.layers) != (plan.uid is not None):
-        raise GradlabError("A sandbox plan names a uid if, and only if, it has the layer uid.")
+        raise GradlabError("A sandbox plan needs a uid if, and only if, it has the layer uid.")
     if plan.network == "gloo" and NETWORK not in plan.layers and not namespaces.has_only_loopback():
         raise GradlabError("gloo needs a network namespace, or a container without a network.")
     for layer in sort_layers(plan.layers):
-        if absent := [needed for needed in layer.needs() if needed not in plan.layers]:
-            raise GradlabError(f"A sandbox plan with the layer {layer} needs the layer {absent[0]}.")
+        if missing := [required for required in layer.needs() if required not in plan.layers]:
+            raise GradlabError(f"A sandbox plan with the layer {layer} needs the layer {missing[0]}.")
         layer.prepare(plan)
 
 
 def launch(plan: Plan, act: Callable[[], None]) -> Run:
-    """Fork a run that enters its sandbox, acts and ends; whatever goes wrong, it never returns to its parent's code."""
+    """Fork a run that enters its sandbox, calls act() and ends. Even if it fails, it never returns to this code."""
     prepare(plan)
     pid = os.fork()
     if pid:
@@ -50,13 +52,13 @@ def launch(plan: Plan, act: Callable[[], None]) -> Run:
 
 
 def enter(plan: Plan) -> None:
-    """Leave everything but the plan's own. Returns in the run; the caller's fork() gave the keeper's pid, if any.
+    """Enter the sandbox. Returns in the run; if there's a keeper, the caller's fork() returned the keeper's pid.
 
-    The run dies with the thread that forked it. It has one thread, and nothing parallel ran before the fork.
+    The run dies with the thread that forked it. It must have one thread, and nothing parallel may run before the fork.
     """
     prepare(plan)
     if len(os.listdir("/proc/self/task")) != 1:
-        raise GradlabError("enter() needs a process of one thread: layers hold for the thread that takes them.")
+        raise GradlabError("enter() needs a process with one thread: a layer only affects the thread that takes it.")
     entry = Entry(plan, parent=os.getppid())
     if os.getsid(0) != os.getpid():
         os.setsid()
@@ -64,5 +66,5 @@ def enter(plan: Plan) -> None:
     entry.user_namespace = namespaces.separate(plan.layers, plan.uid)
     for layer in sort_layers(plan.layers):
         layer.enter(entry)
-    if entry.alive >= 0:
-        die_with_pipe(entry.alive)  # a change of user, on the way here, would have undone it
+    if entry.keeper_pipe >= 0:
+        die_with_pipe(entry.keeper_pipe)  # last, since a change of user would undo it

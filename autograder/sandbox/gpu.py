@@ -1,6 +1,6 @@
-"""What NVIDIA's driver says from outside. Stops: a run that takes the memory of a shared GPU from its neighbours.
+"""GPU memory as NVIDIA's driver reports it. Stops a run from taking the memory of a shared GPU from others.
 
-nvidia-smi comes with the driver. Asking it makes no CUDA context in this process, which could not be forked after that.
+nvidia-smi comes with the driver. It creates no CUDA context in this process, which couldn't be forked after that.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ import subprocess
 from collections.abc import Sequence
 
 NVIDIA_SMI = ("nvidia-smi",)
-ANSWER_SECONDS = 60.0  # a driver that hangs; on a busy machine a program that starts takes a while
+ANSWER_SECONDS = 60.0  # in case the driver hangs; on a busy machine a program takes a while to start
 
 
 def list_gpus(program: Sequence[str] = NVIDIA_SMI) -> list[str]:
-    """Name and driver of each GPU; none where the driver is not here."""
+    """Return the name and driver of each GPU; nothing if there's no driver."""
     return [" driver ".join(fields) for fields in _query_driver(program, "--query-gpu=name,driver_version")]
 
 
 def measure_gpu_memory(program: Sequence[str] = NVIDIA_SMI) -> dict[int, int]:
-    """Bytes that each process holds on all GPUs, by pid. In a container the driver may show the host's pids or none."""
-    held: dict[int, int] = {}
+    """Return the bytes of each process on all GPUs, by pid. In a container, the driver may show host pids or none."""
+    used: dict[int, int] = {}
     for pid, mebibytes in _query_driver(program, "--query-compute-apps=pid,used_gpu_memory"):
         if pid.isdigit() and mebibytes.isdigit():
-            held[int(pid)] = held.get(int(pid), 0) + (int(mebibytes) << 20)
-    return held
+            used[int(pid)] = used.get(int(pid), 0) + (int(mebibytes) << 20)
+    return used
 
 
 def _query_driver(program: Sequence[str], query: str) -> list[list[str]]:
-    """The fields of each line of the answer; nothing where there is none."""
+    """Return the fields of each line of the answer; nothing if there's no answer."""
     command = [*program, query, "--format=csv,noheader,nounits"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=ANSWER_SECONDS)

@@ -1,5 +1,8 @@
-"""A scratch home. Stops: secrets in the environment, and sharing a cache (of torch.compile, of matplotlib) or temporary
-files with another run. A fork server must be started with such an environment: fork copies what it read before."""
+"""A scratch home. Stops a run from reading secrets in the environment, and from sharing files with other runs.
+
+Caches (of torch.compile, of matplotlib) and temporary files are its own. A fork server must be started with such an
+environment too, since a fork has all that the server read before.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from pathlib import Path
 
 from autograder.sandbox.plan import Layer, Plan, Stage
 
-KEPT = ("LANG", "LC_ALL", "TZ", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "MPLBACKEND")
+INHERITED = ("LANG", "LC_ALL", "TZ", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "MPLBACKEND")
 PATH = f"{sys.prefix}/bin:/usr/local/bin:/usr/bin:/bin"
 DIRECTORIES = {
     "HOME": "home",
@@ -27,18 +30,18 @@ DIRECTORIES = {
 
 
 def build_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """All of the environment that a run gets, and that the process it is forked from should have had."""
-    names = {name: os.environ[name] for name in KEPT if name in os.environ}
+    """Return the whole environment of a run, and of the process that it's forked from."""
+    names = {name: os.environ[name] for name in INHERITED if name in os.environ}
     names |= {name: str(scratch / directory) for name, directory in DIRECTORIES.items()}
-    # A uid without an entry in /etc/passwd: getpass and torch ask these first.
+    # The uid has no entry in /etc/passwd: getpass and torch use these first.
     names |= {"USER": "student", "LOGNAME": "student", "PATH": PATH, "LANG": names.get("LANG", "C.UTF-8")}
-    # Inductor's own workers hang after a fork; gloo must not look for the machine's host name.
+    # Inductor's own workers hang after a fork; gloo must not look up the machine's host name.
     names |= {"TORCHINDUCTOR_COMPILE_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONDONTWRITEBYTECODE": "1"}
     return names | dict(extra or {})
 
 
 def furnish(plan: Plan) -> None:
-    """Make the directories, clear the environment, go home. Before the uid changes: what root makes is handed over."""
+    """Create the directories, set the environment and go home. Before the uid changes, since it gives away files."""
     os.umask(0o077)
     owner = os.geteuid() if plan.uid is None else plan.uid
     for directory in DIRECTORIES.values():
@@ -57,7 +60,7 @@ HOME = Layer("scratch home", Stage.BUILD, lambda entry: furnish(entry.plan), alw
 
 @contextmanager
 def create_scratch(uid: int | None = None, base: Path | None = None) -> Iterator[Path]:
-    """An empty directory for one run, gone afterwards. `base` and what is above it must let the run's uid pass."""
+    """Create an empty directory for one run, and remove it afterwards. The run's uid must be able to enter `base`."""
     path = Path(tempfile.mkdtemp(prefix="gradlab-", dir=base))
     if uid is not None:
         os.chown(path, uid, uid)
@@ -68,7 +71,7 @@ def create_scratch(uid: int | None = None, base: Path | None = None) -> Iterator
 
 
 def remove(path: Path) -> None:
-    """Remove a tree that a run made. By rm: Python 3.11's rmtree recurses, and a run can nest deeper than it can."""
+    """Remove a run's directory tree, with rm: a run can nest deeper than Python 3.11's recursive rmtree can."""
     try:
         path.rmdir()
     except OSError:

@@ -1,5 +1,7 @@
-"""A keeper: a trusted process between grader and run. Stops: orphans from leaving the run's tree, so that without a uid
-the run can still be measured and killed as a whole; whatever is left when the run ends dies with it."""
+"""A keeper: a trusted process between grader and run. Stops orphans from leaving the run's process tree.
+
+So even without a uid, a run can be measured and killed as a whole, and its other processes die with it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from autograder.sandbox.system import CLONE_NEWPID
 
 
 def fork_below(parent: int, pid_namespace: bool) -> int:
-    """Fork. The child goes on, with a descriptor that reads as ended when its keeper has; the keeper never returns."""
+    """Fork a child below a keeper. Only the child returns, with a pipe that is closed when the keeper ends."""
     reading, writing = os.pipe()
     adopt_orphans()
     child = os.fork()
@@ -39,19 +41,19 @@ def _keep(child: int, pid_namespace: bool) -> int:
     status = None
     while True:
         try:
-            pid, ended = os.waitpid(-1, 0 if status is None else os.WNOHANG)
+            pid, pid_status = os.waitpid(-1, 0 if status is None else os.WNOHANG)
         except ChildProcessError:
             return 0x100 if status is None else status
         if pid == child:
-            status = ended
-        # With a pid namespace the kernel kills them all, and /proc may by now be that namespace's.
+            status = pid_status
+        # With a pid namespace the kernel kills them all, and /proc may be that namespace's by now.
         if status is not None and not pid_namespace:
-            for left in find_descendants(os.getpid()):
-                kill(left)
+            for descendant in find_descendants(os.getpid()):
+                kill(descendant)
 
 
 def _end_like(status: int) -> NoReturn:
-    """End as the child did, so that whoever waits for the keeper learns how the run ended."""
+    """End as the child did, so the parent that waits for the keeper learns how the run ended."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
@@ -63,7 +65,7 @@ def _end_like(status: int) -> NoReturn:
 
 def _enter(entry: Entry) -> None:
     pid_namespace = any(layer.namespace == CLONE_NEWPID for layer in entry.plan.layers)
-    entry.alive = fork_below(entry.parent, pid_namespace)
+    entry.keeper_pipe = fork_below(entry.parent, pid_namespace)
     os.setsid()
 
 

@@ -1,7 +1,7 @@
-"""Limits of the kernel for the grader's own work with what came from a student.
+"""Kernel limits for the grader's own work with values from a student.
 
-A signal handler of Python waits for the C function that runs: a regular expression, a factorial or a long text made of
-a student's value can take hours in one. The kernel waits for nothing.
+A signal handler of Python has to wait for the running C function, and a regular expression, a factorial or a long text
+made from a student's value can take hours. The kernel doesn't wait.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def limit_process(seconds: int, memory: int = MEMORY) -> Iterator[None]:
-    """Limit this whole process for a while: too much memory is a MemoryError, too much time ends the process.
+    """Limit this process in a with block: too much memory raises MemoryError, too much time ends the process.
 
     Args:
         seconds: Processor time.
@@ -32,14 +32,14 @@ def limit_process(seconds: int, memory: int = MEMORY) -> Iterator[None]:
     used = resource.getrusage(resource.RUSAGE_SELF)
     bounds = {
         resource.RLIMIT_CPU: int(used.ru_utime + used.ru_stime) + 1 + seconds,
-        resource.RLIMIT_CORE: 0,  # a process that the kernel ends for its time would leave all its memory in a file
+        resource.RLIMIT_CORE: 0,  # else a process that exceeds its time would dump all its memory into a file
     }
     with _limit(bounds | {resource.RLIMIT_AS: read_mapped_bytes() + memory}):
         yield
 
 
 def limit_memory_on(device: str) -> contextlib.AbstractContextManager[None]:
-    """Limit the memory of this whole process for a while; not where it uses a GPU, whose driver maps any amount."""
+    """Limit the memory of this process in a with block. No limit if it uses a GPU, whose driver maps any amount."""
     return _limit({resource.RLIMIT_AS: read_mapped_bytes() + MEMORY} if device == "cpu" else {})
 
 
@@ -57,7 +57,7 @@ def _limit(bounds: Mapping[int, int]) -> Iterator[None]:
 
 
 def call_in_child(work: Callable[[], T], lost: T) -> T:
-    """What `work` returns in a fork of this process; `lost` if the fork ends before that."""
+    """Call `work` in a fork of this process and return its result, or `lost` if the fork ends before that."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:

@@ -1,5 +1,7 @@
-"""A kill that reaches escapees. Stops: processes that left the run's session, were orphaned, ignore signals, or fork
-faster than they are found, from outliving the run."""
+"""A kill that reaches every process. Stops processes from outliving the run.
+
+It reaches those that left the run's session, were orphaned, ignore signals, or fork faster than they are found.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,19 @@ from autograder.sandbox.processes import (
 )
 from autograder.sandbox.system import PR_SET_CHILD_SUBREAPER, become, prctl
 
-# Seconds of this process's own: on a busy machine it gets its turns as rarely as what it waits for.
-PATIENCE = 5.0  # until a kill is given up as impossible
-GOODWILL = 0.05  # for a child to end by itself: a thousand looks at it
-END_MILLISECONDS = 100  # for which the kernel is waited for; beyond that a process is looked for
+# Seconds of this process's own time: on a busy machine it runs as rarely as the process that it waits for.
+KILL_SECONDS = 5.0  # until a kill counts as impossible
+EXIT_SECONDS = 0.05  # for a child to end on its own: a thousand looks at it
+END_MILLISECONDS = 100  # to wait for the kernel's notice; after that, processes are searched
 
 
 def adopt_orphans() -> None:
-    """For a supervisor: what a run orphans comes to it to be waited for, and does not pile up as zombies."""
+    """Make this process the parent of orphans below it, so a supervisor can reap them."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def kill_run(run: Run) -> None:
-    """Kill every process of the run. The caller still waits for run.pid."""
+    """Kill every process of the run. The caller must still wait for run.pid."""
     if run.uid is not None:
         kill_uid(run.uid, run.pid)
     else:
@@ -39,21 +41,21 @@ def kill_run(run: Run) -> None:
 
 
 def kill_uid(uid: int, child: int | None = None) -> None:
-    """Kill every process of that user, none excepted; `child`, our own, may be left as a zombie to wait for."""
-    until = time.process_time() + PATIENCE
+    """Kill every process of that user. `child`, our own, may remain a zombie to wait for."""
+    deadline = time.process_time() + KILL_SECONDS
     while has_processes(uid):
         _kill_all_as(uid)
-        # Asked before the dead are waited for: one that died in between would stay a zombie.
+        # Before reaping: a process that died in between would remain a zombie.
         alive = find_uid_processes(uid)
         _reap_orphans(uid, child)
         if not alive:
             return
-        if time.process_time() > until:
-            raise GradlabError(f"Processes of uid {uid} cannot be killed; see `ps -u {uid}`.")
+        if time.process_time() > deadline:
+            raise GradlabError(f"Processes of uid {uid} can't be killed; see `ps -u {uid}`.")
 
 
 def has_processes(uid: int) -> bool:
-    """Whether that user has a process, if only a zombie. One system call, from whose list a fork cannot run away."""
+    """Whether that user has a process, even a zombie. A single system call, so no fork can escape it."""
     try:
         os.getpriority(os.PRIO_USER, uid)
     except ProcessLookupError:
@@ -62,7 +64,7 @@ def has_processes(uid: int) -> bool:
 
 
 def _kill_all_as(uid: int) -> None:
-    """One kill(-1) with that user's rights: the kernel holds off forks meanwhile, so that no process slips past."""
+    """Call kill(-1) with that user's rights. The kernel blocks forks meanwhile, so no process escapes."""
     helper = os.fork()
     if helper == 0:
         try:
@@ -70,14 +72,14 @@ def _kill_all_as(uid: int) -> None:
             os.kill(-1, signal.SIGKILL)
         finally:
             os._exit(0)
-    # For an instant the helper is the run's own kind, which may stop it; it is then killed and sent again.
+    # For an instant the helper has the run's uid, so the run may stop it; then it's killed, and another one is sent.
     if not _wait_for_child(helper):
         kill(helper)
     os.waitpid(helper, 0)
 
 
 def _reap_orphans(uid: int, child: int | None) -> None:
-    """Wait for those that came to us because we are a subreaper; other children are the caller's to wait for."""
+    """Wait for orphans that this process adopted. The caller waits for other children."""
     for pid in list_pids():
         fields = read_stat_fields(pid)
         if pid != child and fields and fields[0] == "Z" and int(fields[1]) == os.getpid() and read_real_uid(pid) == uid:
@@ -85,29 +87,29 @@ def _reap_orphans(uid: int, child: int | None) -> None:
 
 
 def kill_tree(keeper: int) -> None:
-    """Kill all that descends from a run's keeper; the keeper then ends by itself, or else is killed too."""
-    until = time.process_time() + PATIENCE
-    while (found := find_descendants(keeper)) and time.process_time() < until:
-        for pid in found:
+    """Kill all descendants of a run's keeper. The keeper then ends on its own, or is killed too."""
+    deadline = time.process_time() + KILL_SECONDS
+    while (descendants := find_descendants(keeper)) and time.process_time() < deadline:
+        for pid in descendants:
             kill(pid)
     if not _wait_for_child(keeper):
         kill(keeper)
 
 
 def _wait_for_child(child: int) -> bool:
-    """Wait for the end of a child, which stays to be waited for. Not from /proc, where another's may be hidden.
+    """Wait for EXIT_SECONDS for a child to end, without reaping it. Not from /proc, which may hide other users'.
 
     Returns:
-        Whether it has ended: False for one that was stopped, or has had its chance.
+        Whether it has ended: False if it was stopped or still runs.
     """
-    until = time.process_time() + GOODWILL
-    while time.process_time() < until:
+    deadline = time.process_time() + EXIT_SECONDS
+    while time.process_time() < deadline:
         try:
-            seen = os.waitid(os.P_PID, child, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+            state = os.waitid(os.P_PID, child, os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return False
-        if seen is not None:
-            return seen.si_code not in (os.CLD_STOPPED, os.CLD_TRAPPED)
+        if state is not None:
+            return state.si_code not in (os.CLD_STOPPED, os.CLD_TRAPPED)
         time.sleep(0.0005)
     return False
 
@@ -120,17 +122,17 @@ def kill(pid: int) -> None:
 
 
 def open_pidfd(pid: int) -> int | None:
-    """A descriptor by which the kernel tells the end of this process; None where it came, or before Linux 5.3."""
+    """Open a descriptor that shows when this process ends. None if it has ended already, or before Linux 5.3."""
     try:
         return os.pidfd_open(pid)
     except OSError:
         return None
 
 
-def has_ended(end: int) -> bool:
-    """Wait for the end of a process that was killed, and close its descriptor. Whether it came in time to be seen."""
-    poller = select.poll()  # select() knows no descriptor above 1023
-    poller.register(end, select.POLLIN)
+def has_ended(pidfd: int) -> bool:
+    """Wait for END_MILLISECONDS for a killed process to end, close its descriptor, and return whether it ended."""
+    poller = select.poll()  # select() can't handle descriptors above 1023
+    poller.register(pidfd, select.POLLIN)
     ended = bool(poller.poll(END_MILLISECONDS))
-    os.close(end)
+    os.close(pidfd)
     return ended

@@ -1,6 +1,9 @@
-"""Landlock. Stops: opening files outside the plan's; another process's mem, environ, maps and fd, ptrace and
-process_vm_readv of it; TCP (ABI 4), abstract sockets and signals to outside (ABI 6). Not UDP, nor stat(); and a
-process with CAP_PERFMON still reads environ and maps, so capabilities go before it."""
+"""Landlock. Stops a run from opening files outside its plan, and from reaching other processes.
+
+That includes mem, environ, maps and fd of another process, ptrace and process_vm_readv; TCP (ABI 4); abstract sockets
+and signals to outside (ABI 6). It doesn't stop UDP or stat(). A process with CAP_PERFMON can still read environ and
+maps, so capabilities are dropped before this layer.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,7 @@ class _PathRule(ctypes.Structure):
 
 
 def read_abi() -> int:
-    """The kernel's version of Landlock; OSError where it has none."""
+    """Return the kernel's version of Landlock. Raises OSError if it has none."""
     return syscall(CREATE_RULESET, None, 0, CREATE_RULESET_VERSION, about="Landlock")
 
 
@@ -46,7 +49,7 @@ def compute_file_rights(version: int) -> int:
 
 
 def restrict(plan: Plan) -> None:
-    """Leave this process and its children the plan's paths, and no other process."""
+    """Restrict this process and its children to the plan's paths, and to themselves."""
     version = read_abi()
     rights = compute_file_rights(version)
     network = TCP if version >= 4 and plan.network != "gloo" else 0
@@ -66,7 +69,7 @@ def restrict(plan: Plan) -> None:
 
 
 def _list_shared(plan: Plan) -> tuple[Path, ...]:
-    """/dev/shm, which DataLoader needs; and /tmp where the mount namespace has made it the run's own."""
+    """Return /dev/shm, which DataLoader needs, and /tmp if a mount namespace gives the run its own."""
     return (Path("/dev/shm"), Path("/tmp")) if MOUNTS in plan.layers else (Path("/dev/shm"),)
 
 
@@ -83,8 +86,8 @@ def _allow(ruleset: int, paths: Iterable[Path], rights: int) -> None:
 
 def _describe_abi() -> str:
     version = read_abi()
-    lacks = {3: "no TCP rules, no scopes", 5: "no scopes for signals and abstract sockets"}
-    return f"ABI {version}" + next((f": {text}" for last, text in lacks.items() if version <= last), "")
+    gaps = {3: "no TCP rules, no scopes", 5: "no scopes for signals and abstract sockets"}
+    return f"ABI {version}" + next((f": {text}" for last, text in gaps.items() if version <= last), "")
 
 
 LANDLOCK = Layer("landlock", Stage.FILTER, lambda entry: restrict(entry.plan), note=_describe_abi)

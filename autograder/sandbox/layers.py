@@ -1,4 +1,4 @@
-"""The layers, each defined in the file that implements it, in the order in which `gradlab doctor` tells them."""
+"""All layers, in the order in which `gradlab doctor` lists them. Each is defined in the file that implements it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ ALWAYS = frozenset(layer for layer in LAYERS if layer.always)
 
 
 def sort_layers(layers: Iterable[Layer]) -> list[Layer]:
-    """In the order in which a process takes them."""
+    """Sort layers in the order in which a process takes them."""
     chosen = {*layers}
     return [layer for layer in sorted(LAYERS, key=lambda layer: layer.stage) if layer in chosen]
 
 
 def list_layer_names(layers: Iterable[Layer]) -> list[str]:
-    """As results and their keys name them."""
+    """Return the sorted names, as results and their keys contain them."""
     return sorted(map(str, layers))

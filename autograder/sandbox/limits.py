@@ -1,5 +1,8 @@
-"""rlimits. Stop: fork bombs, huge files, endless processor time, mapping without end, thousands of descriptors, core
-dumps. Each holds for one process, but NPROC, which counts the uid's in this user namespace; root is not counted."""
+"""rlimits. Stop fork bombs, huge files and mappings, endless computing, thousands of descriptors, and core dumps.
+
+Each applies to one process, except NPROC, which counts all processes of the uid in this user namespace. Root's aren't
+counted.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,17 @@ from autograder.sandbox.system import wait
 
 
 def apply(limits: Limits, others: int = 0) -> None:
-    """Set them for good. `others`: processes of the same uid that are not the run's and that NPROC counts as well."""
+    """Set the limits, irrevocably.
+
+    Args:
+        others: Processes of the same uid outside the run, which NPROC counts as well.
+    """
     _set(resource.RLIMIT_NPROC, limits.processes + others)
     _set(resource.RLIMIT_FSIZE, limits.file_size)
     _set(resource.RLIMIT_CPU, limits.cpu_seconds, 1)
     _set(resource.RLIMIT_NOFILE, limits.descriptors)
     _set(resource.RLIMIT_MSGQUEUE, 0)
-    # With 0 a core_pattern that is a pipe would still be fed; with 1 the kernel refuses both kinds.
+    # With 0, a core_pattern with a pipe would still get a dump; with 1 the kernel refuses both kinds.
     _set(resource.RLIMIT_CORE, 1)
     if limits.address_space is not None:
         _set(resource.RLIMIT_AS, read_mapped_bytes() + limits.address_space)
@@ -31,12 +38,12 @@ def _set(which: int, value: int, grace: int = 0) -> None:
 
 
 def read_mapped_bytes() -> int:
-    """Bytes of address space that this process has now."""
+    """Return the bytes of address space that this process has now."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def count_tasks(uid: int) -> int:
-    """Threads of that user on this machine: what NPROC counts where there is neither a uid nor a user namespace."""
+    """Count the threads of that user on this machine, as NPROC does without a run's own uid or user namespace."""
     total = 0
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
@@ -49,12 +56,12 @@ def count_tasks(uid: int) -> int:
 
 
 def _enter(entry: Entry) -> None:
-    counted_alone = entry.plan.uid is not None or entry.user_namespace
-    apply(entry.plan.limits, 0 if counted_alone else count_tasks(os.getuid()))
+    counts_only_run = entry.plan.uid is not None or entry.user_namespace
+    apply(entry.plan.limits, 0 if counts_only_run else count_tasks(os.getuid()))
 
 
 def _probe() -> str:
-    """Root's processes are not counted, nor are those of a user namespace's root that is the machine's."""
+    """Return whether forks are limited: the processes of root, also in a user namespace, aren't counted."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
     resource.setrlimit(resource.RLIMIT_NPROC, (0, hard))
     try:
@@ -66,7 +73,7 @@ def _probe() -> str:
     if child == 0:
         os._exit(0)
     wait(child)
-    return "root's processes are not counted: a fork bomb has no bound"
+    return "root's processes aren't counted, so a fork bomb has no limit"
 
 
 LIMITS = Layer("limits", Stage.BUILD, _enter, always=True, probe=_probe)

@@ -1,7 +1,9 @@
-"""A file tree of the run's own. Stops: seeing any path but those of the plan (the course, the gradebook, other runs,
-sockets such as /run/docker.sock do not exist), writing to what is readable, filling the disk or /dev/shm. With a /proc
-of its own: seeing the processes of others, their command lines, users, times and networks; without it, their memory,
-environment, maps and descriptors are for other layers to close."""
+"""The run's own file tree. Stops a run from seeing any path outside its plan, and from filling the disk or /dev/shm.
+
+The course, the gradebook, other runs and sockets such as /run/docker.sock don't exist in it, and readable paths can't
+be written. With its own /proc, a run doesn't see other processes, their command lines, users, times and networks.
+Without it, other layers must close their memory, environment, maps and descriptors.
+"""
 
 from __future__ import annotations
 
@@ -33,39 +35,39 @@ SYS_MOUNT_SETATTR = 442
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 DEVICES = tuple(Path("/dev") / name for name in ("null", "zero", "full", "random", "urandom"))
-OLD = Path("/.old")
-TMP, SHM, OF_PROCESSES = Path("/tmp"), Path("/dev/shm"), Path("/proc")
+OLD_ROOT = Path("/.old")
+TMP, SHM, PROC_PATH = Path("/tmp"), Path("/dev/shm"), Path("/proc")
 
 
-def set_attributes(target: Path, on: int, recursive: bool = True) -> None:
-    attributes = (ctypes.c_uint64 * 4)(on, 0, 0, 0)
-    flags, size = AT_RECURSIVE if recursive else 0, ctypes.sizeof(attributes)
-    syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), flags, attributes, size, about=str(target))
+def set_attributes(target: Path, attributes: int, recursive: bool = True) -> None:
+    argument = (ctypes.c_uint64 * 4)(attributes, 0, 0, 0)
+    flags, size = AT_RECURSIVE if recursive else 0, ctypes.sizeof(argument)
+    syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), flags, argument, size, about=str(target))
 
 
 def build(plan: Plan) -> None:
-    """Make the plan's paths all that there is. Called inside a mount namespace of the run's own, as its root."""
-    # Opened while their names still mean what the plan's maker meant, symbolic links and all.
-    paths = sorted({*plan.readable, *DEVICES, *plan.devices})  # what holds another comes before it
+    """Build a file tree of only the plan's paths. Called inside the run's own mount namespace, as its root."""
+    # Opened while symbolic links still lead where they led when the plan was made.
+    paths = sorted({*plan.readable, *DEVICES, *plan.devices})  # a folder before what is in it
     sources = {path: os.open(path, os.O_PATH) for path in paths}
     mount("none", Path("/"), flags=MS_REC | MS_PRIVATE)
     base = Path("/tmp")
     mount("tmpfs", base, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755")
     os.chdir(base)
-    os.mkdir(OLD.name)
-    call("pivot_root", b".", os.fsencode(OLD.name), about=str(base))
+    os.mkdir(OLD_ROOT.name)
+    call("pivot_root", b".", os.fsencode(OLD_ROOT.name), about=str(base))
     os.chdir("/")
 
-    covered = [path for path in sources if any(path.is_relative_to(place) for place in (TMP, SHM, plan.scratch))]
+    covered = [path for path in sources if any(path.is_relative_to(folder) for folder in (TMP, SHM, plan.scratch))]
     _bind_all({path: source for path, source in sources.items() if path not in covered}, plan)
-    _show_processes(plan)
-    _make_scratch(plan)
-    _bind_all({path: sources[path] for path in covered}, plan)  # as a Python in /tmp is, where the run gets its own
+    _mount_proc(plan)
+    _mount_scratch(plan)
+    _bind_all({path: sources[path] for path in covered}, plan)  # for instance a Python in /tmp, over the run's own /tmp
     for name, target in {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}.items():
         os.symlink(f"/proc/self/{target}", f"/dev/{name}")
 
-    call("umount2", os.fsencode(OLD), MNT_DETACH, about="the old root")
-    os.rmdir(OLD)
+    call("umount2", os.fsencode(OLD_ROOT), MNT_DETACH, about="the old root")
+    os.rmdir(OLD_ROOT)
     set_attributes(Path("/"), ATTR_RDONLY, recursive=False)
 
 
@@ -79,48 +81,48 @@ def _bind_all(sources: Mapping[Path, int], plan: Plan) -> None:
 
 
 def _bind(source: int, path: Path) -> None:
-    """Show what was opened as `source` at `path` of the new tree."""
+    """Bind the file opened as `source` to `path` in the new tree."""
     if stat.S_ISDIR(os.fstat(source).st_mode):
         path.mkdir(parents=True, exist_ok=True)
     elif not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    mount(f"{OLD}/proc/self/fd/{source}", path, flags=MS_BIND | MS_REC)
+    mount(f"{OLD_ROOT}/proc/self/fd/{source}", path, flags=MS_BIND | MS_REC)
 
 
-def _show_processes(plan: Plan) -> None:
-    """Mount a /proc of the run's own, or else show the machine's.
+def _mount_proc(plan: Plan) -> None:
+    """Mount the run's own /proc, or else the machine's.
 
-    A user namespace gets one only with a pid namespace of its own, and where nothing covers parts of the machine's.
+    In a user namespace, its own is possible only with a pid namespace, and if no part of the machine's is masked.
     """
-    OF_PROCESSES.mkdir()
+    PROC_PATH.mkdir()
     if PROC in plan.layers:
         options = "" if PID in plan.layers else "hidepid=invisible"
-        mount("proc", OF_PROCESSES, "proc", MS_NOSUID | MS_NODEV, options)
+        mount("proc", PROC_PATH, "proc", MS_NOSUID | MS_NODEV, options)
     else:
-        mount(f"{OLD}/proc", OF_PROCESSES, flags=MS_BIND | MS_REC)
+        mount(f"{OLD_ROOT}/proc", PROC_PATH, flags=MS_BIND | MS_REC)
 
 
-def _make_scratch(plan: Plan) -> None:
-    """One tmpfs, so that one bound holds for files, temporary files and shared memory together."""
-    uid, whole = os.geteuid() if plan.uid is None else plan.uid, Path("/.scratch")
-    whole.mkdir()
+def _mount_scratch(plan: Plan) -> None:
+    """Mount one tmpfs, so one limit applies to files, temporary files and shared memory together."""
+    uid, tmpfs = os.geteuid() if plan.uid is None else plan.uid, Path("/.scratch")
+    tmpfs.mkdir()
     options = f"size={plan.limits.disk},nr_inodes={plan.limits.files},mode=0711"
-    mount("tmpfs", whole, "tmpfs", MS_NOSUID | MS_NODEV, options)
-    # In this order: the scratch directory may lie in /tmp.
-    for name, shown in {"tmp": TMP, "shm": SHM, "own": plan.scratch}.items():
-        (whole / name).mkdir(0o700)
-        os.chown(whole / name, uid, -1)
-        shown.mkdir(parents=True, exist_ok=True)
-        mount(str(whole / name), shown, flags=MS_BIND)
-    call("umount2", os.fsencode(whole), MNT_DETACH, about=str(whole))
-    whole.rmdir()
+    mount("tmpfs", tmpfs, "tmpfs", MS_NOSUID | MS_NODEV, options)
+    # In this order, since the scratch directory may be in /tmp.
+    for name, target in {"tmp": TMP, "shm": SHM, "own": plan.scratch}.items():
+        (tmpfs / name).mkdir(0o700)
+        os.chown(tmpfs / name, uid, -1)
+        target.mkdir(parents=True, exist_ok=True)
+        mount(str(tmpfs / name), target, flags=MS_BIND)
+    call("umount2", os.fsencode(tmpfs), MNT_DETACH, about=str(tmpfs))
+    tmpfs.rmdir()
 
 
 def _explain_masked_proc() -> str:
     return (
-        "the kernel refuses: parts of this container's /proc are masked, unless it is started with "
-        "systempaths=unconfined; or its profile forbids mounts"
+        "the kernel refuses: parts of this container's /proc are masked, unless it's started with "
+        "systempaths=unconfined, or its profile forbids mounts"
     )
 
 
@@ -129,6 +131,6 @@ def _list_proc_needs() -> tuple[Layer, ...]:
 
 
 MOUNTS = Layer(
-    "mount namespace", Stage.BUILD, lambda entry: build(entry.plan), namespace=CLONE_NEWNS, refused=explain_refusal
+    "mount namespace", Stage.BUILD, lambda entry: build(entry.plan), namespace=CLONE_NEWNS, refusal=explain_refusal
 )
-PROC = Layer("own /proc", Stage.BUILD, needs=_list_proc_needs, refused=_explain_masked_proc)  # build() mounts it
+PROC = Layer("own /proc", Stage.BUILD, needs=_list_proc_needs, refusal=_explain_masked_proc)  # build() mounts it

@@ -1,5 +1,8 @@
-"""Namespaces. Stop: every network but a loopback of the run's own, abstract sockets and System V memory of others, and
-(pid) seeing or signalling any other process; when the first process of a pid namespace ends, all others die."""
+"""Namespaces. Stop every network but the run's own loopback, and abstract sockets and System V memory of others.
+
+A pid namespace also stops a run from seeing or signalling any other process. When its first process ends, all others
+die.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,10 @@ SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 
 
 def separate(layers: Collection[Layer], uid: int | None = None) -> bool:
-    """Leave the machine's namespaces for new ones, and say whether that is inside a user namespace, for lack of rights.
+    """Enter new namespaces, and return whether they are in a user namespace, which they are without the rights.
 
-    uid: whom the run will become. In a user namespace that is nobody, unless it is mapped.
+    Args:
+        uid: The uid that the run will get. It must be mapped in a user namespace, or it would be "nobody".
     """
     flags = sum(layer.namespace for layer in layers)
     if not flags:
@@ -42,7 +46,7 @@ def separate(layers: Collection[Layer], uid: int | None = None) -> bool:
     if uid is None:
         identity = os.geteuid(), os.getegid()
         unshare(flags | CLONE_NEWUSER)
-        # The same numbers inside: the run must not look like root to itself, and needs no other id.
+        # The same numbers inside: the run must not appear as root to itself, and needs no other id.
         Path("/proc/self/setgroups").write_text("deny")
         for kind, number in zip(("uid", "gid"), identity, strict=True):
             Path(f"/proc/self/{kind}_map").write_text(f"{number} {number} 1")
@@ -52,7 +56,7 @@ def separate(layers: Collection[Layer], uid: int | None = None) -> bool:
 
 
 def _unshare_with(uid: int, flags: int) -> None:
-    """Unshare, with this user and that one mapped to themselves: only a process that stays outside may map a second."""
+    """Unshare, and map this user and that one to themselves. Only a process outside may map a second one."""
     pid, identity = os.getpid(), (os.geteuid(), os.getegid())
     reading, writing = os.pipe()
     mapper = os.fork()
@@ -74,8 +78,8 @@ def _unshare_with(uid: int, flags: int) -> None:
         os.close(writing)
         failed = wait(mapper)
     if failed:
-        needed = "CAP_SETUID, CAP_SETGID and CAP_SETFCAP are needed for it"
-        raise PermissionError(errno.EPERM, f"the run's uid cannot be mapped into a user namespace: {needed}")
+        reason = "that needs CAP_SETUID, CAP_SETGID and CAP_SETFCAP"
+        raise PermissionError(errno.EPERM, f"the run's uid can't be mapped into a user namespace: {reason}")
 
 
 def raise_loopback() -> None:
@@ -87,17 +91,14 @@ def raise_loopback() -> None:
 
 
 def has_only_loopback() -> bool:
-    """Whether this process sees no network but loopback, as in a container without a network."""
+    """Whether this process has only loopback, as in a container without a network."""
     return all(name == "lo" for _, name in socket.if_nameindex())
 
 
 def explain_refusal() -> str:
     if os.geteuid() == 0 and not has_capability(CAP_SYS_ADMIN) and not has_capability(CAP_SETFCAP):
         return "the kernel refuses: root needs CAP_SETFCAP or CAP_SYS_ADMIN for it"
-    return (
-        "the kernel refuses: this is not root, and user namespaces are switched off; or a container's profile forbids "
-        "them"
-    )
+    return "the kernel refuses: this isn't root and user namespaces are disabled, or a container's profile forbids them"
 
 
 def _describe_namespace() -> str:
@@ -105,14 +106,14 @@ def _describe_namespace() -> str:
 
 
 NETWORK = Layer(
-    "network namespace", Stage.SEPARATE, lambda _: raise_loopback(), namespace=CLONE_NEWNET, refused=explain_refusal
+    "network namespace", Stage.SEPARATE, lambda _: raise_loopback(), namespace=CLONE_NEWNET, refusal=explain_refusal
 )
-IPC = Layer("ipc namespace", Stage.SEPARATE, namespace=CLONE_NEWIPC, refused=explain_refusal)
+IPC = Layer("ipc namespace", Stage.SEPARATE, namespace=CLONE_NEWIPC, refusal=explain_refusal)
 PID = Layer(
     "pid namespace",
     Stage.SEPARATE,
     namespace=CLONE_NEWPID,
     needs=lambda: (KEEPER,),
-    refused=explain_refusal,
+    refusal=explain_refusal,
     note=_describe_namespace,
 )

@@ -1,4 +1,4 @@
-"""What a run may do: what a layer is, the limits, and the plan that enter() carries out."""
+"""Describes a sandbox: what a layer is, the limits, and the plan that enter() carries out."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ MIB = 1 << 20
 
 
 class Stage(IntEnum):
-    """When a process takes a layer. Each stage takes away what an earlier one needs."""
+    """When a process takes a layer. Each stage removes something that earlier ones need."""
 
-    SEPARATE = 0  # into its new namespaces, which one call makes
-    FORK = 1  # below its keeper, which does not go on
-    BUILD = 2  # still with the rights of its parent: files, limits
-    BECOME = 3  # another user
-    GIVE_UP = 4  # what it inherited
-    FILTER = 5  # what it may ask the kernel for
+    SEPARATE = 0  # enter new namespaces, all with one call
+    FORK = 1  # fork below a keeper
+    BUILD = 2  # set up files and limits, still with the parent's rights
+    BECOME = 3  # become another user
+    GIVE_UP = 4  # give up what it inherited
+    FILTER = 5  # restrict system calls and paths
 
 
 @dataclass
 class Entry:
-    """What a process knows while it takes its layers."""
+    """The state of a process while it takes its layers."""
 
     plan: Plan
-    parent: int  # the pid of whoever forked it
+    parent: int
+    """The pid of the process that forked it."""
     user_namespace: bool = False
-    alive: int = -1  # a descriptor that reads as ended when its keeper has
+    keeper_pipe: int = -1
+    """A descriptor that is closed when its keeper ends."""
 
 
 def do_nothing(*_: object) -> str:
@@ -41,20 +43,27 @@ def do_nothing(*_: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """All that entry, trial and doctor know of a layer. Its file says what it stops."""
+    """A layer of the sandbox. Its file says what it stops."""
 
-    name: str  # in plans, in results and in `gradlab doctor`
+    name: str
+    """Its name in plans, in results and in `gradlab doctor`."""
     stage: Stage
-    enter: Callable[[Entry], object] = do_nothing  # how a process takes it
-    namespace: int = 0  # its flag of unshare()
-    always: bool = False  # whether every Linux gives it
-    needs: Callable[[], tuple[Layer, ...]] = tuple  # the layers that it cannot do without
-    prepare: Callable[[Plan], object] = (
-        do_nothing  # before the fork: what takes time; GradlabError where it cannot be had
-    )
-    probe: Callable[[], str] = do_nothing  # asked in a run that has all its layers: why this one does not hold there
-    refused: Callable[[], str] = do_nothing  # why the kernel may have forbidden it, so that a person can act on it
-    note: Callable[[], str] = do_nothing  # what the doctor says of it where it is there
+    enter: Callable[[Entry], object] = do_nothing
+    """Take it, in the run."""
+    namespace: int = 0
+    """Its flag of unshare()."""
+    always: bool = False
+    """Whether every Linux has it."""
+    needs: Callable[[], tuple[Layer, ...]] = tuple
+    """Return the layers that it needs."""
+    prepare: Callable[[Plan], object] = do_nothing
+    """Do the slow parts before the fork. Raises GradlabError if this machine can't have it."""
+    probe: Callable[[], str] = do_nothing
+    """Return why it has no effect, in a run that has all its layers; "" if it has."""
+    refusal: Callable[[], str] = do_nothing
+    """Return why the kernel may have refused it, so a person can act on it."""
+    note: Callable[[], str] = do_nothing
+    """Return a remark for `gradlab doctor` if it works."""
 
     def __str__(self) -> str:
         return self.name
@@ -62,7 +71,7 @@ class Layer:
 
 @cache
 def find_runtime_paths() -> tuple[Path, ...]:
-    """What Python, torch, a compiler and gloo read: the interpreter, system libraries, a few files of /etc, no home."""
+    """Return the paths that Python, torch, a compiler and gloo read: Python, system libraries and parts of /etc."""
     candidates = [
         *dict.fromkeys((sys.prefix, sys.base_prefix, sys.exec_prefix)),
         *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt/cuda"),
@@ -78,37 +87,48 @@ def _is_inside(path: Path, others: list[Path]) -> bool:
     return any(other != path and path.is_relative_to(other) and os.access(other, os.R_OK) for other in others)
 
 
-# "local": sockets between the run's own processes. "pairs": socketpair only, for a machine where the file system
-# holds sockets of others and no mount namespace hides them: a DataLoader's workers then hang, as they pass descriptors
-# by a socket with a name. "gloo": TCP over loopback as well.
+# "local": unix sockets between the run's own processes. "pairs": only socketpair, if the file system contains other
+# programs' sockets and no mount namespace hides them; a DataLoader's workers then hang, since they pass descriptors
+# over a named socket. "gloo": TCP over loopback as well.
 Network = Literal["local", "pairs", "gloo"]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one run; bytes and seconds."""
+    """Limits of one run, in bytes and seconds."""
 
-    memory: int = 4096 * MIB  # of all processes together: a watch's job, and tmpfs's
-    disk: int = 1024 * MIB  # everything in the scratch home, where that is a tmpfs
-    files: int = 10_000  # inodes in the scratch home, where that is a tmpfs
+    memory: int = 4096 * MIB
+    """Of all processes together, kept by a watch and the tmpfs."""
+    disk: int = 1024 * MIB
+    """Of all files in the scratch home, if that's a tmpfs."""
+    files: int = 10_000
+    """Inodes in the scratch home, if that's a tmpfs."""
     file_size: int = 512 * MIB
-    processes: int = 128  # threads count
+    processes: int = 128
+    """Threads count as processes."""
     descriptors: int = 512
-    cpu_seconds: int = 600  # of each process
-    address_space: int | None = 8192 * MIB  # what each process may map beyond what it inherits; None for CUDA
-    gpu_memory: int = 8192 * MIB  # of all processes together on all GPUs
+    cpu_seconds: int = 600
+    """Of each process."""
+    address_space: int | None = 8192 * MIB
+    """Of each process, beyond what it inherits; None for CUDA."""
+    gpu_memory: int = 8192 * MIB
+    """Of all processes together, on all GPUs."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One run's sandbox. `readable` names all that exists for it besides its scratch directory."""
+    """The sandbox of one run."""
 
-    scratch: Path  # an empty directory of the run's own; owned by `uid` where there is one
+    scratch: Path
+    """An empty directory of its own, owned by `uid` if that's set."""
     layers: frozenset[Layer]
     readable: tuple[Path, ...] = field(default_factory=find_runtime_paths)
-    devices: tuple[Path, ...] = ()  # /dev/nvidia* for CUDA
+    """All paths that exist for it besides its scratch directory."""
+    devices: tuple[Path, ...] = ()
+    """The paths /dev/nvidia* for CUDA."""
     uid: int | None = None
     limits: Limits = Limits()
     network: Network = "local"
-    keep: tuple[int, ...] = ()  # descriptors that stay open; 0, 1 and 2 become /dev/null where not among them
+    keep: tuple[int, ...] = ()
+    """Descriptors to keep open. If 0, 1 or 2 isn't among them, it becomes /dev/null."""
     environment: Mapping[str, str] = field(default_factory=dict)

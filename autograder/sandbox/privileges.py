@@ -1,5 +1,8 @@
-"""No privileges. Stops: gaining rights by execve (setuid programs, file capabilities), capabilities left from root or a
-user namespace, runs that outlive the grader, and (hide) reading the grader's memory as its own user."""
+"""No privileges. Stops a run from gaining rights by execve, from keeping capabilities, and from outliving the grader.
+
+execve gives rights through setuid programs and file capabilities; capabilities remain from root or a user namespace.
+hide() stops other processes of the grader's user from reading the grader's memory.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,12 @@ LINUX_CAPABILITY_VERSION_3 = 0x20080522
 
 
 def hide() -> None:
-    """Make this process's memory, environment and descriptors root's. For the grader; its forks are hidden as well."""
+    """Let only root read the memory, environment and descriptors of this process, the grader, and of its forks."""
     prctl(PR_SET_DUMPABLE, 0)
 
 
 def show() -> None:
-    """Undo hide() in a child: what it needs of /proc/self (its descriptors, its user namespace's maps) is its own."""
+    """Undo hide() in a child, which needs its own /proc/self (its descriptors, its user namespace's maps)."""
     prctl(PR_SET_DUMPABLE, 1)
 
 
@@ -38,18 +41,18 @@ def forbid_new_privileges() -> None:
 
 
 def die_with(parent: int) -> None:
-    """Die when the thread that forked this process ends; at once where `parent`, its pid, has ended already."""
+    """Die when the thread that forked this process ends, at once if the process `parent` has ended already."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
-def die_with_pipe(alive: int) -> None:
-    """die_with() for a pid namespace's first process, which sees no parent: `alive` reads as ended where it has."""
+def die_with_pipe(pipe: int) -> None:
+    """Act as die_with() for the first process of a pid namespace, which can't see its parent but shares a pipe."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if select.select([alive], [], [], 0)[0]:
+    if select.select([pipe], [], [], 0)[0]:
         os._exit(1)
-    os.close(alive)
+    os.close(pipe)
 
 
 def drop_capabilities() -> None:
@@ -58,12 +61,12 @@ def drop_capabilities() -> None:
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:
-            break  # past the last one, or not allowed, as for an ordinary user, who has none
+            break  # after the last one, or not allowed to an ordinary user, who has none
     call("capset", (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)(), about="drop all")
 
 
 def _enter(entry: Entry) -> None:
-    if entry.alive < 0:
+    if entry.keeper_pipe < 0:
         die_with(entry.parent)
     drop_capabilities()
     forbid_new_privileges()

@@ -1,6 +1,9 @@
-"""seccomp. Stops: sockets but unix ones, ptrace and process_vm_*, io_uring, new namespaces and mounts, memory that no
-file or process is charged for (memfd, System V, pages in pipes and sockets, locks, rules of Landlock, further filters),
-device nodes, keys, bpf, TIOCSTI, asking what the page cache holds, larger buffers. Not kill, nor /proc/PID/mem."""
+"""seccomp. Stops a run from using system calls that a lab doesn't need.
+
+That includes all but unix sockets, ptrace and process_vm_*, io_uring, new namespaces and mounts, memory that no file or
+process is charged for (memfd, System V, pages in pipes and sockets, locks, rules of Landlock, further filters), device
+nodes, keys, bpf, TIOCSTI, reading what is in the page cache, and larger buffers. It doesn't stop kill or /proc/PID/mem.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ DENIED = """
     mq_open mq_unlink
     fadvise64 readahead mincore preadv2 pwritev2 io_setup seccomp
 """.split()
-# Newer than libseccomp 2.5; these numbers hold on every architecture.
+# Newer than libseccomp 2.5. These numbers are the same on every architecture.
 DENIED_BY_NUMBER = {
     "open_tree_attr": 467,
     "cachestat": 451,
@@ -37,9 +40,9 @@ DENIED_BY_NUMBER = {
     "landlock_add_rule": 445,
     "landlock_restrict_self": 446,
 }
-# Callers that know these have another way, which they take when there is no such call.
+# Fail as if they didn't exist, so callers use their fallback.
 ABSENT = ("clone3", "memfd_create", "vmsplice", "tee", "splice", "sendfile")
-# Nothing happens, and the caller is told that it did. Each session would get a processor share of its own.
+# Do nothing but report success. Each session would get its own share of the processor.
 PRETENDED = ("setsid",)
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK, LAST_FAMILY = 1, 2, 10, 16, 63
 SOCK_STREAM, SOCK_TYPE_MASK, NETLINK_ROUTE = 1, 0xF, 0
@@ -57,7 +60,7 @@ class _Program(ctypes.Structure):
 
 @functools.cache
 def build_filter(network: Network = "local") -> bytes:
-    """The filter as the kernel takes it. 10 ms the first time, so a fork server calls it before it forks."""
+    """Build the filter as the kernel takes it. It takes 10 ms once, so a fork server calls it before it forks."""
     seccomp = _import_library()
     rules = seccomp.SyscallFilter(seccomp.ALLOW)
     denied, absent = seccomp.ERRNO(errno.EPERM), seccomp.ERRNO(errno.ENOSYS)
@@ -71,24 +74,24 @@ def build_filter(network: Network = "local") -> bytes:
         _add(rules, seccomp.ERRNO(0), name)
 
     def match_argument(argument: int, mask: int, value: int) -> Any:
-        # The kernel reads 32 bits of these: comparing all 64 would let a high bit past.
+        # The kernel reads 32 bits of these: if all 64 were compared, a high bit would bypass the filter.
         return seccomp.Arg(argument, seccomp.MASKED_EQ, mask, value)
 
     for bit in NEW_NAMESPACE_BITS:
         rules.add_rule(denied, "clone", match_argument(0, bit, bit))
-    # A process that hides from its own user hides from the watch as well.
+    # A process that hides from its own user also hides from the watch.
     rules.add_rule(denied, "prctl", match_argument(0, LOW_32_BITS, PR_SET_DUMPABLE))
-    # A filter that a descriptor keeps takes half a megabyte that no process is charged for.
+    # A filter kept by a descriptor takes half a megabyte that no process is charged for.
     rules.add_rule(denied, "prctl", match_argument(0, LOW_32_BITS, PR_SET_SECCOMP))
-    # The watch counts a socket as large as the kernel makes it. Programs ask for more speed by these, and live without.
+    # The watch assumes the default size of a socket's buffer. Programs enlarge it for speed, but don't need to.
     for option in BUFFER_SIZES:
-        of_socket = match_argument(1, LOW_32_BITS, SOL_SOCKET), match_argument(2, LOW_32_BITS, option)
-        _add(rules, seccomp.ERRNO(0), "setsockopt", *of_socket)
-    # A page in a pipe or a socket keeps all of the huge page it is part of, and no process is charged.
+        buffer_size = match_argument(1, LOW_32_BITS, SOL_SOCKET), match_argument(2, LOW_32_BITS, option)
+        _add(rules, seccomp.ERRNO(0), "setsockopt", *buffer_size)
+    # A page in a pipe or a socket keeps the whole huge page that it's part of, and no process is charged.
     zero_copy = match_argument(1, LOW_32_BITS, SOL_SOCKET), match_argument(2, LOW_32_BITS, SO_ZEROCOPY)
     _add(rules, denied, "setsockopt", *zero_copy)
     rules.add_rule(denied, "fcntl", match_argument(1, LOW_32_BITS, F_SETPIPE_SZ))
-    # The kernel keeps each range that is locked, as many as there are bytes. All processes of a run are one student's.
+    # The kernel stores each locked range, up to one per byte. Locks aren't needed: all processes are one student's.
     for command in LOCKS:
         _add(rules, seccomp.ERRNO(0), "fcntl", match_argument(1, LOW_32_BITS, command))
     for request in (TIOCSTI, TIOCLINUX):
@@ -107,15 +110,15 @@ def _add_sockets(seccomp: Any, rules: Any, denied: int, network: Network) -> Non
     allowed = {"local": {AF_UNIX}, "pairs": set(), "gloo": {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK}}[network]
     for name in ("socket", "socketpair"):
         families = allowed | {AF_UNIX} if name == "socketpair" else allowed
-        # Equal for each small number, greater for all others: together they leave no number between.
+        # One rule for each small number, and one for all greater ones, so no number is left out.
         for family in set(range(LAST_FAMILY + 1)) - families:
             rules.add_rule(denied, name, seccomp.Arg(0, seccomp.EQ, family))
         rules.add_rule(denied, name, seccomp.Arg(0, seccomp.GT, LAST_FAMILY))
     if network == "gloo":
         for family in (AF_INET, AF_INET6):
             for kind in set(range(SOCK_TYPE_MASK + 1)) - {SOCK_STREAM}:
-                of_kind = seccomp.Arg(1, seccomp.MASKED_EQ, SOCK_TYPE_MASK, kind)
-                rules.add_rule(denied, "socket", seccomp.Arg(0, seccomp.EQ, family), of_kind)
+                socket_type = seccomp.Arg(1, seccomp.MASKED_EQ, SOCK_TYPE_MASK, kind)
+                rules.add_rule(denied, "socket", seccomp.Arg(0, seccomp.EQ, family), socket_type)
         other_protocol = seccomp.Arg(2, seccomp.NE, NETLINK_ROUTE)
         rules.add_rule(denied, "socket", seccomp.Arg(0, seccomp.EQ, AF_NETLINK), other_protocol)
 
@@ -124,7 +127,7 @@ def _add(rules: Any, action: int, name: str, *arguments: Any) -> None:
     try:
         rules.add_rule(action, name, *arguments)
     except OSError as error:
-        # An architecture without the call: nothing to deny. A name that libseccomp does not know is an error.
+        # EDOM: this architecture doesn't have the call. A name that libseccomp doesn't know is an error.
         if error.errno != errno.EDOM:
             raise OSError(error.errno, f"seccomp: no rule for {name}") from error
 
@@ -140,7 +143,7 @@ def _import_library() -> Any:
 
 
 def restrict(network: Network = "local") -> None:
-    """Leave this process and its children no other system calls. The last layer: nothing after it needs more."""
+    """Restrict this process and its children to the allowed system calls. The last layer, since others need more."""
     code = build_filter(network)
     instructions = ctypes.create_string_buffer(code, len(code))
     prctl(PR_SET_NO_NEW_PRIVS, 1)

@@ -1,7 +1,7 @@
-"""What a run's sockets may hold. Stops: filling the machine's memory with what is sent and never read, which the kernel
-charges to no process.
+"""Memory in a run's sockets. Stops a run from filling the machine with data that is sent and never read.
 
-Only where the run has a network of its own: the tables of the machine's say nothing of whose a socket is.
+The kernel charges it to no process. Only for runs with their own network: the machine's tables don't show whose a
+socket is.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from pathlib import Path
 from autograder.sandbox.processes import read_real_uid
 from autograder.sandbox.uid import read_as_user
 
-DEFAULT_BUFFER = 212_992  # bytes: the kernel's own default, with what it adds to each message
+DEFAULT_BUFFER = 212_992  # bytes: the kernel's default, with its overhead for each message
 DATAGRAM = b"0002"  # the type of a unix socket
-DATAGRAMS = 11  # that wait in one, each as large as its sender's buffer: the default of a new network, and one more
+DATAGRAMS = 11  # queued in one, each as large as its sender's buffer: the default of a new network, and one more
 TCP_SEND, TCP_RECEIVE = 4 << 20, 6 << 20  # bytes: the kernel's defaults for the largest buffers
 
 
 def measure_socket_memory(pids: Iterable[int]) -> int:
-    """Bytes: of a unix socket what its buffer takes, of datagrams all that may wait, of netlink what is queued there.
+    """Return the bytes that sockets may use.
 
-    Of TCP the largest buffer for each direction in which something is queued: the table says how many bytes that are,
-    and the kernel may keep a thousand for one.
+    - a unix socket: its buffer, for datagrams as many as can be queued
+    - netlink: the queued bytes
+    - TCP: the largest buffer for each direction with queued data, since the kernel may use a thousand bytes for one
 
-    seccomp lets no run change the size of a buffer, nor make a socket of another family, see seccomp.py.
+    Because of seccomp.py, a run can't change the size of a buffer or create a socket of another family.
     """
     pid = next((pid for pid in pids if _has_own_network(pid)), None)
     if pid is None:
@@ -60,7 +61,7 @@ def _read_network(pid: int) -> int:
 
 
 def _read_table(pid: int, name: str) -> list[bytes]:
-    """The lines of a table in /proc/PID/net, without its head; none where it is gone."""
+    """Return the lines of a table in /proc/PID/net without its header; [] if the process has ended."""
     try:
         with open(f"/proc/{pid}/net/{name}", "rb") as file:
             return file.read().splitlines()[1:]
@@ -69,13 +70,13 @@ def _read_table(pid: int, name: str) -> list[bytes]:
 
 
 def _parse_queued(line: bytes) -> tuple[int, int]:
-    """tx_queue:rx_queue, the fifth field, in hexadecimal."""
+    """Parse the fifth field, tx_queue:rx_queue in hexadecimal."""
     sent, _, received = line.split()[4].partition(b":")
     return int(sent, 16), int(received, 16)
 
 
 def _parse_netlink_queued(line: bytes) -> int:
-    """Rmem and Wmem, the fifth and sixth field."""
+    """Parse the fifth and sixth field, Rmem and Wmem."""
     received, sent = line.split()[4:6]
     return int(received) + int(sent)
 
@@ -90,7 +91,7 @@ def _read_default_buffer() -> int:
 
 @functools.cache
 def _read_largest(name: str, default: int) -> int:
-    """The last of the three numbers of a TCP setting."""
+    """Read the last of the three numbers of a TCP setting."""
     try:
         return int(Path(f"/proc/sys/net/ipv4/{name}").read_text().split()[2])
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""The system calls that Python does not offer, as functions that raise OSError. No layer, stops nothing by itself."""
+"""System calls that Python doesn't offer, as functions that raise OSError. Not a layer."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ MS_NOSUID, MS_NODEV, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
 
 
 def _convert_argument(value: object) -> object:
-    # A variadic C function reads a whole register; ctypes fills only an int of one.
+    # A variadic C function reads a whole register, but ctypes fills only an int.
     return ctypes.c_long(value) if isinstance(value, int) else value
 
 
 def call(name: str, *arguments: object, about: str = "") -> int:
-    """Call libc's function of that name; its errno becomes an OSError that names the call."""
+    """Call a function of libc. Raises OSError with its errno and the name of the call."""
     result = int(getattr(LIBC, name)(*map(_convert_argument, arguments)))
     if result < 0:
         number = ctypes.get_errno()
@@ -50,12 +50,12 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: Path, kind: str = "", flags: int = 0, options: str = "") -> None:
-    where = os.fsencode(target)
-    call("mount", source.encode(), where, kind.encode(), flags, options.encode(), about=f"{target} {kind}")
+    path = os.fsencode(target)
+    call("mount", source.encode(), path, kind.encode(), flags, options.encode(), about=f"{target} {kind}")
 
 
 def read_status(pid: int | str = "self") -> dict[str, str]:
-    """/proc/PID/status as a mapping; empty where the process is gone."""
+    """Read /proc/PID/status as a mapping; empty if the process has ended."""
     try:
         text = Path(f"/proc/{pid}/status").read_text(errors="replace")
     except OSError:
@@ -68,14 +68,14 @@ def has_capability(capability: int) -> bool:
 
 
 def become(uid: int) -> None:
-    """Be that user for good: no other group, no saved id to return to. /proc/self stays root's, as memory may be."""
+    """Become that user irrevocably, without other groups or a saved id. /proc/self still belongs to root."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
 
 def wait(pid: int) -> int:
-    """The wait status of a child of ours, however often a signal comes between."""
+    """Return the wait status of a child, and wait again after a signal."""
     while True:
         try:
             return os.waitpid(pid, 0)[1]

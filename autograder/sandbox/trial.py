@@ -1,4 +1,4 @@
-"""Trying layers in forked children: one alone, or those of a plan together as a run that is then watched and ended."""
+"""Tries layers in forked children: one alone, or all of a plan together in a run that is watched and ended."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_ANSWER = 1 << 14
 
 
 def find_hindrance(layer: Layer) -> str:
-    """What is known without trying, said so that a person can act on it."""
+    """Return why this machine can't have a layer, if that's known without trying it; else ""."""
     try:
         layer.prepare(Plan(Path("/"), frozenset({layer})))
     except GradlabError as error:
@@ -37,27 +37,28 @@ def find_hindrance(layer: Layer) -> str:
 
 
 def try_alone(layer: Layer, uid: int) -> str:
-    """Why taking that layer, with no more than it needs, fails; empty where it does not."""
+    """Take a layer with only those that it needs, and return why that fails, or ""."""
     path = Path(tempfile.mkdtemp(prefix="gradlab-doctor-"))
     try:
         plan = Plan(path, frozenset({layer, *layer.needs()}), uid=uid if layer is UID else None)
         reading, child = _fork(plan, dict)
         with os.fdopen(reading, "rb") as pipe:
             answer = _parse_answer(pipe.read())
-        status = wait(child)  # of a keeper, which ends with 1 where it sees its child's end late
+        status = wait(child)  # of a keeper, which ends with 1 if it notices its child's end late
         return "" if isinstance(answer, dict) else _explain_failure(answer, status, layer)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
 
 def try_together(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
-    """Why a run with these layers fails, empty where it does not; and which of them do not hold in it, and why.
+    """Start a run with these layers, watch it and kill it, as for a submission.
 
-    The run must be there, be seen by the memory watch, and be gone when it is killed, as a submission's.
+    Returns:
+        Why the run fails, or "", and the layers that have no effect in it, with the reason.
     """
 
     def run_probes() -> dict[str, str]:
-        return {layer.name: why for layer in layers if (why := layer.probe())}
+        return {layer.name: reason for layer in layers if (reason := layer.probe())}
 
     with ExitStack() as stack:
         try:
@@ -68,21 +69,21 @@ def try_together(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
                 answer = _parse_answer(pipe.read(MAX_ANSWER))
                 if not isinstance(answer, dict):
                     return _explain_failure(answer, wait(child)), {}
-                weak = {layer: answer[layer.name] for layer in layers if layer.name in answer}
-                return _watch_and_end(Run(child, uid), keeper=KEEPER in layers), weak
+                ineffective = {layer: answer[layer.name] for layer in layers if layer.name in answer}
+                return _watch_and_end(Run(child, uid), keeper=KEEPER in layers), ineffective
         except (OSError, GradlabError) as error:
             return str(error), {}
 
 
 def _watch_and_end(run: Run, keeper: bool) -> str:
-    """What the grader could not do to it."""
+    """Return what the grader can't do to the run, or ""."""
     try:
         os.kill(run.pid, 0)
-        seen = {pid for pid in find_run_processes(run) if run.uid is not None or not keeper or pid != run.pid}
-        if not seen or not all(map(is_readable, seen)):
-            return "a run's memory cannot be watched: /proc does not show it"
+        pids = {pid for pid in find_run_processes(run) if run.uid is not None or not keeper or pid != run.pid}
+        if not pids or not all(map(is_readable, pids)):
+            return "a run's memory can't be watched: /proc doesn't show it"
     except PermissionError:
-        return "a run cannot be killed: CAP_KILL is missing"
+        return "a run can't be killed: CAP_KILL is missing"
     finally:
         kill_run(run)
         wait(run.pid)
@@ -90,7 +91,11 @@ def _watch_and_end(run: Run, keeper: bool) -> str:
 
 
 def _fork(plan: Plan, act: Callable[[], dict[str, str]], stay: bool = False) -> tuple[int, int]:
-    """A pipe and a child that enters, and writes what act() says there, or else the kind of an error and its text."""
+    """Fork a child that enters, and writes the result of act() to a pipe, or the type and text of an error.
+
+    Returns:
+        The pipe and the child's pid.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child:
@@ -110,12 +115,12 @@ def _fork(plan: Plan, act: Callable[[], dict[str, str]], stay: bool = False) -> 
 
 
 def _parse_answer(answer: bytes) -> Any:
-    """What the child wrote; an error without kind and text where it died before."""
+    """Decode what the child wrote. If it died before, that's an error without a type and text."""
     return json.loads(answer) if answer else ["", ""]
 
 
 def _explain_failure(answer: tuple[str, str], status: int, layer: Layer | None = None) -> str:
     kind, text = answer
-    if kind == "PermissionError" and layer and (refused := layer.refused()):
-        return refused
+    if kind == "PermissionError" and layer and (refusal := layer.refusal()):
+        return refusal
     return text or kind or f"the process that tried it ended with status {status}"

@@ -1,6 +1,8 @@
-"""A uid of the run's own, of a pool that graders share. Stops: reading or ptracing another process, its /proc files,
-signals to it, files that are not world-readable, becoming root again, and meeting another grader's run or a predecessor
-under one uid; makes RLIMIT_NPROC count the run alone. Needs root."""
+"""The run's own uid, from a pool that graders share. Stops a run from reaching other processes and private files.
+
+That includes memory, ptrace, /proc files and signals of another process, files that aren't world-readable, becoming
+root again, and sharing a uid with another or an earlier run. RLIMIT_NPROC counts only the run. Needs root.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +22,22 @@ from autograder.sandbox.privileges import show
 from autograder.sandbox.processes import find_uid_processes
 from autograder.sandbox.system import CAP_SETUID, become, call, has_capability, read_status
 
-# Neither people, nor systemd's dynamic users, nor subordinate ids have these, and a container's 65536 ids hold them.
+# Not used by people, systemd's dynamic users or subordinate ids, and within a container's 65536 ids.
 POOL = range(60_706, 61_184)
 LOCKS = Path("/run/gradlab")
 
 
 def rotate_pool(pool: Sequence[int], namespace: int) -> list[int]:
-    """The pool in turn, from a place that each pid namespace has of its own: graders in other containers may have the
-    same uids in use, and neither their locks nor their processes are seen."""
+    """Rotate the pool by an amount that depends on the pid namespace.
+
+    Graders in other containers may use the same uids, and their locks and processes can't be seen.
+    """
     start = zlib.crc32(str(namespace).encode()) % len(pool)
     return [*pool[start:], *pool[:start]]
 
 
 def is_in_container(uid: int) -> bool:
-    """Whether that user has a process in a pid namespace below this one: another grader's, that must not be killed."""
+    """Whether that user has a process in a pid namespace below this one, another grader's that must not be killed."""
     return has_processes(uid) and any(
         len(read_status(pid).get("NSpid", "").split()) > 1 for pid in find_uid_processes(uid)
     )
@@ -52,7 +56,7 @@ def is_taken(uid: int) -> bool:
 
 @contextmanager
 def claim_uid(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterator[int]:
-    """A uid of the pool that no other grader on this machine uses meanwhile, and none of whose processes is left."""
+    """Claim a uid of the pool that no other grader on this machine uses, without processes before and afterwards."""
     locks.mkdir(mode=0o700, parents=True, exist_ok=True)
     for uid in rotate_pool(POOL, os.stat("/proc/self/ns/pid").st_ino) if pool is None else pool:
         if uid <= 0 or is_taken(uid):
@@ -75,11 +79,11 @@ def claim_uid(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterato
             return
         finally:
             os.close(descriptor)
-    raise GradlabError("No free uid for a student process: all of the pool are in use. Wait, or widen the pool.")
+    raise GradlabError("No free uid for a student process: all of the pool are in use. Wait, or enlarge the pool.")
 
 
 def sweep(uid: int) -> None:
-    """Remove what that user left in shared memory, where no mount namespace gave it one of its own."""
+    """Remove that user's files in /dev/shm, which remain if no mount namespace gave a run its own."""
     try:
         entries = list(os.scandir("/dev/shm"))
     except OSError:
@@ -94,9 +98,9 @@ def sweep(uid: int) -> None:
 
 @contextmanager
 def read_as_user(uid: int) -> Iterator[None]:
-    """Open files as that user would, and stay out of reach of its signals, which a helper that became it would not be.
+    """Open files as that user, without being in reach of its signals, as a helper with its uid would be.
 
-    This thread then has no signal for its parent's death, and a memory that is closed to its own user.
+    Afterwards this thread gets no signal when its parent dies, and its memory is closed to its own user.
     """
     call("setfsgid", uid)
     call("setfsuid", uid)
@@ -113,7 +117,7 @@ def _prepare(_: Plan) -> None:
 
 
 def _enter(entry: Entry) -> None:
-    assert entry.plan.uid is not None  # prepare() has seen to it
+    assert entry.plan.uid is not None  # checked by prepare()
     become(entry.plan.uid)
     show()
 

@@ -1,1 +1,1 @@
-"""Runs in the student process, untrusted: a submission's cells, and calls of what they define."""
+"""The untrusted side, in the student process: runs a submission's cells, and serves calls of what they define."""

@@ -1,8 +1,8 @@
-"""What a check passed to the student's functions and kept: a proxy here, each use of which the examiner serves.
+"""Proxies for the functions and objects that a check passes to the student's functions. The examiner serves each use.
 
-A use goes over the channel on which a call waits for its reply, so it can be made only while a call is served. Threads
-and forks of this process take turns. Results have a history where the examiner's have one: a backward pass that comes
-to it asks the examiner for the vector-Jacobian product, which may record itself.
+A use is sent over the channel on which a call waits for its reply, so it's possible only while a call is served.
+Threads and forks of this process take turns. If the examiner's results have a history, so do those here: backward
+requests the vector-Jacobian product from the examiner, and may record itself.
 """
 
 from __future__ import annotations
@@ -28,43 +28,48 @@ from autograder.rpc.random_states import set_torch_state, torch_state
 from autograder.rpc.tensors import Role, make_leaf
 from autograder.student.products import get_current_pass
 
-COUNT = struct.Struct("<Q")  # of the uses so far: the token that whoever has the turn takes from a pipe
+COUNT = struct.Struct("<Q")  # the uses so far: the token in a pipe, which a thread or process takes for its turn
 
 
 class CallbackProxies:
-    """One channel's. namespace: the notebook's, for exceptions of the course's own."""
+    """The proxies of one channel.
+
+    Args:
+        namespace: The notebook's, to find exception types of the course.
+    """
 
     def __init__(self, channel: socket.socket | None, namespace: Mapping[str, Any]) -> None:
         self._channel, self._namespace = channel, namespace
-        self._known: weakref.WeakValueDictionary[int, Callback] = weakref.WeakValueDictionary()
-        self._tickets: dict[weakref.ref[Any], int] = {}  # of the storage of each: the use
-        self._dropped: list[int] = []  # uses whose history nothing here refers to any more
+        self._proxies: weakref.WeakValueDictionary[int, Callback] = weakref.WeakValueDictionary()
+        self._tickets: dict[weakref.ref[Any], int] = {}  # the storage of a ticket -> its node
+        self._dropped: list[int] = []  # nodes without a reference here
         self._turn = os.pipe()
         os.write(self._turn[1], COUNT.pack(0))
-        self._told: tuple[int, Flags | None, bytes | None] = (0, None, None)  # after so many uses
+        # The number of uses when this process last sent its state, and that state.
+        self._sent: tuple[int, Flags | None, bytes | None] = (0, None, None)
 
     def __del__(self) -> None:
         for end in self._turn:
             os.close(end)
 
     def get_proxy(self, number: int) -> Callback:
-        """What stands for the examiner's object of this number: the same one as long as it is in use."""
-        found = self._known.get(number)
-        if found is None:
-            found = self._known[number] = Callback(self, number)
-        return found
+        """Return the proxy for the examiner's object of this number, the same one as long as it's in use."""
+        proxy = self._proxies.get(number)
+        if proxy is None:
+            proxy = self._proxies[number] = Callback(self, number)
+        return proxy
 
     def end_call(self) -> list[int]:
-        """Uses to be told to the examiner as forgotten. What it knows of this process' state ends with the call."""
-        self._told = (0, None, None)
+        """Return the nodes that the examiner may forget. The next use sends the state of this process again."""
+        self._sent = (0, None, None)
         return self._take_dropped()
 
     def _take_dropped(self) -> list[int]:
-        taken, self._dropped = self._dropped, []
-        return taken
+        dropped, self._dropped = self._dropped, []
+        return dropped
 
     def use(self, number: int, operation: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the examiner's object gives. Raises what it raises, by type."""
+        """Use the examiner's object and return the result. Raises what it raises, by type."""
         exchange = self._exchange()
         message = exchange.pack((*args, *kwargs.values()))
         blocks, count = len(exchange.blocks), len(exchange.objects)
@@ -75,70 +80,74 @@ class CallbackProxies:
             raise unpack_exception(reply.raised, self._namespace)
         if reply.node is not None:
             inputs = [exchange.objects[n] for n in reply.edges]
-            outputs = [exchange.objects[n] for n in reply.made if n >= count]
+            outputs = [exchange.objects[n] for n in reply.outputs if n >= count]
             self._connect(reply.node, inputs, outputs)
         return result
 
-    def product(self, node: int, inputs: list[Tensor], grads: list[Tensor | None], how: list[Any]) -> list[Any]:
-        """Gradients of the inputs of a use, for these of its outputs. how: which inputs, and a BackwardPass."""
+    def product(self, node: int, inputs: list[Tensor], grads: list[Tensor | None], request: list[Any]) -> list[Any]:
+        """Return the gradients of a use's inputs, from those of its outputs.
+
+        Args:
+            request: The needed inputs, and the fields of a BackwardPass.
+        """
         exchange = self._exchange()
         message = exchange.pack(grads)
-        reply = self._ask("vjp", *Product(node, message, *how))
-        found: list[Any] = exchange.unpack(reply.result)
+        reply = self._ask("vjp", *Product(node, message, *request))
+        results: list[Any] = exchange.unpack(reply.result)
         exchange.write_blocks(reply.blocks, 0)
         if reply.raised is not None:
             raise unpack_exception(reply.raised, self._namespace)
         if reply.node is not None:
             incoming = [exchange.objects[n] for n in reply.edges]
-            self._connect(reply.node, [*inputs, *incoming], [found[n] for n in reply.made])
-        return found
+            self._connect(reply.node, [*inputs, *incoming], [results[n] for n in reply.outputs])
+        return results
 
     def _connect(self, node: int, inputs: list[Tensor], outputs: list[Tensor]) -> None:
         ticket = torch.full((), node, dtype=torch.int64, device=CPU)
-        self._tickets[weakref.ref(ticket.untyped_storage(), self._ended)] = node
+        self._tickets[weakref.ref(ticket.untyped_storage(), self._drop)] = node
         anchor = torch.zeros((), requires_grad=True, device=CPU)
         with torch.enable_grad():
             _Use.apply(self, ticket, outputs, anchor, *inputs)  # type: ignore[no-untyped-call]
 
-    def _ended(self, ticket: weakref.ref[Any]) -> None:
+    def _drop(self, ticket: weakref.ref[Any]) -> None:
         self._dropped.append(self._tickets.pop(ticket))
 
     def _ask(self, *request: WireValue) -> UseReply:
         if self._channel is None:
-            raise RuntimeError("nobody is there to call")
+            raise RuntimeError("this process isn't connected to an examiner")
         token = os.read(self._turn[0], COUNT.size)  # waits for the turn
         try:
             (count,) = COUNT.unpack(token)
-            known, flags, state = self._told
-            if known != count:  # another process has told its own since
-                flags = state = None
-            now, drawn = read_flags(), torch_state()
-            told = [None if now == flags else pack_flags(now), None if drawn == state else drawn]
-            send(self._channel, [CALLBACK, [*request, *told, self._take_dropped()]])
-            *reply, new = receive(self._channel)
-            if new is not None:
-                set_torch_state(new)
-                drawn = new
-            self._told = count + 1, now, drawn
+            sent_count, sent_flags, sent_state = self._sent
+            if sent_count != count:  # another process has sent its own since
+                sent_flags = sent_state = None
+            flags, state = read_flags(), torch_state()
+            changes = [None if flags == sent_flags else pack_flags(flags), None if state == sent_state else state]
+            send(self._channel, [CALLBACK, [*request, *changes, self._take_dropped()]])
+            *reply, new_state = receive(self._channel)
+            if new_state is not None:
+                set_torch_state(new_state)
+                state = new_state
+            self._sent = count + 1, flags, state
             token = COUNT.pack(count + 1)
         finally:
             os.write(self._turn[1], token)
         return read(UseReply, reply)
 
     def _exchange(self) -> Exchange:
-        return Exchange(opaque=self._opaque, handle=self._handle, enter=_enter)
+        return Exchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)
 
-    def _opaque(self, value: Any) -> WireValue:
+    def _pack_opaque(self, value: Any) -> WireValue:
         if type(value) is Callback and value._callbacks is self:
             return [CALLBACK, value._number]
-        raise TypeError(f"a {type(value).__name__} cannot be passed here, but numbers, texts, tensors and lists can")
+        raise TypeError(f"a {type(value).__name__} can't be passed here, but numbers, texts, tensors and lists can")
 
-    def _handle(self, packed: WireValue) -> Callback:
+    def _unpack_handle(self, packed: WireValue) -> Callback:
         return self.get_proxy(packed[1])
 
 
 class Callback:
-    """Stands for a function, an iterator, a context manager or an object of the caller's."""
+    """A proxy for a function, an iterator, a context manager or an object of the caller."""
 
     def __init__(self, callbacks: CallbackProxies, number: int) -> None:
         self._callbacks, self._number = callbacks, number
@@ -184,10 +193,10 @@ class Callback:
 
 
 class _Use(torch.autograd.Function):
-    """The history of what a use gave.
+    """The autograd node of a use.
 
-    Its node saves its inputs and a ticket, which holds the number of the use. Where these are computed again, as a
-    checkpoint does, backward finds the number of the later use, and the history of the earlier one is free.
+    It saves its inputs and a ticket with the number of the examiner's node. If a checkpoint computes these again,
+    backward finds the number from the later use, and the history of the earlier one is freed.
     """
 
     @staticmethod
@@ -202,16 +211,15 @@ class _Use(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> Any:
         ticket, *inputs = ctx.saved_tensors
-        needed = [n for n, wanted in enumerate(ctx.needs_input_grad[4:]) if wanted]
-        found = ctx.callbacks.product(
-            int(ticket), inputs, list(grads), [needed, *get_current_pass(ctx.next_functions[1][0])]
-        )
+        needed = [n for n, is_needed in enumerate(ctx.needs_input_grad[4:]) if is_needed]
+        request = [needed, *get_current_pass(ctx.next_functions[1][0])]
+        needed_grads = ctx.callbacks.product(int(ticket), inputs, list(grads), request)
         result: list[Tensor | None] = [None] * len(inputs)
-        for n, grad in zip(needed, found, strict=True):
+        for n, grad in zip(needed, needed_grads, strict=True):
             result[n] = grad
         return (None, None, None, None, *result)
 
 
 def _enter(t: Tensor, role: Role) -> Tensor:
-    """What has a history for the examiner gets one here, by _connect."""
+    """Make leaves and parameters. Tensors with a history for the examiner get it later, in _connect()."""
     return make_leaf(t, role) if role.is_leaf else t

@@ -1,4 +1,4 @@
-"""Serves calls of the student's objects: with values in, values out, and the graph between them kept for backward."""
+"""Serves calls of the student's objects, and keeps the autograd graph of each call for backward."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ from autograder.student.shadows import Shadows
 class Calls:
     """The objects, nodes and handles of one client.
 
-    namespace: the notebook's. given: the names in it that are the course's own, and mean the same for the client. Those
-    by which the client passes a function are added. channel: on which the client waits for the reply to a call.
+    Args:
+        namespace: The notebook's.
+        given: Course names in it, which mean the same object for the client. Names by which it passes a function are
+            added.
+        channel: The socket on which the client waits for the reply to a call.
     """
 
     def __init__(
@@ -41,18 +44,18 @@ class Calls:
         self.callbacks = CallbackProxies(channel, namespace)
         self.nodes: dict[int, Node] = {}
         self.handles: dict[int, Any] = {}
-        self.origins: dict[int, list[Any]] = {}  # gradient edges of what went into the making of a handle
+        self.origins: dict[int, list[Any]] = {}  # handle -> gradient edges of the inputs that it was made from
         self._numbers: dict[int, int] = {}  # of handles, by identity
-        # Numbers of handles and nodes: others in each process, so that none is taken for one of an earlier process.
-        self._made = secrets.randbits(30) << 30
+        # The last number of a handle or node. They differ between processes, so none is taken for an earlier one's.
+        self._last_number = secrets.randbits(30) << 30
         self._ambient = global_state.GlobalState()
-        self._touched: list[int] = []  # handles that came in with this request
-        self._new: list[int] = []  # handles made by it
+        self._touched: list[int] = []  # handles in this request
+        self._new: list[int] = []  # handles created by it
 
     def answer(self, request: WireValue) -> WireValue:
-        """[reply, global state, dropped uses] to [request, global state], where the request is one of
+        """Answer [request, global state] with [reply, global state, dropped nodes]. Raises ProtocolError.
 
-        ["call", *Call, dropped] or ["vjp", *Product, dropped]. Raises ProtocolError.
+        A request is ["call", *Call, dropped] or ["vjp", *Product, dropped].
         """
         try:
             (kind, *rest, dropped), state = request
@@ -62,10 +65,10 @@ class Calls:
                     return [*self._call(state, read(Call, rest)), self.callbacks.end_call()]
                 if kind == "vjp":
                     return [*self._compute_vjp(state, read(Product, rest)), self.callbacks.end_call()]
-            raise ProtocolError("a request of no kind")
+            raise ProtocolError("a request of an unknown kind")
         except ProtocolError:
             raise
-        except Exception as error:  # the student's own exceptions end up in the reply
+        except Exception as error:  # the student's own exceptions are in the reply
             raise ProtocolError(f"malformed request: {type(error).__name__}: {str(error)[:200]}") from None
 
     def _call(self, state: WireValue, call: Call) -> tuple[CallReply, WireValue]:
@@ -74,33 +77,33 @@ class Calls:
         self._touched, self._new = [], []
         operate = OPERATIONS[call.operation]
         if isinstance(call.target, int):
-            self._handle(call.target)
+            self._unpack_handle(call.target)
         try:
             args, kwargs = split_arguments(exchange.unpack(call.arguments), call.keywords)
-        except NameError as error:  # a function of the student's, passed to another, that was never defined
+        except NameError as error:  # an argument is a student's function that was never defined
             self._ambient.apply(state)
             nothing = CallReply(pack_exception(error), exchange.pack(None), None, [], [], [], [])
             return nothing, self._ambient.read()
         blocks, count = len(exchange.blocks), len(exchange.objects)
-        notes = [take_snapshot(value) for value in exchange.objects]
+        snapshots = [take_snapshot(value) for value in exchange.objects]
         edges = {n: find_gradient_edge(v) for n, v in enumerate(exchange.objects) if is_differentiable(v)}
         with use_inference_mode(self._ambient.take(state).inference):
             self._ambient.apply(state)
             try:
-                result, raised = operate(self._target(call.target), *args, **kwargs), None
+                result, raised = operate(self._get_target(call.target), *args, **kwargs), None
             except BaseException as error:
                 result, raised = None, pack_exception(error)
             if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
-                torch.clear_autocast_cache()  # what leaving the caller's block would do
+                torch.clear_autocast_cache()  # as leaving the caller's block would do
             state = self._ambient.read()
-        tensors = {n: note for n, note in enumerate(notes) if isinstance(note, TensorSnapshot)}
-        for n, note in tensors.items():
-            if n not in edges and note.value.is_leaf and is_differentiable(note.value):
-                edges[n] = find_gradient_edge(note.value)  # requires_grad_() inside
-        dirty = [n for n, note in tensors.items() if note.has_been_recorded()]
+        tensors = {n: snapshot for n, snapshot in enumerate(snapshots) if isinstance(snapshot, TensorSnapshot)}
+        for n, snapshot in tensors.items():
+            if n not in edges and snapshot.value.is_leaf and is_differentiable(snapshot.value):
+                edges[n] = find_gradient_edge(snapshot.value)  # the call ran requires_grad_()
+        dirty = [n for n, snapshot in tensors.items() if snapshot.has_been_recorded()]
         packed, raised = self._pack(exchange, result, raised)
-        differences = [note and note.difference(shadows) for note in notes]
-        after = exchange.pack(differences) if any(d is not None for d in differences) else None
+        differences = [snapshot and snapshot.difference(shadows) for snapshot in snapshots]
+        packed_differences = exchange.pack(differences) if any(d is not None for d in differences) else None
         changed = exchange.changed_blocks(blocks)
         outputs = [n for n in range(count, len(exchange.objects)) if _has_history(exchange.objects[n])]
         inherited = [edge for handle in self._touched for edge in self.origins.get(handle, [])]
@@ -108,100 +111,100 @@ class Calls:
         nodes = self._record(exchange, inputs, outputs, dirty) if outputs or dirty else []
         if inputs:
             self.origins.update({handle: inputs for handle in self._new})
-        return CallReply(raised, packed, after, changed, list(edges), self._touched, nodes), state
+        return CallReply(raised, packed, packed_differences, changed, list(edges), self._touched, nodes), state
 
     def _record(self, exchange: Exchange, inputs: list[Any], outputs: list[int], dirty: list[int]) -> list[GraphNode]:
-        """The nodes that the call becomes."""
+        """Keep the nodes of a call's graph, and return how to refer to them."""
         edges = {n: find_gradient_edge(exchange.objects[n]) for n in [*outputs, *dirty]}
-        found = group_layers(edges)
+        layers = group_layers(edges)
         nodes = []
-        for members, between in found:
-            made = [n for n in members if n not in dirty], [n for n in members if n in dirty]
+        for members, between in layers:
+            results = [n for n in members if n not in dirty], [n for n in members if n in dirty]
             node = Node(
                 [*inputs, *[edges[n] for n in between]],
-                [edges[n] for part in made for n in part],
+                [edges[n] for part in results for n in part],
                 [exchange.objects[n] for n in between],
-                shared=bool(self._touched) or len(found) > 1,
+                shared=bool(self._touched) or len(layers) > 1,
             )
-            nodes.append(GraphNode(self._keep(node), *made, between))
+            nodes.append(GraphNode(self._keep(node), *results, between))
         return nodes
 
     def _pack(self, exchange: Exchange, result: Any, raised: WireValue) -> tuple[WireValue, WireValue]:
         try:
             return exchange.pack(result), raised
         except Exception as error:  # a sparse tensor, an object array, too many bytes, an object that lies
-            failure = TypeError(f"a check cannot look at this result: {error}")
+            failure = TypeError(f"a check can't read this result: {error}")
             return exchange.pack(None), pack_exception(failure)
 
     def _compute_vjp(self, state: WireValue, product: Product) -> tuple[ProductReply, WireValue]:
         node = self.nodes[product.node]
-        how = BackwardPass(product.task, product.keep, product.create, product.accumulate)
+        backward_pass = BackwardPass(product.task, product.keep, product.create, product.accumulate)
         exchange = self._exchange(Shadows())
         grads = exchange.unpack(product.gradients)
         blocks = len(exchange.blocks)
         self._ambient.apply(state)
         try:
-            found = compute_vjp(node, grads, product.needed, how)
+            results = compute_vjp(node, grads, product.needed, backward_pass)
         except Exception as error:
             return ProductReply(pack_exception(error), exchange.pack([]), [], None, []), self._ambient.read()
-        packed = exchange.pack(found)
-        history = [i for i, g in enumerate(found) if how.create and g is not None and g.requires_grad]
+        packed = exchange.pack(results)
+        history = [i for i, g in enumerate(results) if backward_pass.create and g is not None and g.requires_grad]
         incoming = [find_gradient_edge(g) for g in grads if is_differentiable(g)]
         new = None
         if history:
-            made = [find_gradient_edge(g) for i, g in enumerate(found) if g is not None and i in history]
-            new = self._keep(Node([*node.inputs, *incoming], made, node.between, shared=True))
+            outputs = [find_gradient_edge(g) for i, g in enumerate(results) if g is not None and i in history]
+            new = self._keep(Node([*node.inputs, *incoming], outputs, node.between, shared=True))
         return ProductReply(None, packed, exchange.changed_blocks(blocks), new, history), self._ambient.read()
 
-    def _target(self, target: WireValue) -> Any:
+    def _get_target(self, target: WireValue) -> Any:
         if isinstance(target, int):
             return self.handles[target]
         if target.startswith(allowed_names.PROBE):
             probe = target.removeprefix(allowed_names.PROBE)
-            return self._named(probe) if probe.startswith(allowed_names.GIVEN) else allowed_names.get_probe(probe)
+            return self._get_named(probe) if probe.startswith(allowed_names.GIVEN) else allowed_names.get_probe(probe)
         if target not in self.namespace:
             raise NameError(f"name {target!r} is not defined")
         return self.namespace[target]
 
     def _exchange(self, shadows: Shadows) -> Exchange:
-        return Exchange(self._name_of, self._named, self._opaque, self._handle, shadows.enter)
+        return Exchange(self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, shadows.enter)
 
-    def _handle(self, target: WireValue) -> Any:
+    def _unpack_handle(self, target: WireValue) -> Any:
         if isinstance(target, list):
             return self.callbacks.get_proxy(target[1])
-        value = self._target(target)
+        value = self._get_target(target)
         if isinstance(target, int) and target not in self._touched:
             self._touched.append(target)
         return value
 
-    def _name_of(self, value: Any) -> str | None:
+    def _find_name(self, value: Any) -> str | None:
         given = next((name for name in sorted(self.given) if self.namespace.get(name) is value), None)
         return allowed_names.find_pure_name(value) if given is None else allowed_names.GIVEN + given
 
-    def _named(self, name: str) -> Any:
+    def _get_named(self, name: str) -> Any:
         if not name.startswith(allowed_names.GIVEN):
             return allowed_names.get_named(name)
-        value = self._target(name := name.removeprefix(allowed_names.GIVEN))
+        value = self._get_target(name := name.removeprefix(allowed_names.GIVEN))
         self.given.add(name)
         return value
 
-    def _opaque(self, value: Any) -> WireValue:
+    def _pack_opaque(self, value: Any) -> WireValue:
         if type(value) is Callback:
             return [CALLBACK, value._number]
         number = self._numbers.get(id(value))
         if number is None:
-            number = self._numbers[id(value)] = self._made = self._made + 1
+            number = self._numbers[id(value)] = self._last_number = self._last_number + 1
             self.handles[number] = value
             self._new.append(number)
         return [number, allowed_names.list_type_names(type(value))]
 
     def _keep(self, node: Node) -> int:
-        self._made += 1
-        self.nodes[self._made] = node
-        return self._made
+        self._last_number += 1
+        self.nodes[self._last_number] = node
+        return self._last_number
 
     def _drop(self, nodes: list[int], handles: list[int]) -> None:
-        """Forget what the client cannot use any more."""
+        """Forget nodes and handles that the client can't use any more."""
         for number in nodes:
             self.nodes.pop(number, None)
         for number in handles:
@@ -223,19 +226,19 @@ class _NullStream(io.TextIOBase):
         return True
 
     def close(self) -> None:
-        """Stays open for the next call."""
+        """Stay open for the next call."""
 
 
-NOWHERE = _NullStream()
-IGNORE: Any = ("ignore", None, Warning, None, 0)  # what simplefilter("ignore") puts before the other filters
+NULL_STREAM = _NullStream()
+IGNORE: Any = ("ignore", None, Warning, None, 0)  # the filter that simplefilter("ignore") adds
 
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """What the student's code prints or warns during a check goes nowhere: it could tell what the check passed in."""
+    """Discard what the student's code prints and warns during a check: it could reveal what the check passed in."""
     streams, filters, show = (sys.stdout, sys.stderr), warnings.filters, warnings.showwarning
     warnings.filters = [IGNORE, *filters]
-    sys.stdout = sys.stderr = NOWHERE
+    sys.stdout = sys.stderr = NULL_STREAM
     try:
         yield
     finally:

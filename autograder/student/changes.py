@@ -1,4 +1,4 @@
-"""What a call changed of the objects that the client passed in."""
+"""Detects what a call changed in the objects that the client passed in."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from autograder.student.shadows import Shadows
 
 
 def take_snapshot(value: Any) -> Snapshot | None:
-    """A note of what this object looks like, for the kinds of objects that can change."""
-    kind = KINDS.get(type(value)) or next((kind for known, kind in KINDS.items() if isinstance(value, known)), None)
+    """Return a snapshot of a mutable object, or None for others."""
+    kind = KINDS.get(type(value)) or next((kind for base, kind in KINDS.items() if isinstance(value, base)), None)
     return None if kind is None else kind(value)
 
 
@@ -30,7 +30,7 @@ class Snapshot:
         raise NotImplementedError
 
     def difference(self, shadows: Shadows) -> Any:
-        """None where nothing changed; else what the client must do to its own object."""
+        """Return how the client must change its own object, or None if nothing changed."""
         raise NotImplementedError
 
 
@@ -39,13 +39,13 @@ class TensorSnapshot(Snapshot):
         t: Tensor = self.value
         self.version, self.place, self.grad = get_version(t), _read_place(t), get_gradient(t)
         self.requires_grad, self.is_leaf, self.retains = t.requires_grad, t.is_leaf, t.retains_grad
-        # Of a view, grad_fn is made anew by each look at it after a change of its base: keep the one from here.
+        # After a change of its base, a view creates a new grad_fn when it's read: keep this one to compare.
         self.grad_fn = t.grad_fn
         self.hooks, self.post_hooks = set(t._backward_hooks or ()), set(_get_post_hooks(t))
         return None
 
     def has_been_recorded(self) -> bool:
-        """Whether the call made this tensor the result of an operation on it: changed it in place, under autograd."""
+        """Whether the call changed this tensor in place under autograd, so it's the result of an operation now."""
         t: Tensor = self.value
         return t.requires_grad and not t.is_leaf and t.grad_fn is not self.grad_fn
 
@@ -65,9 +65,9 @@ class TensorSnapshot(Snapshot):
         if t.retains_grad and not self.retains:
             changes["retains_grad"] = True
         if not self.has_been_recorded():
-            if hooks := _take_over(t._backward_hooks or {}, self.hooks):
+            if hooks := _transfer_hooks(t._backward_hooks or {}, self.hooks):
                 changes["hooks"] = hooks
-            if hooks := _take_over(_get_post_hooks(t), self.post_hooks):
+            if hooks := _transfer_hooks(_get_post_hooks(t), self.post_hooks):
                 changes["post_hooks"] = hooks
         leaked = shadows.leaked.get(id(t))
         if leaked is not None:
@@ -77,7 +77,7 @@ class TensorSnapshot(Snapshot):
 
 @dataclass
 class TransferredHook:
-    """A hook that a call left on its argument: the client's own tensor has it now. Its handle still removes it."""
+    """A hook that a call left on its argument, moved to the client's tensor. Its handle still removes it."""
 
     hook: Callable[[Any], Any]
     hooks: dict[int, Any]
@@ -87,11 +87,11 @@ class TransferredHook:
         return self.hook(value) if self.number in self.hooks else None
 
 
-def _take_over(hooks: dict[int, Any], known: set[int]) -> list[TransferredHook]:
-    """The hooks that are not known, which from here on do nothing at their place."""
-    left = [TransferredHook(hook, hooks, number) for number, hook in hooks.items() if number not in known]
-    hooks.update({one.number: _do_nothing for one in left})
-    return left
+def _transfer_hooks(hooks: dict[int, Any], old: set[int]) -> list[TransferredHook]:
+    """Return the new hooks, and disable them here."""
+    new = [TransferredHook(hook, hooks, number) for number, hook in hooks.items() if number not in old]
+    hooks.update({hook.number: _do_nothing for hook in new})
+    return new
 
 
 def _do_nothing(_: Any) -> None:
@@ -99,8 +99,8 @@ def _do_nothing(_: Any) -> None:
 
 
 def _get_post_hooks(t: Tensor) -> dict[int, Any]:
-    found: dict[int, Any] | None = t._post_accumulate_grad_hooks  # type: ignore[attr-defined]
-    return found or {}
+    hooks: dict[int, Any] | None = t._post_accumulate_grad_hooks  # type: ignore[attr-defined]
+    return hooks or {}
 
 
 class ListSnapshot(Snapshot):

@@ -1,7 +1,7 @@
-"""Commands of the shell that a cell runs, `!ls` and `%pip` among them, over a pipe: the sandbox has no terminals.
+"""Runs the shell commands of a cell, such as `!ls` and `%pip`, over a pipe, since the sandbox has no terminals.
 
-A kernel runs them on a terminal of their own. So what they write to either stream is shown as it comes, on stdout, and
-its lines end as a terminal ends them.
+A kernel runs them on a terminal. To look the same, the output of both streams appears on stdout as it arrives, with
+the line endings of a terminal.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ipykernel import zmqshell
 from IPython.utils import process
 
 CHUNK = 1 << 16
-POLL_SECONDS = 0.05  # a shell may have ended, and left programs that hold the pipe
+POLL_SECONDS = 0.05  # a shell may have ended and left programs that keep the pipe open
 
 
 def run_command(command: str) -> int:
-    """Run it in a shell, show what it writes, and return its exit code; negative for the signal that ended it."""
+    """Run a command in a shell, show its output, and return its exit code, or minus the signal that ended it."""
     name = os.environ.get("SHELL", "sh")
     shell = shutil.which(name)
     if shell is None:
-        raise OSError(f'"{name}" shell not found')  # IPython's own words
+        raise OSError(f'"{name}" shell not found')  # IPython's wording
     sys.stdout.flush()
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     with _start_command([shell, "-c", command]) as child:
@@ -45,14 +45,14 @@ def run_command(command: str) -> int:
 
 
 def use_pipes() -> None:
-    """Have IPython run every command of a cell this way."""
+    """Make IPython run every command of a cell with run_command()."""
     for module in (zmqshell, process):
         vars(module)["system"] = run_command
 
 
 @contextlib.contextmanager
 def _start_command(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, which is gone afterwards, whatever happens meanwhile."""
+    """Start the process, and end it afterwards in any case."""
     child = subprocess.Popen(
         arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
     )
@@ -67,7 +67,7 @@ def _start_command(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _iter_output(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """What it writes, as it comes, until it has ended. What programs that it leaves running write later is lost."""
+    """Yield the output as it arrives, until the command ends. Later output of programs that it left running is lost."""
     assert child.stdout is not None
     pipe = child.stdout.fileno()
     while child.poll() is None:
@@ -82,7 +82,7 @@ def _iter_output(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
 
 
 def _count_waiting(pipe: int) -> int:
-    """Bytes that have been written into it, and are not read yet."""
+    """Return how many unread bytes the pipe contains."""
     count = array.array("i", [0])
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return count[0]

@@ -1,6 +1,6 @@
-"""What torch.compile finds compiled: links to a cache that only the grader writes, in a folder of the process's own.
+"""The process's cache of torch.compile: a folder with links to a shared cache that only the grader writes.
 
-New code is compiled into that folder, and what a submission puts in place of a link stays there with it.
+New code is compiled into that folder. If a submission replaces a link, that affects only its own folder.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import os
 from pathlib import Path
 
 
-def link_compiled(cache: Path, own: Path) -> int:
-    """Make a link in `own` for each file of `cache`, at its place; how many they are."""
+def link_compiled(cache: Path, target: Path) -> int:
+    """Link each file of the cache into the same place of the target folder, and return their number."""
     count = 0
-    for place, _, names in os.walk(cache):
-        folder = own / Path(place).relative_to(cache)
+    for source, _, names in os.walk(cache):
+        folder = target / Path(source).relative_to(cache)
         folder.mkdir(parents=True, exist_ok=True)
         for name in names:
-            os.symlink(os.path.join(place, name), folder / name)
+            os.symlink(os.path.join(source, name), folder / name)
         count += len(names)
     return count

@@ -1,6 +1,6 @@
-"""The course's names in a notebook, as the given cells left them: bound again before a check asks, and what was not so.
+"""Restores the course's names in a notebook before a check calls it, and reports those that were changed.
 
-What is found is for the instructor, as something to ask about. A process that lies can hide it.
+The report is for the instructor, who may ask the student about it. A process that lies can hide a change.
 """
 
 from __future__ import annotations
@@ -16,88 +16,88 @@ import torch
 from labkit.probes import PROBES
 
 MAX_NAMES = 20
-MADE_OF = ("__code__", "__defaults__", "__kwdefaults__")
+FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__")
 
 
 class CourseNames:
-    """Of one notebook, whose names are in `namespace`. Made before any cell of the student's runs."""
+    """The course's names in one notebook. Created before any of the student's cells runs."""
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.namespace = namespace
-        self._kept: dict[str, Any] = {}
-        self._insides: dict[str, list[_FunctionContents]] = {}
-        self._libraries = [(place, vars(owner), dict(vars(owner))) for place, owner in _list_owners()]
+        self._values: dict[str, Any] = {}
+        self._functions: dict[str, list[_FunctionContents]] = {}
+        self._libraries = [(path, vars(owner), dict(vars(owner))) for path, owner in _list_owners()]
         self._probes = dict(PROBES)
-        self._found: dict[str, None] = {}  # in labkit, before a given cell ran
+        self._patched: dict[str, None] = {}  # names of labkit that were patched before a given cell ran
 
     def keep(self, names: Iterable[str]) -> None:
-        """These names are the course's, as they are bound now."""
-        kept = {name: self.namespace[name] for name in names if name in self.namespace}
-        self._kept |= kept
-        self._insides |= {
-            name: [_FunctionContents(function) for function in _iter_functions(value)] for name, value in kept.items()
+        """Remember what these names are bound to now."""
+        values = {name: self.namespace[name] for name in names if name in self.namespace}
+        self._values |= values
+        self._functions |= {
+            name: [_FunctionContents(function) for function in _iter_functions(value)] for name, value in values.items()
         }
 
     def changed(self) -> list[str]:
-        """Names that are bound to something else now, in the notebook and in the libraries, the first of them.
+        """Return the first MAX_NAMES names that are bound to something else now, in the notebook and in libraries.
 
-        A function of the course's whose code, defaults or closure is another counts as its name.
+        Includes course functions whose code, defaults or closure changed.
         """
-        own = [name for name, value in self._kept.items() if self.namespace.get(name) is not value]
-        own += [name for name, insides in self._insides.items() if any(inside.changed() for inside in insides)]
-        return list(dict.fromkeys([*own, *self._found, *self._find_patched()]))[:MAX_NAMES]
+        names = [name for name, value in self._values.items() if self.namespace.get(name) is not value]
+        names += [name for name, functions in self._functions.items() if any(f.changed() for f in functions)]
+        return list(dict.fromkeys([*names, *self._patched, *self._find_patched()]))[:MAX_NAMES]
 
     def restore(self) -> None:
-        """Bind the course's names, and those of labkit, as they were."""
-        self.namespace |= self._kept
-        for insides in self._insides.values():
-            for inside in insides:
-                inside.restore()
+        """Restore the names of the course and of labkit."""
+        self.namespace |= self._values
+        for functions in self._functions.values():
+            for function in functions:
+                function.restore()
         self.restore_labkit()
 
     def restore_labkit(self) -> None:
-        """Bind labkit's names as they were. Before a given cell too: it may make its functions with labkit's."""
-        self._found |= dict.fromkeys(self._find_patched("labkit"))
+        """Restore labkit's names. Also used before a given cell, whose functions may use labkit's."""
+        self._patched |= dict.fromkeys(self._find_patched("labkit"))
         PROBES.clear()
         PROBES.update(self._probes)
-        for place, now, before in self._libraries:
-            if place.startswith("labkit"):
-                now.update(before)
+        for path, names, original in self._libraries:
+            if path.startswith("labkit"):
+                names.update(original)
 
     def _find_patched(self, library: str = "") -> list[str]:
         return [
-            f"{place}.{name}"
-            for place, now, before in self._libraries
-            if place.startswith(library)
-            for name, value in before.items()
-            if now.get(name) is not value and not name.startswith("__")
+            f"{path}.{name}"
+            for path, names, original in self._libraries
+            if path.startswith(library)
+            for name, value in original.items()
+            if names.get(name) is not value and not name.startswith("__")
         ]
 
 
 class _FunctionContents:
-    """What a function is made of: its code, defaults, and the functions that its closure holds."""
+    """The parts of a function that can be changed: its code, its defaults, and the functions in its closure."""
 
     def __init__(self, function: FunctionType) -> None:
         self.function = function
-        self.before = [getattr(function, name) for name in MADE_OF]
+        self.before = [getattr(function, name) for name in FUNCTION_PARTS]
         closure = [(cell, _get_content(cell)) for cell in function.__closure__ or ()]
         self.cells = [(cell, content) for cell, content in closure if isinstance(content, FunctionType)]
 
     def changed(self) -> bool:
-        parts = zip(MADE_OF, self.before, strict=True)
+        parts = zip(FUNCTION_PARTS, self.before, strict=True)
         return any(getattr(self.function, name) is not value for name, value in parts) or any(
             _get_content(cell) is not content for cell, content in self.cells
         )
 
     def restore(self) -> None:
-        for name, value in zip(MADE_OF, self.before, strict=True):
+        for name, value in zip(FUNCTION_PARTS, self.before, strict=True):
             setattr(self.function, name, value)
         for cell, content in self.cells:
             cell.cell_contents = content
 
 
 def _get_content(cell: Any) -> Any:
-    """None for a cell that was never filled."""
+    """Return the content of a closure's cell, or None if it's empty."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -105,7 +105,7 @@ def _get_content(cell: Any) -> Any:
 
 
 def _iter_functions(value: Any) -> Iterator[FunctionType]:
-    """The function itself and those that it wraps; of a class its methods."""
+    """Yield a function and those that it wraps, or the methods of a class."""
     if isinstance(value, type):
         for member in vars(value).values():
             yield from _iter_functions(getattr(member, "__func__", member) if not isinstance(member, type) else None)

@@ -1,4 +1,4 @@
-"""Figures of matplotlib, inline: one that is open at the end of a cell is shown there as a PNG, and closed."""
+"""Inline figures of matplotlib: one that is open at the end of a cell is shown as a PNG and closed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BACKEND = "module://matplotlib_inline.backend_inline"
 
 
 def show_inline(shell: Any) -> None:
-    """Have this shell show figures. A backend that is imported after it finds it by itself."""
+    """Make this shell show figures. If matplotlib is imported later, its backend finds the shell on its own."""
     if "matplotlib" not in sys.modules:
         return
     from IPython.core.pylabtools import activate_matplotlib
@@ -25,7 +25,7 @@ def show_inline(shell: Any) -> None:
 
 
 def draw_once() -> None:
-    """A first picture, for nobody: it finds fonts and fills caches, which each process would do anew."""
+    """Draw a figure and discard it, to find fonts and fill caches once instead of in each process."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -39,5 +39,5 @@ def draw_once() -> None:
 
 
 def set_environment() -> None:
-    """For the programs that cells start."""
+    """Select the inline backend for programs that cells start."""
     os.environ["MPLBACKEND"] = BACKEND

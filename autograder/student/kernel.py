@@ -1,6 +1,6 @@
-"""Executes cells as a notebook does: in ipykernel's shell, without a front end, a thread or a socket.
+"""Executes cells as a notebook does, in ipykernel's shell, but without a front end, threads or sockets.
 
-What cells print, show and raise is what nbclient would store with a stock kernel, bounded in size.
+The outputs are those that nbclient would store with a stock kernel, bounded in size.
 """
 
 from __future__ import annotations
@@ -33,30 +33,31 @@ from autograder.student.shell import create_shell, refuse_getpass, refuse_input
 from autograder.student.streams import NAMES, Stream, capture_streams
 from autograder.student.widgets import Widgets
 
-LAUNCHER = str(Path(ipykernel.__file__).parent.parent / "ipykernel_launcher.py")  # what a kernel was started as
+LAUNCHER = str(Path(ipykernel.__file__).parent.parent / "ipykernel_launcher.py")  # the script that starts a kernel
 
 
 class Kernel:
     """A shell in which the cells of one notebook run. `namespace` is the notebook's."""
 
-    eventloop = None  # where ipykernel looks
+    eventloop = None  # read by ipykernel
 
     def __init__(self) -> None:
         self.outputs = Outputs()
         self.shell = create_shell(self)
         self._streams = [Stream(name, lambda: self.outputs) for name in NAMES]
         self._widgets = Widgets()
-        self._at_home = False
+        self._is_settled = False
         show_inline(self.shell)
         self.namespace: dict[str, Any] = self.shell.user_ns
 
     def run(self, source: str, number: int | None = None) -> list[Output]:
-        """The outputs of a cell. Whatever it raises is one of them.
+        """Run a cell and return its outputs, which include what it raises.
 
-        number: the cell's execution count; without one, the cells that ran are counted.
+        Args:
+            number: The cell's execution count. By default, one more than the last.
         """
         self.outputs = self._widgets.outputs = Outputs()
-        if not self._at_home:
+        if not self._is_settled:
             self._settle()
         if number is not None:
             self.shell.execution_count = number
@@ -65,29 +66,29 @@ class Kernel:
         with capture_streams(self._streams), _block_input():
             try:
                 result = self._loop.run_cell(self.shell, source)
-                self._told(result.error_before_exec or result.error_in_exec)
+                self._ensure_error_output(result.error_before_exec or result.error_in_exec)
             except SystemExit:
                 self.shell.ask_exit()
             except asyncio.CancelledError as error:
                 self.show_error(error, [])
-        self._widgets.tell()
+        self._widgets.update()
         items = self.outputs.below.items
         if self._loop.has_tasks():
-            self.outputs = self._widgets.outputs = Outputs()  # as with nbclient, nobody hears what they say now
+            self.outputs = self._widgets.outputs = Outputs()  # as with nbclient, their output is lost now
             with capture_streams(self._streams), contextlib.suppress(SystemExit):
                 self._loop.pause()
         return items
 
     def message(self, kind: str, content: dict[str, Any]) -> None:
-        """Of the shell: something to show."""
+        """Take a message that the shell publishes."""
         self.outputs.message(kind, content)
 
     def show_error(self, error: BaseException, lines: list[str]) -> None:
-        """Of the shell: an exception, with its traceback."""
+        """Show an exception with the lines of its traceback."""
         try:
             text = str(error)
         except Exception:
-            text = "(its message cannot be shown)"
+            text = "(its message can't be shown)"
         for stream in self._streams:
             stream.flush()
         self.message("error", {"ename": type(error).__name__, "evalue": text, "traceback": lines})
@@ -95,32 +96,32 @@ class Kernel:
             self.say(f"In grading, {limit}.")
 
     def say(self, text: str) -> None:
-        """A word about grading, on stderr."""
-        self.outputs.printed("stderr", f"{text}\n")
+        """Show a notice about grading on stderr."""
+        self.outputs.add_text("stderr", f"{text}\n")
 
     def _settle(self) -> None:
-        """In a sandbox, which cleared the environment that the shell had set."""
+        """Adapt the shell to the sandbox, which has another folder and cleared the environment variables."""
         self.shell.init_environment()
-        self.shell.user_ns["_dh"][:] = [os.getcwd()]  # where %cd goes back to: the shell was made elsewhere
+        self.shell.user_ns["_dh"][:] = [os.getcwd()]  # the history of %cd: the shell was created in another folder
         set_environment()
         self._loop = EventLoop()
         _set_debuggers()
         sys.argv[:] = [LAUNCHER, "-f", f"{os.getcwd()}/kernel.json", "--HistoryManager.hist_file=:memory:"]
-        self._at_home = True
+        self._is_settled = True
 
-    def _told(self, error: BaseException | None) -> None:
-        """An exception of which the shell only printed a traceback, as it does of groups, is an output as well."""
+    def _ensure_error_output(self, error: BaseException | None) -> None:
+        """Add an output for an exception if the shell only printed its traceback, as for exception groups."""
         shown = any(output["output_type"] == "error" for output in self.outputs.below.items)
         if error is not None and not shown and not isinstance(error, UsageError):
             self.show_error(error, [])
 
 
 def _skip() -> None:
-    """breakpoint(), where no debugger is attached."""
+    """Act as breakpoint() does when no debugger is attached."""
 
 
 def _set_debuggers() -> None:
-    """As a kernel does: breakpoint() is debugpy's, which lets a forgotten one pass, and pdb is IPython's."""
+    """Set the debuggers of a kernel: debugpy's breakpoint(), which ignores a forgotten one, and IPython's pdb."""
     sys.breakpointhook = _skip
     pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb  # type: ignore[misc, assignment]
     pdb.set_trace = debugger.set_trace  # type: ignore[assignment]

@@ -1,6 +1,6 @@
-"""The student process: runs a submission's cells for the examiner, forks as it is then, and serves the calls of checks.
+"""The student process: runs a submission's cells for the examiner, forks on request, and serves the calls of checks.
 
-Started with one socket. It never receives a check cell or an expected value.
+It starts with one socket. It never receives a check cell or an expected value.
 """
 
 from __future__ import annotations
@@ -25,43 +25,49 @@ from autograder.student.kernel import Kernel, Output
 
 
 def prepare(kernel: Kernel) -> CourseNames:
-    """What start() takes, made once before a fork server forks: in each fork it would copy memory for 10 ms."""
+    """Build what start() takes, once before a fork server forks: in each fork it would copy memory for 10 ms."""
     seed_all()
     return CourseNames(kernel.namespace)
 
 
 def start(control: int, kernel: Kernel, course: CourseNames, compiled: str = "") -> None:
-    """Be a student process: say so over the socket with this descriptor, and serve it. The first act in the sandbox.
+    """Become a student process, in the sandbox: send "ready" over the socket, and serve it.
 
-    course: as prepare() gave it. compiled: a cache of torch.compile to start with.
+    Args:
+        control: The descriptor of the socket.
+        course: The result of prepare().
+        compiled: A cache of torch.compile to start with.
     """
-    torch.set_num_threads(1)  # again after the fork: a thread pool does not survive it
-    random.seed(0)  # again after the fork, where Python seeds this one anew
+    torch.set_num_threads(1)  # again after the fork: a thread pool doesn't survive it
+    random.seed(0)  # again after the fork: Python reseeds it there
     if os.environ.get("GRADLAB_DEVICE", "").startswith("cuda") and torch.cuda.is_available():
         bound_gpu_memory(int(os.environ["GRADLAB_GPU_MEMORY"]))
     sys.path.insert(0, "")  # as in every notebook: the directory where it runs
     if compiled:
-        with contextlib.suppress(OSError):  # without it, code is compiled anew
+        with contextlib.suppress(OSError):  # without it, code is compiled again
             link_compiled(Path(compiled), Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
     channel = socket.socket(fileno=control)
     send(channel, "ready")
     serve(channel, kernel, course)
 
 
-def bound_gpu_memory(most: int) -> None:
-    """Have CUDA's allocator raise OutOfMemoryError beyond so many bytes. The fork server watches from outside too."""
+def bound_gpu_memory(max_bytes: int) -> None:
+    """Make CUDA's allocator raise OutOfMemoryError beyond so many bytes. The fork server watches from outside too."""
     for number in range(torch.cuda.device_count()):
         total = torch.cuda.get_device_properties(number).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(1.0, most / total), number)
+        torch.cuda.set_per_process_memory_fraction(min(1.0, max_bytes / total), number)
 
 
 def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
-    """Answer ["run", source, execution count, names] with the outputs as JSON, ["fork"] (a socket comes with it) with
-    the pid of a fork that serves that socket likewise, ["changed"] with names of the course's that are bound to
-    something else, ["put", path, bytes] by adding these to a file of the scratch home, and ["ping"] at all. ["serve",
-    whether the course's names are bound again], which has no answer, is the last: calls follow.
+    """Serve the examiner's requests until it hangs up.
 
-    names: those that are the course's when that cell has run. Returns when the examiner hangs up.
+    - ["run", source, execution count, names]: run a cell, and answer with its outputs as JSON. The names are the
+      course's after that cell.
+    - ["fork"], followed by a socket: answer with the pid of a fork that serves this socket.
+    - ["changed"]: answer with the course names that are bound to something else now.
+    - ["put", path, bytes]: append to a file in the scratch home.
+    - ["ping"]: answer.
+    - ["serve", whether to restore the course's names]: serve calls from then on. It has no answer.
     """
     forks: list[int] = []
     while True:
@@ -100,12 +106,12 @@ def _encode_outputs(outputs: list[Output]) -> str:
     try:
         return json.dumps(outputs, default=str)
     except Exception as error:  # a display that holds itself, or an object without a text
-        reason = f"the outputs of this cell cannot be shown: {type(error).__name__}"
+        reason = f"the outputs of this cell can't be shown: {type(error).__name__}"
         return json.dumps([{"output_type": "stream", "name": "stderr", "text": f"{reason}\n"}])
 
 
 def _put(path: str, content: bytes) -> None:
-    """Before the first cell: files that lay beside the notebook. One that cannot be written is not there."""
+    """Write a file from the notebook's folder, before the first cell. One that can't be written is missing."""
     with contextlib.suppress(OSError):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         with Path(path).open("ab") as file:
@@ -118,7 +124,7 @@ def _fork(control: socket.socket, kernel: Kernel, course: CourseNames) -> int:
     if pid == 0:
         control.close()
         with contextlib.suppress(BaseException):
-            torch.set_num_threads(1)  # a thread pool does not survive a fork
+            torch.set_num_threads(1)  # a thread pool doesn't survive a fork
             serve(socket.socket(fileno=descriptor), kernel, course)
         os._exit(0)
     os.close(descriptor)
@@ -133,7 +139,7 @@ def _has_ended(pid: int) -> bool:
 
 
 def serve_calls(channel: socket.socket, namespace: dict[str, Any]) -> None:
-    """Answer calls of the namespace's objects until the client hangs up; "begin" forgets what earlier ones left."""
+    """Answer calls of the namespace's objects until the client hangs up. "begin" forgets all earlier ones."""
     calls = Calls(namespace, channel=channel)
     while True:
         try:

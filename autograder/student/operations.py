@@ -1,4 +1,4 @@
-"""What a client can do with an object that it does not have."""
+"""The operations that a client can run on an object of the other process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from autograder.rpc import allowed_names
 
 
 def leave(value: Any, error: str | None) -> Any:
-    """End a with block, in which an exception of this type was raised."""
+    """Leave a with block, in which an exception of this type was raised, or none."""
     if error is None:
         return value.__exit__(None, None, None)
     kind = allowed_names.find_exception_type([error], {})

@@ -1,4 +1,4 @@
-"""The outputs of a cell: what it prints, shows and raises, kept as nbclient keeps it, and bounded in size."""
+"""The outputs of a cell: what it prints, shows and raises, in the form of nbclient and bounded in size."""
 
 from __future__ import annotations
 
@@ -16,47 +16,48 @@ Output = dict[str, Any]
 
 @dataclass
 class Pane:
-    """Where outputs go: below the cell, or into an Output widget. clear_first: the next output replaces all of it."""
+    """A place for outputs: below the cell, or an Output widget."""
 
     items: list[Output] = field(default_factory=list)
     clear_first: bool = False
+    """Whether the next output replaces all of them."""
 
 
 class Outputs:
     """The outputs of the cell that is running.
 
-    Printed text waits until its stream is flushed, as in a kernel: so a display comes after what was printed before it,
-    and of text without a display between, that on stdout comes first. Consecutive texts of a stream become one output.
+    As in a kernel, printed text waits until its stream is flushed. So a display appears after the text that was printed
+    before it, and without a display in between, stdout appears before stderr. Consecutive texts of a stream are merged.
     """
 
     def __init__(self) -> None:
         self.below = Pane()
-        self.panes = [self.below]  # the last one takes what comes
-        self._printed: dict[str, list[str]] = {"stdout": [], "stderr": []}
+        self.panes = [self.below]  # outputs go into the last one
+        self._buffers: dict[str, list[str]] = {"stdout": [], "stderr": []}
         self._displays: dict[str, list[Output]] = {}
-        self._renew()
+        self._reset_limits()
 
-    def _renew(self) -> None:
-        waiting = sum(len(text) for texts in self._printed.values() for text in texts)
+    def _reset_limits(self) -> None:
+        waiting = sum(len(text) for texts in self._buffers.values() for text in texts)
         self._text_left, self._lines_left, self._data_left = MAX_TEXT - waiting, MAX_LINES, MAX_DATA
 
-    def printed(self, name: str, text: str) -> None:
-        """Text for the stream of this name, which waits for flush()."""
+    def add_text(self, name: str, text: str) -> None:
+        """Buffer text for the stream of this name until flush()."""
         if self._text_left <= 0 or self._lines_left <= 0 or not text:
             return
-        kept = text[: self._text_left]
-        lines = kept.split("\n", self._lines_left)
-        kept = "\n".join(lines[: self._lines_left]) + "\n" if len(lines) > self._lines_left else kept
+        part = text[: self._text_left]
+        lines = part.split("\n", self._lines_left)
+        part = "\n".join(lines[: self._lines_left]) + "\n" if len(lines) > self._lines_left else part
         self._text_left -= len(text)
         self._lines_left -= text.count("\n")
-        kept += CUT if len(kept) < len(text) or self._text_left <= 0 or self._lines_left <= 0 else ""
-        self._printed[name].append(kept)
+        part += CUT if len(part) < len(text) or self._text_left <= 0 or self._lines_left <= 0 else ""
+        self._buffers[name].append(part)
 
     def flush(self, name: str) -> None:
-        text = "".join(self._printed[name])
+        text = "".join(self._buffers[name])
         if not text:
             return
-        self._printed[name].clear()
+        self._buffers[name].clear()
         items = self._prepare_items()
         if items and items[-1].get("name") == name:
             items[-1]["text"] += text
@@ -64,7 +65,7 @@ class Outputs:
             items.append({"output_type": "stream", "name": name, "text": text})
 
     def message(self, kind: str, content: dict[str, Any]) -> None:
-        """What the shell publishes, by the names of the messaging protocol."""
+        """Take a message that the shell publishes, named as in Jupyter's messaging protocol."""
         if kind == "clear_output":
             self._clear(bool(content.get("wait")))
         elif kind == "error":
@@ -96,7 +97,7 @@ class Outputs:
 
     def _add_error(self, kind: str, text: str, lines: list[str]) -> None:
         items = self._prepare_items()
-        if len(items) >= MAX_ITEMS + 1:  # one more than others: what a cell raised is never left out
+        if len(items) >= MAX_ITEMS + 1:  # one more than for others: an exception is never left out
             return
         lines = [line[:MAX_TEXT] for line in lines[:200]]
         items.append({"output_type": "error", "ename": kind, "evalue": text[:MAX_TEXT], "traceback": lines})
@@ -110,7 +111,7 @@ class Outputs:
             self._reset_after_clear(pane)
 
     def _prepare_items(self) -> list[Output]:
-        """The outputs to which one is about to be added."""
+        """Return the list to add an output to, cleared if that was due."""
         pane = self.panes[-1]
         if pane.clear_first:
             pane.items.clear()
@@ -121,4 +122,4 @@ class Outputs:
     def _reset_after_clear(self, pane: Pane) -> None:
         if pane is self.below:
             self._displays.clear()
-            self._renew()  # what was cleared is kept nowhere
+            self._reset_limits()  # cleared outputs take no space

@@ -1,4 +1,4 @@
-"""Backward through a call that was served: vector-Jacobian products of its graph."""
+"""Computes vector-Jacobian products of the graph of a call."""
 
 from __future__ import annotations
 
@@ -10,52 +10,51 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import GradientEdge, get_gradient_edge
 
-PASSED = "gradlab: backward pass that freed this node"
+FREED_BY = "gradlab: backward pass that freed this node"
 
 
 @dataclass
 class Node:
-    """Results of a call that can be differentiated: gradient edges of what went in and of what came out.
-
-    between: those of the inputs that are other results of the call, through which these were computed. For the caller,
-    these depend on those, and gradients go on from there by another node.
-    shared: parts of its graph may belong to other calls too, as those of a generator's items, or of a gradient and
-    the value that it is the gradient of. The caller may go through all of them in one backward pass.
-    """
+    """The part of a call's graph between the gradient edges of its inputs and outputs."""
 
     inputs: list[Any]
     outputs: list[Any]
     between: list[Tensor] = field(default_factory=list)
+    """Inputs that are other results of the call. Gradients go on from there by another node."""
     shared: bool = False
+    """Whether parts of its graph may belong to other calls too, as for a generator's items, or for a gradient and its
+    function's value. The caller may go through all of them in one backward pass."""
 
 
 class BackwardPass(NamedTuple):
-    """The caller's backward pass: its number, and what it was asked to do.
-
-    accumulate: it fills .grad of all leaves, so those of the student's own get theirs.
-    """
+    """The caller's backward pass."""
 
     number: int
     keep: bool
     create: bool
     accumulate: bool
+    """Whether it fills .grad of all leaves, so those of the student's own leaves too."""
 
 
 def find_gradient_edge(t: Tensor) -> GradientEdge:
-    """torch's get_gradient_edge, which for a leaf takes three times as long."""
+    """Return the gradient edge, like torch's get_gradient_edge, which takes three times as long for a leaf."""
     if t.grad_fn is not None or not t.requires_grad:
         return get_gradient_edge(t)
     recording = torch.is_grad_enabled()
     torch._C._set_grad_enabled(True)
     try:
-        made: Any = t.view_as(t).grad_fn
-        return GradientEdge(made.next_functions[0][0], 0)
+        view: Any = t.view_as(t).grad_fn
+        return GradientEdge(view.next_functions[0][0], 0)
     finally:
         torch._C._set_grad_enabled(recording)
 
 
 def get_current_pass(anchor: Any) -> BackwardPass:
-    """The pass in which this is called. anchor: the node of a leaf that only a pass which fills every .grad reaches."""
+    """Return the backward pass in which this is called.
+
+    Args:
+        anchor: The node of a leaf that only a pass that fills every .grad reaches.
+    """
     return BackwardPass(
         torch._C._current_graph_task_id(),
         torch._C._autograd._get_current_graph_task_keep_graph(),  # type: ignore[attr-defined]
@@ -64,51 +63,54 @@ def get_current_pass(anchor: Any) -> BackwardPass:
     )
 
 
-def compute_vjp(node: Node, grads: list[Tensor | None], needed: list[int], how: BackwardPass) -> list[Tensor | None]:
-    """The gradients of the needed inputs. Raises what backward raises."""
-    flowing = [(out, g) for out, g in zip(node.outputs, grads, strict=True) if g is not None]
-    outputs, weights = [out for out, _ in flowing], [g for _, g in flowing]
+def compute_vjp(
+    node: Node, grads: list[Tensor | None], needed: list[int], backward_pass: BackwardPass
+) -> list[Tensor | None]:
+    """Return the gradients of the needed inputs. Raises what backward raises."""
+    pairs = [(out, g) for out, g in zip(node.outputs, grads, strict=True) if g is not None]
+    outputs, weights = [out for out, _ in pairs], [g for _, g in pairs]
     inputs = [node.inputs[i] for i in needed]
-    node.shared = node.shared or how.create
+    node.shared = node.shared or backward_pass.create
     if node.shared:
-        _pass_once(outputs, how)
-    return _run_backward(node, inputs, outputs, weights, how.keep or node.shared, how)
+        _refuse_second_pass(outputs, backward_pass)
+    return _run_backward(node, inputs, outputs, weights, backward_pass.keep or node.shared, backward_pass)
 
 
 def _run_backward(
-    node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, how: BackwardPass
+    node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, backward_pass: BackwardPass
 ) -> list[Tensor | None]:
-    found: list[Tensor | None] = [None] * len(inputs)
-    leaves = [edge.node.variable for edge in inputs if hasattr(edge.node, "variable")] if how.accumulate else []
+    results: list[Tensor | None] = [None] * len(inputs)
+    accumulate, create = backward_pass.accumulate, backward_pass.create
+    leaves = [edge.node.variable for edge in inputs if hasattr(edge.node, "variable")] if accumulate else []
     grads = [leaf.grad for leaf in leaves]
     hooks = []
     try:
-        if how.accumulate:  # a whole pass: what arrives at the inputs is caught on the way, and is not for their .grad
-            hooks += [edge.node.register_prehook(_catch(found, i, edge.output_nr)) for i, edge in enumerate(inputs)]
+        if accumulate:  # a pass to all leaves: the inputs' gradients are caught on the way, and don't fill their .grad
+            hooks += [edge.node.register_prehook(_catch(results, i, edge.output_nr)) for i, edge in enumerate(inputs)]
             for leaf in leaves:
                 leaf.grad = None  # else the pass would add to the memory of the old one
         hooks += [_GradientStop(t) for t in node.between]
-        if how.accumulate:
-            torch.autograd.backward(outputs, weights, retain_graph=keep, create_graph=how.create)
+        if accumulate:
+            torch.autograd.backward(outputs, weights, retain_graph=keep, create_graph=create)
         elif inputs and outputs:
-            found = list(torch.autograd.grad(outputs, inputs, weights, keep, how.create, allow_unused=True))
+            results = list(torch.autograd.grad(outputs, inputs, weights, keep, create, allow_unused=True))
     finally:
         for hook in reversed(hooks):
             hook.remove()
         for leaf, grad in zip(leaves, grads, strict=True):
             leaf.grad = grad
-    return found
+    return results
 
 
-def _catch(found: list[Tensor | None], i: int, output_nr: int) -> Any:
+def _catch(results: list[Tensor | None], i: int, output_nr: int) -> Any:
     def store_gradient(grads: tuple[Tensor | None, ...]) -> None:
-        found[i] = grads[output_nr]
+        results[i] = grads[output_nr]
 
     return store_gradient
 
 
 class _GradientStop:
-    """Lets no gradient go beyond this tensor. Its own hooks wait for the pass that starts from it."""
+    """Stops gradients at this tensor. Its own hooks wait for the pass that starts from it."""
 
     def __init__(self, t: Tensor) -> None:
         edge = find_gradient_edge(t)
@@ -129,11 +131,15 @@ class _GradientStop:
 
 
 def group_layers(edges: dict[int, Any]) -> list[tuple[list[int], list[int]]]:
-    """[(keys of some edges, keys of the edges that they were computed through)], those that others depend on first."""
+    """Group edges into layers, those that others depend on first.
+
+    Returns:
+        For each layer, the keys of its edges, and the keys of the edges that they were computed from.
+    """
     if len(edges) < 2:
         return [(list(edges), [])]
     keys = {(edge.node, edge.output_nr): key for key, edge in edges.items()}
-    starts = [following for edge in edges.values() for following in edge.node.next_functions]
+    starts = [function for edge in edges.values() for function in edge.node.next_functions]
     if not _find_reached(starts, keys):
         return [(list(edges), [])]
     through = {key: _find_reached(list(edge.node.next_functions), keys) - {key} for key, edge in edges.items()}
@@ -146,29 +152,30 @@ def group_layers(edges: dict[int, Any]) -> list[tuple[list[int], list[int]]]:
     return result
 
 
-def _find_reached(todo: list[Any], keys: dict[Any, int]) -> set[int]:
+def _find_reached(edges: list[Any], keys: dict[Any, int]) -> set[int]:
+    """Return the keys of all edges that these lead to."""
     found, seen = set(), set()
-    while todo:
-        node, output_nr = todo.pop()
+    while edges:
+        node, output_nr = edges.pop()
         if (node, output_nr) in keys:
             found.add(keys[node, output_nr])
         if node is not None and node not in seen:
             seen.add(node)
-            todo += node.next_functions
+            edges += node.next_functions
     return found
 
 
-def _pass_once(outputs: list[Any], how: BackwardPass) -> None:
-    """Do for a shared graph what torch does for others: what one pass has freed, no later pass goes through.
+def _refuse_second_pass(outputs: list[Any], backward_pass: BackwardPass) -> None:
+    """Raise RuntimeError for a second pass through a shared graph, as torch does after a graph was freed.
 
-    Nothing is really freed, because the same pass may come here again by way of another call.
+    Nothing is really freed, because the same pass may arrive here again through another call.
     """
     for node in _iter_nodes(outputs):
-        before = node.metadata.get(PASSED, how.number)
-        if before != how.number and _has_saved_tensors(node):
+        freed_by = node.metadata.get(FREED_BY, backward_pass.number)
+        if freed_by != backward_pass.number and _has_saved_tensors(node):
             raise RuntimeError("Trying to backward through the graph a second time: specify retain_graph=True")
-        if not how.keep:
-            node.metadata[PASSED] = how.number
+        if not backward_pass.keep:
+            node.metadata[FREED_BY] = backward_pass.number
 
 
 def _iter_nodes(edges: list[Any]) -> Iterator[Any]:
@@ -178,11 +185,10 @@ def _iter_nodes(edges: list[Any]) -> Iterator[Any]:
         if node not in seen:
             seen.add(node)
             yield node
-            todo += [following for following, _ in node.next_functions if following is not None]
+            todo += [function for function, _ in node.next_functions if function is not None]
 
 
 def _has_saved_tensors(node: Any) -> bool:
     if hasattr(node, "saved_tensors"):
         return bool(node.saved_tensors)
-    saved = [name for name in dir(node) if name.startswith("_raw_saved_")]
-    return bool(saved)
+    return any(name.startswith("_raw_saved_") for name in dir(node))

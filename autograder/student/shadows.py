@@ -1,4 +1,4 @@
-"""Arguments of a call as tensors of this process that stand in the caller's graph as the originals do."""
+"""Recreates the arguments of a call as tensors with the same role in autograd as the caller's originals."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from autograder.rpc.tensors import Role, make_leaf
 
 
 class Shadows:
-    """Makes arriving tensors leaves, parameters, or results of an operation, as they are for the caller.
-
-    `leaked`: gradients that a backward pass of the student's own sent on beyond a non-leaf argument, by its identity.
-    """
+    """Makes received tensors leaves, parameters, or results of an operation, as they are for the caller."""
 
     def __init__(self) -> None:
+        # By id of a non-leaf argument: the gradient that a backward pass of the student's code sent beyond it.
         self.leaked: dict[int, Tensor] = {}
 
     def enter(self, t: Tensor, role: Role) -> Tensor:
@@ -34,7 +32,7 @@ class Shadows:
 
 
 class _Arrive(torch.autograd.Function):
-    """A tensor with a grad_fn over memory that is there already: no view, so that in-place operations are allowed."""
+    """Gives existing memory a grad_fn. The result isn't a view, so in-place operations are allowed."""
 
     @staticmethod
     def forward(ctx: Any, anchor: Tensor, raw: Tensor, shadows: Shadows, holder: list[int]) -> Tensor:
@@ -44,6 +42,6 @@ class _Arrive(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         (grad,) = grads
-        known = ctx.shadows.leaked.get(ctx.holder[0])
-        ctx.shadows.leaked[ctx.holder[0]] = grad if known is None else known + grad
+        earlier = ctx.shadows.leaked.get(ctx.holder[0])
+        ctx.shadows.leaked[ctx.holder[0]] = grad if earlier is None else earlier + grad
         return None, None, None, None

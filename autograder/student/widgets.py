@@ -1,5 +1,4 @@
-"""Widgets of ipywidgets without a front end: they are shown as a reference, and an Output widget takes outputs, as
-nbclient does it."""
+"""Widgets of ipywidgets without a front end. As with nbclient, they appear as a reference, and Output widgets work."""
 
 from __future__ import annotations
 
@@ -14,19 +13,20 @@ from autograder.student.outputs import Outputs, Pane
 
 
 class Widgets:
-    """The widgets of a kernel. Output widgets keep what was put out into them."""
+    """The widgets of a kernel. Output widgets keep the outputs that were sent to them."""
 
     def __init__(self) -> None:
-        self.outputs = Outputs()  # of the cell that is running
+        self.outputs = Outputs()  # of the running cell
         self._panes: dict[str, Pane] = {}
         self._numbers = itertools.count(1)
         comm.create_comm = self._create_comm
 
     def _create_comm(self, *args: Any, comm_id: str | None = None, **kwargs: Any) -> _Comm:
-        # By number, so that the same cells give the same outputs.
+        # Numbered, so the same cells give the same outputs.
         return _Comm(self, *args, comm_id=comm_id or f"{next(self._numbers):032x}", **kwargs)
 
-    def heard(self, comm_id: str, kind: str, state: dict[str, Any]) -> None:
+    def receive(self, comm_id: str, kind: str, state: dict[str, Any]) -> None:
+        """Take a widget's message: create an Output widget, or start or stop sending outputs to it."""
         if kind == "comm_open" and state.get("_model_name") == "OutputModel":
             self._panes[comm_id] = Pane()
         elif kind == "comm_msg" and comm_id in self._panes and "msg_id" in state:
@@ -35,8 +35,8 @@ class Widgets:
             elif self.outputs.panes[-1] is self._panes[comm_id]:
                 self.outputs.panes.pop()
 
-    def tell(self) -> None:
-        """After a cell, let the Output widgets know what they show."""
+    def update(self) -> None:
+        """After a cell, send the Output widgets their outputs."""
         for comm_id, pane in self._panes.items():
             widget = comm.get_comm_manager().comms.get(comm_id)
             state = {"outputs": pane.items}
@@ -53,4 +53,4 @@ class _Comm(BaseComm):
     def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
         state = (data or {}).get("state")
         if isinstance(state, dict):
-            self._widgets.heard(self.comm_id, msg_type, state)
+            self._widgets.receive(self.comm_id, msg_type, state)

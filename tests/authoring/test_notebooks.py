@@ -38,7 +38,7 @@ def secret_lines(lab: Lab, what: str) -> set[str]:
         regions = find_regions(cell)
         for number, line in enumerate(cell.source.split("\n")):
             hidden = any(number in region for region in regions)
-            wanted = any(number in region for region in regions if region.what == what)
+            wanted = any(number in region for region in regions if region.kind == what)
             (inside if wanted else outside if not hidden else set()).add(line.strip())
     labels = [check.label for exercise in lab.exercises for check in exercise.checks]
     told = {f"{json.dumps(label, ensure_ascii=False)}," for label in labels}  # of hidden checks too

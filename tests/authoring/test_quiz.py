@@ -92,7 +92,7 @@ def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
         ("#   > It is added to.\n", "", "'`.grad`' has a statement without its reason"),
         ("# Hint: Who owns the memory?\n", "", "'Views' has no hint"),
         ("# - [ ] They are copies.", "# - [ ] B.\n#   > b\n" * 5 + "# - [ ] C.", "or more than 5 statements"),
-        ("# Find all", "Find all", "no comment"),
+        ("# Find all", "Find all", "isn't a comment"),
         ("points=3", "", "no points"),
     ],
 )
@@ -136,5 +136,5 @@ def test_a_prediction_has_choices_of_which_one_is_right_or_a_number(old: str, ne
         lab_of_text(LAB + PREDICT.replace(old, new))
     number = PREDICT.replace("# - [ ] three\n# - [x] four\n", "").replace("sums", "sums answer=4.5")
     assert lab_of_text(LAB + number).cells[-1].answer == ("4.5",)
-    with pytest.raises(SourceError, match="is no number"):
+    with pytest.raises(SourceError, match="isn't a number"):
         lab_of_text(LAB + number.replace("4.5", "four"))

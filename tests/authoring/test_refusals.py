@@ -89,22 +89,22 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
         ("    ### END SOLUTION\n", "", "not closed", "### BEGIN SOLUTION"),
         ("    ### BEGIN SOLUTION\n", "", "closes nothing", "### END SOLUTION"),
         ("# %% hidden checks", "### BEGIN HIDDEN TESTS\npass\n### END HIDDEN TESTS", "below '# %% hidden checks'", "### BEGIN"),
-        ("# %% hidden checks", "# %% concealed checks", "no kind of cell of an exercise", "concealed"),
+        ("# %% hidden checks", "# %% concealed checks", "no cell of this kind", "concealed"),
         ("# %% hidden checks", "# %% checks", "a second cell", "# %% checks"),
         ("# %% exercise\n", "# %% exercise\nx0 = 1\n# %% given\n", "given below exercise", "# %% given"),
         ("# %% checks", "# %% hidden checks", "a second cell", "# %% hidden checks"),
-        ("    ### BEGIN SOLUTION", "    # BEGIN SOLUTION", "take this line for a marker", "# BEGIN SOLUTION"),
+        ("    ### BEGIN SOLUTION", "    # BEGIN SOLUTION", "treat this line as a marker", "# BEGIN SOLUTION"),
         ("exercise: double", "exercise: triple", "there is no exercises/triple.py", "exercise: triple"),
         ("points=2", "", "no points", "exercise: double"),
         ("points=2\n", "points=2\nx0 = 1\n", "code below an exercise's line", "x0 = 1"),
-        ("# %% given\nimport", "# %% check: double\nimport", "no kind of cell", "check: double"),
+        ("# %% given\nimport", "# %% check: double\nimport", "no cell of this kind", "check: double"),
         ("points=2", "points=0", "a number above 0", "points=0"),
         ("points=2", "points=two", "a number above 0", "points=two"),
         ("points=2", "points=nan", "a number above 0", "points=nan"),
         ("points=2", "marks=2", "no option 'marks'", "marks=2"),
-        ("# %% given", "# %% given: it", "no kind of cell", "given: it"),
-        ("# %% given", "# %% gven", "no kind of cell", "gven"),
-        ("# %% given", '# %% given a="', "cannot read", 'a="'),
+        ("# %% given", "# %% given: it", "no cell of this kind", "given: it"),
+        ("# %% given", "# %% gven", "no cell of this kind", "gven"),
+        ("# %% given", '# %% given a="', "can't read", 'a="'),
         ('check("three"', 'check("one"', "have the id 'one'", 'check("one"'),
         ('check("three", ', "check(", "takes an id and a label", "three becomes"),
         ('check("three"', 'check("Three!"', "a short name", "Three!"),
@@ -124,14 +124,14 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
         ('weight=3)', 'observed=True, required=True)', "observed check that is required", "required=True"),
         ("assert_close(double(3), 6)", "assert double(3)", "before the whole of it was compared", "assert double(3)"),
         ("assert_close(double(3), 6)", "[assert_close(n, 6) for n in double([3])]", "a loop over it", "for n in"),
-        ("assert_close(double(3), 6)", "n = 6; assert_close(probes.saved_bytes(double, 3), n)", "says of itself", "saved_b"),
+        ("assert_close(double(3), 6)", "n = 6; assert_close(probes.saved_bytes(double, 3), n)", "says about itself", "saved_b"),
         ('weight=3)', 'observed=True)', "observed checks hold 1 of the lab's 3 points", "# %% checks"),
-        ("double(3), 6)", 'double(3), 6, name=f"for {3}")', "a name that is not written out", 'f"for {3}"'),
-        ("double(3), 6)", 'double(3), 6, name="at " + str(3))', "a name that is not written out", "str(3)"),
-        ("double(3), 6)", 'double(3), 6, **{"name": str(3)})', "a name that is not written out", "str(3)"),
-        ("assert_close(double(3), 6)", 'assert double(3) == 6, f"not {6}"', "a message that is not", 'f"not {6}"'),
-        ("assert_close(double(3), 6)", 'want = "6"; assert double(3) == 6, want', "a message that is not", "want"),
-        ("assert_close(double(3), 6)", 'raise AssertionError(f"not {6}")', "a message that is not", 'f"not {6}"'),
+        ("double(3), 6)", 'double(3), 6, name=f"for {3}")', "a name that isn't written out", 'f"for {3}"'),
+        ("double(3), 6)", 'double(3), 6, name="at " + str(3))', "a name that isn't written out", "str(3)"),
+        ("double(3), 6)", 'double(3), 6, **{"name": str(3)})', "a name that isn't written out", "str(3)"),
+        ("assert_close(double(3), 6)", 'assert double(3) == 6, f"not {6}"', "a message that isn't", 'f"not {6}"'),
+        ("assert_close(double(3), 6)", 'want = "6"; assert double(3) == 6, want', "a message that isn't", "want"),
+        ("assert_close(double(3), 6)", 'raise AssertionError(f"not {6}")', "a message that isn't", 'f"not {6}"'),
         ("assert_close(double(3), 6)", "assert_close({n: double(n) for n in [3]}, {3: 6})", "a key of a dict", "{n:"),
         ("assert_close(double(1), 2)", 'assert double(1) == 2, f"not {chr(32).join(double(1))}"', "a message joins", "join"),
         ("    assert_close(double(1), 2)", QUOTED, "a message quotes an exception", "{error}"),
@@ -156,7 +156,7 @@ def test_a_given_function_compares_under_a_name_that_is_written_out() -> None:
     same = '\n\ndef same(got, want):\n    assert got is not None, f"{got}"\n    assert_close(got, want, name=TEXT)\n'
     text = GOOD.replace("check, probes\n", "check, probes\n" + same)
     error = refusal(text.replace("TEXT", 'f"not {want}"'))
-    assert "a name that is not written out" in error.problem
+    assert "a name that isn't written out" in error.problem
     assert "not {want}" in line_at(text.replace("TEXT", 'f"not {want}"'), error)
     read(text.replace("TEXT", '"the double"'))
 
@@ -190,7 +190,7 @@ def test_an_exercise_without_a_check_is_refused() -> None:
 
 def test_an_exercise_stands_once() -> None:
     error = refusal(GOOD.replace("# %% question", "# %% exercise: double points=1\n\n# %% question"))
-    assert "stands already at line" in error.problem
+    assert "is already at line" in error.problem
 
 
 def test_a_question_has_another_name_than_every_exercise() -> None:
@@ -200,7 +200,7 @@ def test_a_question_has_another_name_than_every_exercise() -> None:
 
 def test_a_file_of_which_the_lesson_says_nothing_is_refused() -> None:
     error = refusal(GOOD + "# ---- exercises/triple.py\n# %% exercise\n")
-    assert "does not say where 'triple' stands" in error.problem
+    assert "has no line for 'triple'" in error.problem
     assert error.path.name == "triple.py"
 
 
@@ -259,7 +259,7 @@ def test_a_solution_marker_stands_where_its_stub_belongs() -> None:
 def test_a_cell_holds_whole_statements() -> None:
     text = GOOD.replace("import torch\n", "import torch\n\nif torch:\n# %% given\n    ready = True\n\n# %% given\n")
     error = refusal(text)
-    assert "by itself" in error.problem
+    assert "on its own" in error.problem
     assert line_at(text, error) == "if torch:"
 
 

@@ -111,5 +111,5 @@ def test_colab_is_told_what_it_lacks(small_course: Path, tmp_path: Path) -> None
 def test_a_folder_that_holds_something_is_refused(small_course: Path, tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "mine.txt").write_text("mine")
-    with pytest.raises(GradlabError, match="is not empty"):
+    with pytest.raises(GradlabError, match="isn't empty"):
         write_student_release(read_course(small_course), tmp_path / "home")

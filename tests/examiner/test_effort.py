@@ -113,7 +113,7 @@ def test_many_processes_together_have_twice_the_seconds(silent: socket.socket) -
 def test_what_is_left_for_everything_ends_it_before_its_own_time(silent: socket.socket) -> None:
     machine = Machine(ran=1.0, waited=0.0)
     with pytest.raises(ProtocolTimeout):
-        Effort(10.0, machine.meter, most=3.0, clock=machine.clock, own_wait=machine.own_wait).wait(silent)
+        Effort(10.0, machine.meter, clock_limit=3.0, clock=machine.clock, own_wait=machine.own_wait).wait(silent)
     assert machine.now == pytest.approx(3, abs=0.5)
 
 

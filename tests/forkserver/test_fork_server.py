@@ -188,7 +188,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
         with monkeypatch.context() as broken:
             broken.setattr(client, "receive", break_off)
             with pytest.raises(Stopped):
-                server.student() if order == "start" else server.why(1)
+                server.student() if order == "start" else server.explain_end(1)
         assert server.lost
         with pytest.raises(GradlabError, match="lost"):
             server.student()

@@ -56,10 +56,10 @@ ANSWERS_AND_CALLS = [
 ]  # fmt: skip
 WHAT_IS_RAISED = [
     ("fails=keeps_input", "fails=keeps_input raises=TypeError", "nothing raised that"),
-    ('# %% right "pow, then sum"', '# %% wrong "p" fails=keeps_input', "has 1 right answers"),
+    ('# %% right "pow, then sum"', '# %% wrong "p" fails=keeps_input', "has 1 right answer\n"),
     ("fails=example,shapes\n", "fails=example,shapes,empty,keeps_input\n", "failed because the answer raised NameError"),
     ("return x.sum() ** 2", "return y.sum() ** 2", "name 'y' is not defined"),
-    ("return (x * x).sum(-1)", "import os; os._exit(0)", "it cannot be tried: the Python process ended during this check"),
+    ("return (x * x).sum(-1)", "import os; os._exit(0)", "it can't be tried: the Python process ended during this check"),
 ]  # fmt: skip
 WHAT_ALL_PASS = [
     (", required=True", "", "hard-coded"),
@@ -99,11 +99,11 @@ def test_a_surviving_mutant_needs_a_check_or_a_reason_and_a_reason_a_survivor(fo
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("# %% right", "# %% perhaps", "no kind of cell"),
-        ("# %% right", "# %% right fails=shapes", "cannot read this header"),
+        ("# %% right", "# %% perhaps", "no cell of this kind"),
+        ("# %% right", "# %% right fails=shapes", "can't read this header"),
         ("fails=keeps_input", "fails=keeps_y", "no check 'keeps_y'"),
         ("return x.pow(2).sum()", "return x.pow(2).sum(", "not valid Python"),
-        ('"pow, then sum"', "", "no kind of cell"),
+        ('"pow, then sum"', "", "no cell of this kind"),
     ],
 )
 def test_a_bad_answer_file_is_refused_with_its_line(folder: Path, old: str, new: str, problem: str) -> None:

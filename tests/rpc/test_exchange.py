@@ -165,7 +165,7 @@ def test_names_reach_only_what_is_harmless(name):
     from autograder.rpc import allowed_names
 
     with pytest.raises(ProtocolError):
-        Exchange(named=allowed_names.get_named).unpack([[], ["named", name]])
+        Exchange(get_named=allowed_names.get_named).unpack([[], ["named", name]])
 
 
 def test_what_is_no_value_is_not_packed():

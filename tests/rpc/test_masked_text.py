@@ -99,7 +99,7 @@ def test_what_is_no_answer_is_not_quoted(reply: object) -> None:
 
     with pytest.raises(Stopped) as raised:
         RemoteNamespace(_answers(reply), {}).get_proxy("f")()
-    assert str(raised.value) == "the Python process sent what is no answer"
+    assert str(raised.value) == "the Python process sent an invalid reply"
 
 
 def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_its_own() -> None:

@@ -24,10 +24,10 @@ def test_what_writes_starts_draws_or_ends_something_is_no_name_to_come(name: str
 
 
 def test_each_name_is_a_function_or_a_type_that_changes_nothing_in_place() -> None:
-    found = [allowed_names.get_pure_named(name) for name in sorted(NAMES) if name in allowed_names._HANDED_BACK]
+    found = [allowed_names.get_pure_named(name) for name in sorted(NAMES) if name in allowed_names._PURE_NAMES]
     assert len(found) > 400 and all(callable(value) for value in found)
     assert not any(
-        name.rpartition(".")[2].endswith("_") for name in allowed_names._HANDED_BACK if name.startswith("torch")
+        name.rpartition(".")[2].endswith("_") for name in allowed_names._PURE_NAMES if name.startswith("torch")
     )
 
 

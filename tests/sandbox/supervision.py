@@ -63,10 +63,10 @@ def supervise(
         state = supervisor.running[pid].watch
         if more is not None:
             begun = sum(
-                memory_watch.measure_private_memory(each, state.started) for each in find_run_processes(state.run)
+                memory_watch.measure_private_memory(each, state.inherited) for each in find_run_processes(state.run)
             )
             limits = replace(limits, memory=begun + more)
-        supervisor.limits, state.bound = limits, limits.memory
+        supervisor.limits, state.limit = limits, limits.memory
         limit: object = ""
         status: object = None
         while status is None and looks != 0:

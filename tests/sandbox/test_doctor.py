@@ -142,8 +142,8 @@ def test_no_layer_takes_from_a_later_one_what_that_one_needs() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"layers": frozenset({UID})}, "names a uid if, and only if"),
-        ({"layers": frozenset(), "uid": 5}, "names a uid if, and only if"),
+        ({"layers": frozenset({UID})}, "needs a uid if, and only if"),
+        ({"layers": frozenset(), "uid": 5}, "needs a uid if, and only if"),
         ({"layers": frozenset({PID})}, "needs the layer keeper"),
     ],
 )

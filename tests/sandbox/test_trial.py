@@ -72,7 +72,7 @@ def test_no_trial_is_made_where_python_is_closed_to_the_run(monkeypatch: pytest.
     monkeypatch.setattr(doctor, "try_together", lambda layers: ("no", {}) if MOUNTS in layers else 1 / 0)
     found = find_layers()
     assert not any(there for name, there, _ in doctor.report(found) if name.startswith("--isolation"))
-    with pytest.raises(GradlabError, match=r"/root is closed: chmod o\+x"):
+    with pytest.raises(GradlabError, match=r"can't enter /root; run chmod o\+x /root"):
         require("same-user", found)
 
 
@@ -89,7 +89,7 @@ def test_a_layer_that_fails_in_the_run_is_told_and_nothing_is_left(monkeypatch: 
 
 def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "is_readable", lambda _: False)
-    assert "cannot be watched" in try_together(ALWAYS | {KEEPER})[0]
+    assert "can't be watched" in try_together(ALWAYS | {KEEPER})[0]
 
 
 def children_of_this_process() -> str:

@@ -244,7 +244,7 @@ def test_what_a_stock_kernel_cannot_do_well_is_done_otherwise(fork_server: ForkS
     assert len(deep[0]["traceback"]) < 70 and "frames in the middle were left out" in deep[0]["traceback"][-2]
     assert [output["output_type"] for output in group] == ["stream", "error"]
     assert "a notebook goes on after exit()" in left[0]["text"]
-    assert mute[0]["evalue"] == "(its message cannot be shown)"
+    assert mute[0]["evalue"] == "(its message can't be shown)"
     assert closed[0]["ename"] == "ZeroDivisionError"
     assert after == [{"output_type": "stream", "name": "stdout", "text": "1\n2\n"}]
 

@@ -74,7 +74,7 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(ru
         pids.append(pid)
         assert ours.recv(64) == b"in its sandbox"
         ours.close()
-    runs.on_gpu = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
+    runs.measure_gpu_memory = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
     runs.poll()
     assert runs.status(pids[0])[0] == "GPU memory" and runs.status(pids[0])[1] is not None
     assert runs.status(pids[1]) == ["", None]
@@ -85,7 +85,7 @@ def test_the_limit_is_told_whenever_it_is_asked_for(runs: Supervisor) -> None:
     pid, trouble = runs.start(theirs.detach())
     assert pid, trouble
     assert ours.recv(64) == b"in its sandbox"
-    runs.on_gpu = lambda: {pid: 2 << 30}
+    runs.measure_gpu_memory = lambda: {pid: 2 << 30}
     runs.poll()
     assert [runs.status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
     ours.close()
