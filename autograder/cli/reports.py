@@ -172,7 +172,7 @@ def status(course: CoursePath = Path(".")) -> None:
         _print_table(head, rows)
     for of_lab in dates:
         if of_lab.extensions:
-            out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
+            out.print(f"More time for {of_lab.lab}, UTC: {of_lab.list_extensions()}", markup=False)
     for line in doubtful:
         out.print(line, markup=False)
     steps = collect_next_steps(begun) or ["gradlab report: all is graded and read"]

@@ -27,7 +27,7 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.intake.copying import open_folder
 from autograder.model.arrivals import NEVER, Arrival, describe_uncounted
 from autograder.model.assignments import list_assignments
-from autograder.reports.unmarked_page import HEAD, is_unmarked
+from autograder.reports.unmarked_page import HEAD_BYTES, is_unmarked
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
@@ -160,7 +160,7 @@ class Inbox:
         """Whether the page of its mark is there; one that says why there is none does not count."""
         try:
             with self.get_page_path(arrival, notebook).open("rb") as page:
-                return not is_unmarked(page.read(HEAD))
+                return not is_unmarked(page.read(HEAD_BYTES))
         except FileNotFoundError:
             return False
 

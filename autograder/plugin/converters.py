@@ -40,7 +40,7 @@ from autograder.plugin.stock_autograde import (
     normalize_stock_folder,
     sanitize_notebook,
 )
-from autograder.reports.feedback import NO_SOLUTIONS, render_page_or_bare
+from autograder.reports.feedback import NO_SOLUTIONS, render_page_with_fallback
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
 from autograder.stock.assignment import upgrade_metadata
@@ -205,7 +205,7 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
         tell = read_term(Path(coursedir.root)).lab(ids["assignment"]).tell
-        page = render_page_or_bare(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
+        page = render_page_with_fallback(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
         return page, {**resources, "output_extension": ".html"}
 
 

@@ -24,7 +24,7 @@ from nbformat import NotebookNode
 from autograder.model.course import Kind
 from autograder.model.metadata import read_facts
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
-from autograder.reports.prose import PIXELS_OF_PAGE, Budget, bound_page, render_prose
+from autograder.reports.prose import PAGE_PIXELS, Budget, bound_page, render_prose
 from autograder.reports.safe_svg import count_safe_pixels
 
 MAX_COLOURED = 100_000  # characters of code in a page, and lines: the highlighter's time grows with their square
@@ -59,7 +59,7 @@ class BoundPictures(Preprocessor):  # type: ignore[misc]
     """Leaves out pictures of cells' outputs that a browser can't show, or that run in it, and says so."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
-        left = PIXELS_OF_PAGE
+        left = PAGE_PIXELS
         for output in (output for cell in nb.cells for output in cell.get("outputs", [])):
             data = output.get("data", {})
             for kind in [kind for kind in data if kind.startswith("image/")]:
