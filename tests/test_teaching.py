@@ -193,7 +193,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
         file.write(next(tomls))
     walk("gradlab feedback")
     told = said[f"gradlab grade {ONE}"]
-    assert f"0 graded; {len(everyone) - 1} kept from before; 1 damaged; 2 late; 1 not handed in." in told
+    assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not handed in." in told
     watched = said[f"gradlab watch {ONE} --once --newest"]
     assert f"{len(everyone) - 2} submissions marked" in watched
     assert f"{DAMAGED} {ONE}: damaged, Your file could not be" in watched

@@ -47,7 +47,7 @@ out = Terminal(highlight=False, soft_wrap=True)
 err = Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 
-def print_doubtful(lines: Sequence[str], most: int = 3) -> None:
+def print_warnings(lines: Sequence[str], most: int = 3) -> None:
     """Print the first few lines about what counts for no one, or has no effect, to stderr."""
     for line in lines[:most]:
         err.print(line, markup=False)

@@ -29,7 +29,7 @@ from autograder.cli.app import (
     format_count,
     out,
     pause_gc,
-    print_doubtful,
+    print_warnings,
 )
 
 
@@ -65,7 +65,7 @@ def grade(
             from autograder.base.text import join_names
             from autograder.base.timestamps import get_utc_now
             from autograder.classroom.summary import describe_regraded, list_remarks, read_points, summarize_lab
-            from autograder.classroom.term_names import list_doubtful
+            from autograder.classroom.term_names import list_warnings
             from autograder.classroom.whole_lab import open_class
             from autograder.exchange.inbox import read_exchange
             from autograder.gradebook.class_files import read_counting_times
@@ -82,9 +82,9 @@ def grade(
         writer, students = ending.enter_context(open_class(api, lab, where, student))
         for line in [*writer.lines, *writer.assignment.list_unread_settings(api.config, make_usual_config())]:
             err.print(line, markup=False)
-        if writer.left_out:
+        if writer.excluded:
             why = "by c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
-            err.print(f"left out {why}: {join_names(writer.left_out)}", markup=False)
+            err.print(f"left out {why}: {join_names(writer.excluded)}", markup=False)
         before = read_points(writer.gradebook, lab)
         running = writer.running.copy if not cluster else dict[str, float]  # on a cluster, submissions may also wait
         steps = ending.enter_context(show_progress(err, f"grading {lab}", len(students), running))
@@ -103,8 +103,8 @@ def grade(
         term, times = read_term(course), collect_times(read_exchange(api, [lab])[0], lab, get_utc_now())
         waiting = find_uncollected(times, read_counting_times(course, lab, term))
         summary = summarize_lab(gradebook, lab, results, waiting, before)
-        lines = list_doubtful(course, term, gradebook, lab)
-    print_doubtful(lines)
+        lines = list_warnings(course, term, gradebook, lab)
+    print_warnings(lines)
     for line in list_remarks(results, lab):
         err.print(line, markup=False)
     if why := describe_regraded(results):
@@ -112,7 +112,7 @@ def grade(
     read = "gradlab desk, " if summary.waiting else ""
     some_are_graded = summary.graded or summary.kept
     then = f". Next: {read}gradlab feedback {quote(lab)}, gradlab report {quote(lab)}" if some_are_graded else ""
-    out.print(f"{lab}: {summary.words()}{then}")
+    out.print(f"{lab}: {summary.describe()}{then}")
     if failed:
         raise GradlabError(f"{format_count(failed, 'submission')} could not be graded; the reasons stand above")
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
+from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_warnings
 
 
 @app.command()
@@ -94,7 +94,7 @@ def export(
         raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")
     with open_gradebook(url, api.course_id) as gradebook:
         people = list_people(gradebook)
-        print_doubtful(list_unknown_names(root, term, gradebook))
+        print_warnings(list_unknown_names(root, term, gradebook))
     path = root / "results" / exporter.file
     exporter.write(path, people, graded)
     waiting = sum(member.waits for lab in graded for member in lab.members)

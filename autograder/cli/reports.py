@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
+from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_warnings
 
 if TYPE_CHECKING:
     from autograder.gradebook.class_schema import LabClass
@@ -103,13 +103,13 @@ def report(
         write_report(group, path, doubtful)
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
-        print_doubtful(doubtful)
+        print_warnings(doubtful)
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
         return
     path = course / "results" / "term.html"
     classes, doubtful = _read_classes(course)
     write_term_page(classes, read_term(course), path)
-    print_doubtful(doubtful)
+    print_warnings(doubtful)
     out.print(f"wrote {path}, and its table as CSV beside it. Next: open it in a browser")
 
 
@@ -221,10 +221,10 @@ def _read_arrivals(
     Args:
         lab: Look only at what term.toml says for this lab; empty for all.
     """
-    from autograder.classroom.term_names import list_doubtful
+    from autograder.classroom.term_names import list_warnings
     from autograder.exchange.inbox import read_exchange
     from autograder.model.term import read_term
 
     arrivals, nobodys = read_exchange(api, labs)
     with api.open_gradebook() as gradebook:
-        return arrivals, list_doubtful(course, read_term(course), gradebook, lab) + nobodys
+        return arrivals, list_warnings(course, read_term(course), gradebook, lab) + nobodys

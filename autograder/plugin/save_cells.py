@@ -29,7 +29,7 @@ class SaveChangedCells(SaveCells):  # type: ignore[misc]
             with self.gradebook.db.no_autoflush:
                 changes = update_cells(self.gradebook, notebook, now)
             if changes:
-                self.log.warning("%s changed after submissions: %s", self.notebook_id, changes.words())
+                self.log.warning("%s changed after submissions: %s", self.notebook_id, changes.describe())
             write_lost_marks(changes, Path(self.parent.parent.coursedir.root), self.assignment_id)
             self.gradebook.db.commit()
         super()._create_notebook(nb)

@@ -178,7 +178,7 @@ class _GradingRound:
             students = on.together(arrival)
             for student in find_strangers(writer.gradebook, students):
                 on.tell(f"{make_readable(student)} is not on the roster (gradlab roster)")
-            writer.by |= find_submitters(on.course, lab, on.term) if len(students) > 1 else {}
+            writer.submitters |= find_submitters(on.course, lab, on.term) if len(students) > 1 else {}
             rows = read_recorded(writer.gradebook, lab, students)
             found = [writer.prepare_task(student, rows.get(student)) for student in students]
             tasks = [each for each in found if isinstance(each, Task)]
@@ -198,7 +198,7 @@ class _GradingRound:
     def _record_outcome(self, task: Task, outcome: GradedSubmission | Failure) -> None:
         arrival = self.running.pop((task.lab, task.student))
         try:
-            self._done(arrival, self.writers[task.lab].taken(task, outcome))
+            self._done(arrival, self.writers[task.lab].write_outcome(task, outcome))
             self._release(arrival)
         except Exception as error:
             self._report_failure(arrival, _describe_error(error))
