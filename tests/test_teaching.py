@@ -181,7 +181,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
     assert all(page.exists() for page in before) and term.points(ONE) == {TWICE: 0, "s01": 2}
     page = before[0].read_text()
     assert "other shapes and float64" not in page and "points without hidden checks" in page
-    assert "Attempt 1 of 5. The next one is marked from 20" in page and "open until 2999-02-01 18:00 UTC." in page
+    assert "Attempt 1 of 5. The next one will be marked after 20" in page and "open until 2999-02-01 18:00 UTC." in page
 
     shutil.rmtree(before[0].parent)
     shutil.rmtree(term.exchange / "pytorch" / "inbound")

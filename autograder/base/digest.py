@@ -1,4 +1,4 @@
-"""Digests: equal ones, equal contents."""
+"""Digests: equal if and only if the contents are."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 
 def digest(*parts: str | bytes) -> str:
-    """SHA-256 of the parts, each with its length, in hexadecimal."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of the parts, each preceded by its length, in hexadecimal."""
+    sha = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
-        found.update(len(data).to_bytes(8, "big"))
-        found.update(data)
-    return found.hexdigest()
+        sha.update(len(data).to_bytes(8, "big"))
+        sha.update(data)
+    return sha.hexdigest()
 
 
-def digest_files(*folders: Path) -> str:
-    """Of all Python files in these folders, with their paths below. A file counts as itself."""
+def digest_files(*paths: Path) -> str:
+    """Digest these files, and all Python files in these folders, with their relative paths."""
     parts: list[str | bytes] = []
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
-            parts += [path.relative_to(folder.parent).as_posix(), path.read_bytes()]
+    for root in paths:
+        for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
+            parts += [path.relative_to(root.parent).as_posix(), path.read_bytes()]
     return digest(*parts)

@@ -70,7 +70,7 @@ class GradebookWriter:
         self.running: dict[str, float] = {}
         self.excluded: Sequence[str] = ()  # students whom nbgrader_config.py excludes
         self.lines: Sequence[str] = ()  # what the instructor should know about the lab
-        self._penalty, self._extended = penalty, term.extended(self.lab)
+        self._penalty, self._extended = penalty, term.get_extensions(self.lab)
         self._regrade_reasons: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[Marks] = []
         self._last_write = time.monotonic()
@@ -146,7 +146,7 @@ class GradebookWriter:
         if result.key != compute_key(task, self.layers):
             self._regrade_reasons[student] = list_changes(result, compute_part_digests(task, self.layers))
             return replace(task, kept=result.cells)
-        submitted, excused = self._read_submitted_time(student), self.term.excused(self.lab, student)
+        submitted, excused = self._read_submitted_time(student), self.term.get_excuses(self.lab, student)
         if row is None or not row.is_up_to_date(result, submitted, excused):
             before = result if row and submitted in (None, row.submitted) else None
             marks = self.assignment.read_marks(result, submitted)
@@ -177,7 +177,7 @@ class GradebookWriter:
     def decide_marks(self, graded: GradedSubmission) -> Marks:
         """Return the submission's marks, with the instructor's decisions for this student."""
         student = graded.result.student
-        excused = self.term.excused(self.lab, student)
+        excused = self.term.get_excuses(self.lab, student)
         marks = apply_decisions(graded.marks, graded.result, excused, self._load_document(student))
         return replace(marks, submitted=self._read_submitted_time(student))
 
@@ -206,7 +206,7 @@ class GradebookWriter:
 
     def _record(self, result: Result, marks: Marks) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)
-        excused = self.term.excused(self.lab, result.student)
+        excused = self.term.get_excuses(self.lab, result.student)
         remember_mark(self.course, result, points, marks.submitted, self.cause, excused)
         self._unwritten.append(marks)
         if len(self._unwritten) >= BATCH or time.monotonic() - self._last_write > BATCH_SECONDS:

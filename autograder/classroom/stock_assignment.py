@@ -116,7 +116,7 @@ def read_companion_files(
 
 
 def _has_conflict(path: str, others: Collection[str]) -> bool:
-    """Return whether a file at this path would replace one of the others, or a folder that holds one, or be below one."""
+    """Return whether a file at this path would replace one of the others or a folder that holds it, or be below it."""
     return any(f"{other}/".startswith(f"{path}/") or path.startswith(f"{other}/") for other in others)
 
 

@@ -101,7 +101,7 @@ def open_class(
     with lock_lab(course, lab), api.open_gradebook() as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)
         lines = prepare(api, assignment, gradebook)
-        revoke_extensions(course, lab, gradebook, term.extended(lab))
+        revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
         excluded = assignment.list_excluded(api.config, students, gradebook)
         students = [name for name in students if name not in excluded]
         penalty = load_late_penalty(api.config)

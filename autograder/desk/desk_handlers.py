@@ -185,7 +185,7 @@ class WriteHandler(BaseHandler, APIHandler):
 
 
 class SaveHandler(WriteHandler):
-    """POST MarkRequest: returns the current {marks}, and `changed`, a message, if someone else's change prevented it."""
+    """POST MarkRequest: returns the current {marks}; if someone else's change prevented saving, `changed` says so."""
 
     @web.authenticated
     @authorized

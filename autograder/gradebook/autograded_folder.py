@@ -26,7 +26,7 @@ def get_autograded_path(course: Path, lab: str, student: str, notebook: str = ""
 def list_files(folder: Path, ignore: Sequence[str]) -> list[Path]:
     """List the files that nbgrader's find_all_files finds, sorted and relative to the folder.
 
-    nbgrader itself lists a folder again for each of its files and patterns, which takes minutes with thousands of files.
+    nbgrader lists a folder again for each of its files and patterns, which takes minutes with thousands of files.
     """
     patterns = [(pattern.startswith("."), re.compile(translate(pattern))) for pattern in ignore]
 

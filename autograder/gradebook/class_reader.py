@@ -61,7 +61,7 @@ def read_class(
         GradlabError: If the gradebook doesn't know the lab.
     """
     notebook, term = course / "source" / lab / f"{lab}.ipynb", read_term(course)
-    source, extended = _read_cells(notebook), term.extended(lab)
+    source, extended = _read_cells(notebook), term.get_extensions(lab)
     with open_gradebook(db_url) as gradebook:
         try:
             due = gradebook.find_assignment(lab).duedate
@@ -104,7 +104,7 @@ def read_class(
         made_of = documents.pop("made_of", {})
         documents["stopped"] = {cell: labels.label_id(cell) for cell in documents.get("stopped", ())}
         fields["older"] = bool(lab_digest) and made_of.get(LAB, lab_digest) != lab_digest
-        excused = term.excused(lab, student)
+        excused = term.get_excuses(lab, student)
         outcomes = {
             name: tuple(set_passed(seen, excused[name])) if name in excused else seen
             for name, seen in documents.pop("checks", {}).items()
@@ -197,7 +197,7 @@ def _find_unwritten_excuses(
     Args:
         histories: The history of everyone with a mark. If the last mark has the same excuses, no file is read.
     """
-    excused = {student: term.excused(lab, student) for student in histories}
+    excused = {student: term.get_excuses(lab, student) for student in histories}
     changed = {
         student: names
         for student, names in excused.items()

@@ -32,7 +32,7 @@ class CellLabels:
         return make_stock_name(notebook, cell) if self.has_several else cell
 
     def has_name(self, name: str, cell: str, notebook: str) -> bool:
-        """Return whether an instructor can mean this cell by this name, which may omit a stock assignment's notebook."""
+        """Return whether this name can mean this cell; it may omit the notebook of a stock assignment."""
         return name in ((cell, make_stock_name(notebook, cell)) if self.is_stock else (_get_exercise(cell),))
 
     def split(self, cell_id: str) -> tuple[str, str]:

@@ -68,7 +68,7 @@ def _build_result(submission: Any, course: Path, lab: str, term: Term) -> Submis
     grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
     graded = {cell.id: cell for cell in document.cells} if document else {}
-    excused = term.excused(lab, student)
+    excused = term.get_excuses(lab, student)
     if document and document.notebooks:
         exercises = _build_stock_exercises(submission, document, course, excused)
     else:

@@ -109,7 +109,7 @@ class RecordedMarks:
 
 
 def read_recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, RecordedMarks]:
-    """Read what the gradebook has for a lab, by student. It reads rows, not objects: a large class has tens of thousands.
+    """Read what the gradebook has for a lab, by student, as rows and not objects: a large class has tens of thousands.
 
     Args:
         students: Only these students; empty for all.

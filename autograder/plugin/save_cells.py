@@ -1,4 +1,4 @@
-"""nbgrader's preprocessor that puts cells into the gradebook, also of assignments that changed after hand-ins."""
+"""nbgrader's preprocessor that puts cells into the gradebook, even if the assignment changed after hand-ins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograder.gradebook.changed_cells import update_cells, write_lost_marks
 
 
 class SaveChangedCells(SaveCells):  # type: ignore[misc]
-    """Updates the rows of submissions, where nbgrader's own refuses to add or remove a cell."""
+    """Updates the rows of submissions; nbgrader's own preprocessor refuses to add or remove a cell."""
 
     def _create_notebook(self, nb: NotebookNode) -> None:
         try:

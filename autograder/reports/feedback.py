@@ -75,7 +75,7 @@ def write_feedback(
     pages = []
     term = read_term(course)
     solutions = read_released_solutions(course, lab, term)
-    working = {student for student, until in term.extended(lab).items() if until > get_utc_now()}
+    working = {student for student, until in term.get_extensions(lab).items() if until > get_utc_now()}
     for result in results:
         autograded = course / "autograded" / result.student / lab
         notebooks = [name for name in result.notebooks or (lab,) if (autograded / f"{name}.ipynb").exists()]

@@ -124,7 +124,9 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
-    assert running.returncode == 1 and "Run the same command to go on" in output and "Traceback" not in output, output
+    assert running.returncode == 1 and "To continue, run the same command" in output and "Traceback" not in output, (
+        output
+    )
     before = documents(course)
     assert sorted(gradebook_rows(course)) == before
     hand_in(course, dict.fromkeys(last))
@@ -172,7 +174,7 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
     assert done.pop("student_lost").failure == "it came back without a mark: run the same command again"
     assert not any(each.failure for each in done.values())
     reasons = {student: each.regrade_reasons for student, each in done.items() if not each.kept}
-    assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab had graded it",)}
+    assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab graded it",)}
 
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text().replace("points=2", "points=3"))

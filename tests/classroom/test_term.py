@@ -189,7 +189,7 @@ def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
         return {member.older for member in read_class(f"sqlite:///{course}/gradebook.db", course, LAB).members}
 
     assert older() == {True}
-    with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square': .*nearest is sum_of_squares"):
+    with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square': .*did you mean sum_of_squares\?"):
         regrade(open_course(course), LAB, two_graders, lambda _: True, exercise="sum_of_square")
     assert regrade(open_course(course), LAB, two_graders, lambda _: True, exercise="sum_of_squares").written
     assert older() == {True}
@@ -252,13 +252,13 @@ def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Pa
     assert text.count("\n\n[[") == text.count("[[") == 2
     term = read_term(tmp_path)
     assert term.lab(LAB).practice and [e.until.day for e in term.extension] == [2]
-    assert [e.reason for e in term.excuse] == ["2"] and term.excused(LAB, "ben") == {"f": frozenset({"a"})}
+    assert [e.reason for e in term.excuse] == ["2"] and term.get_excuses(LAB, "ben") == {"f": frozenset({"a"})}
 
 
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("[labs", "cannot be read"),
+        ("[labs", "can't be read"),
         ("[[extension]]\nlab = 'a'\n", "extension.0.student"),
         ("[labs.a]\nattempts = 0\n", "labs.a.attempts"),
         ("[labs.a]\npractise = true\n", "labs.a.practise"),

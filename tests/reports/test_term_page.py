@@ -181,7 +181,7 @@ def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course
     runner = CliRunner()
     told = runner.invoke(app, ["status", "--course", str(small_course)]).output
     assert LAB in told and "44%" in told and f"gradlab feedback {LAB}" in told
-    assert f"More time for {LAB}, UTC: gone until 2027-02-03 18:00" in told and "2027-02-01 18:00" in told
+    assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in told and "2027-02-01 18:00" in told
     for arguments in (["report", LAB], ["report"]):
         done = runner.invoke(app, [*arguments, "--course", str(small_course)])
         assert done.exit_code == 0 and "Next: open it" in done.output
