@@ -38,7 +38,7 @@ def render_question(base: str, page: Page, xsrf: str) -> str:
         "longestItem": MAX_TEXT,
     }
     bounds = {"longest_comment": MAX_COMMENT}
-    return _render("question.html.j2", base=base, page=page, place=place, state=state, told=describe_mark, **bounds)
+    return _render("question.html.j2", base=base, page=page, place=place, state=state, describe=describe_mark, **bounds)
 
 
 def encode_marks(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[str, Any]:

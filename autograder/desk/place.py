@@ -93,7 +93,7 @@ class GradedPlace:
 
 
 def list_places(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
-    """The graded cells of a lab, in order. Raises UnknownNameError if the gradebook doesn't know the lab."""
+    """List the graded cells of a lab, in order. Raises UnknownNameError if the gradebook doesn't know the lab."""
     try:
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
     except MissingEntry:
@@ -102,7 +102,7 @@ def list_places(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
 
 
 def find_place(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> GradedPlace:
-    """The graded cell with these names. Raises UnknownNameError if the gradebook doesn't know them."""
+    """Find the graded cell with these names. Raises UnknownNameError if the gradebook doesn't know them."""
     for place in list_places(desk, gradebook, lab):
         if (place.notebook, place.cell) == (notebook, cell):
             return place

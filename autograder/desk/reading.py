@@ -66,7 +66,7 @@ class Page:
 
     place: GradedPlace
     name: str
-    asked: Markup
+    question: Markup
     """What the question asks."""
     model: Markup
     """The worked solution."""
@@ -107,8 +107,8 @@ def build_page(desk: Desk, gradebook: Any, place: GradedPlace) -> Page:
     counts = Counter(mark.comment for mark in marks.values() if mark.comment)
     comments = [text for text, _ in counts.most_common(MAX_COMMENTS)]
     source, answer_name = desk.source(place.lab, place.notebook), finder.get_source_name(place)
-    asked, model = render_question_and_solution(source, place, answer_name, desk.config)
-    return Page(place, finder.label(place), asked, model, answers, rubric, comments)
+    question, model = render_question_and_solution(source, place, answer_name, desk.config)
+    return Page(place, finder.label(place), question, model, answers, rubric, comments)
 
 
 def _list_students(gradebook: Any, lab: str) -> Sequence[Any]:

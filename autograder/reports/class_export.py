@@ -61,7 +61,7 @@ def _encode_exercise(finding: findings.ExerciseFinding) -> dict[str, Any]:
 
 
 def _encode_alike(answers: findings.AlikeAnswers) -> dict[str, Any]:
-    return {"exercise": answers.exercise, "how": answers.how, "students": [m.student for m in answers.members]}
+    return {"exercise": answers.exercise, "how": answers.failures, "students": [m.student for m in answers.members]}
 
 
 def _encode_member(member: Member) -> dict[str, Any]:

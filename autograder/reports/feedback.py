@@ -203,7 +203,7 @@ def render_question(notebook: Any, result: ExerciseResult) -> Markup:
 
 
 def is_blank(notebook: Any, result: ExerciseResult) -> bool:
-    """Whether the exercise is unchanged since it was handed out, and earned nothing."""
+    """Return whether the exercise is unchanged since it was handed out, and earned nothing."""
     cell, facts = _find_exercise_cell(notebook, result.name)
     return bool(facts and cell.source.strip() == facts.stub.strip() and not result.points)
 

@@ -52,7 +52,7 @@ class AlikeAnswers:
     """Answers to an exercise that fail the same checks in the same way."""
 
     exercise: str
-    how: tuple[str, ...]
+    failures: tuple[str, ...]
     """A line for each of the failed checks."""
     members: tuple[Member, ...]
 
@@ -63,7 +63,7 @@ class AlikeAnswers:
 
 
 def has_written(member: Member, exercise: str) -> bool:
-    """Whether the exercise differs from what was handed out, or has points anyway."""
+    """Return whether the exercise differs from what was handed out, or has points anyway."""
     mark = member.marks.get(exercise)
     return exercise in member.written or bool(mark and mark.points)
 
@@ -146,4 +146,4 @@ def _describe_failure(outcome: Outcome) -> str:
 
 
 def _sort_answers(answers: list[AlikeAnswers]) -> list[AlikeAnswers]:
-    return sorted(answers, key=lambda a: (-len(a.members), a.exercise, a.how))
+    return sorted(answers, key=lambda a: (-len(a.members), a.exercise, a.failures))

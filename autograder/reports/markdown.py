@@ -136,7 +136,7 @@ def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, 
 
 
 def _is_web(href: str) -> bool:
-    """Whether this address is on the public web: not numeric, and not a name of a machine or of a local network."""
+    """Return whether this address is on the public web: not numeric, and not a machine or local network."""
     address = WEB.match(href) if len(href) <= MAX_ADDRESS else None
     if address is None or address["domain"].lower() in PRIVATE:
         return False

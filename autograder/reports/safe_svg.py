@@ -68,7 +68,7 @@ def _count_painted(element: ElementTree.Element) -> int:
 
 
 def _is_plain(element: ElementTree.Element) -> bool:
-    """Whether it has only known attributes and properties, and refers to nothing."""
+    """Return whether it has only known attributes and properties, and refers to nothing."""
     known = all(_is_known(name.rpartition("}")[2].lower()) for name in element.attrib if name != DASH)
     if DASH in element.attrib:
         known &= element.tag == SVG + "path" and DASHED.fullmatch(element.get("d", "")) is not None
@@ -83,7 +83,7 @@ def _is_known(name: str) -> bool:
 
 
 def _is_plain_style(text: str) -> bool:
-    """Whether a style sets only known properties.
+    """Return whether a style sets only known properties.
 
     Args:
         text: Declarations, with or without selectors around them.

@@ -59,7 +59,7 @@ def group_stock_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tup
 
 
 def _is_work(cell: Any, is_ungraded: bool) -> bool:
-    """Whether a page shows this cell, which no exercise is about.
+    """Return whether a page shows this cell, which no exercise is about.
 
     Args:
         is_ungraded: Whether the notebook has no exercise.

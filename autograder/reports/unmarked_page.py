@@ -20,5 +20,5 @@ def render_unmarked_page(lab: str, student: str, when: str, words: str, more: st
 
 
 def is_unmarked(head: bytes) -> bool:
-    """Whether a page that begins with these bytes is such a page."""
+    """Return whether a page that begins with these bytes is such a page."""
     return SIGN in head[:HEAD_BYTES]

@@ -103,7 +103,7 @@ def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
     group = lab(other, *rounded)
     assert findings.list_failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
     (known,) = findings.list_misconceptions(group)
-    assert (known.how, len(known.members), known.example) == (("it was rounded",), 3, "code of r0")
+    assert (known.failures, len(known.members), known.example) == (("it was rounded",), 3, "code of r0")
     (alike,) = findings.find_alike_answers(group)
     assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
     assert "it was rounded" in render_report(group)

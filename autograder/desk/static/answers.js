@@ -16,7 +16,7 @@ export function who(row) {
   return row.querySelector(named ? ".who" : ".number").textContent.trim();
 }
 
-export function tell(row) {
+export function showState(row) {
   row.querySelector(".told").textContent = mark(row).told;
   row.classList.toggle("waits", mark(row).waits);
   row.classList.toggle("draft", reading.drafts.has(row.dataset.student));

@@ -1,8 +1,8 @@
 // The page of one question: handles clicks, keys and fields.
-import { filter, mark, order, rows, shown, tell } from "./answers.js";
+import { filter, mark, order, rows, shown, showState } from "./answers.js";
 import { closeItems, edit, saveItems } from "./items.js";
 import { get, reading, remember, remembered, state } from "./page.js";
-import { alike, beside, change, focusAnswer, nextWaiting, read, showComments, showName, toggle, toggleName } from "./panel.js";
+import { alike, change, focusAnswer, moveBy, nextWaiting, read, showComments, showName, toggle, toggleName } from "./panel.js";
 import { save } from "./saving.js";
 
 for (const fold of [get("asked"), get("model")]) {
@@ -32,8 +32,8 @@ window.addEventListener("beforeunload", (event) => { if (reading.drafts.size || 
 
 const keys = {
   n: nextWaiting,
-  j: () => beside(1),
-  k: () => beside(-1),
+  j: () => moveBy(1),
+  k: () => moveBy(-1),
   p: () => get("points").select(),
   c: () => get("comment")?.focus(),
   e: () => edit(),
@@ -90,6 +90,6 @@ get("nameless").checked = remembered("nameless") !== "no";
 if (!rows.some((row) => mark(row).waits)) get("shown").value = "all";
 order();
 filter();
-rows.forEach(tell);
+rows.forEach(showState);
 showComments();
 read(shown()[0], false);

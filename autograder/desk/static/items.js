@@ -1,5 +1,5 @@
 // Edits the rubric's items, in the place of the panel's fields. Changes of marks must be confirmed first.
-import { rows, tell } from "./answers.js";
+import { rows, showState } from "./answers.js";
 import { get, make, reading, say, state } from "./page.js";
 import { focusAnswer, pointsOf, show } from "./panel.js";
 import { post } from "./saving.js";
@@ -99,7 +99,7 @@ export async function saveItems() {
     const before = pointsNow();
     Object.assign(state, { rubric: reply.rubric, marks: reply.marks });
     updateDrafts();
-    rows.forEach(tell);
+    rows.forEach(showState);
     closeItems(before === pointsNow() ? "The items are saved." : "The items are saved, and the marks are updated.");
   } catch (error) {
     say(error.message);

@@ -1,5 +1,5 @@
 // The panel beside the current answer: its draft, the rubric's items, comments, and moving to other answers.
-import { mark, nameless, rows, shown, tell, who } from "./answers.js";
+import { mark, nameless, rows, shown, showState, who } from "./answers.js";
 import { get, make, reading, say, state } from "./page.js";
 
 function saved(row) {
@@ -15,7 +15,7 @@ export function change(part) {
   if (same) reading.drafts.delete(reading.now.dataset.student);
   else reading.drafts.set(reading.now.dataset.student, next);
   say("");
-  tell(reading.now);
+  showState(reading.now);
   showItems();
 }
 
@@ -122,7 +122,7 @@ export function nextWaiting() {
 }
 
 // Go to the answer before (-1) or after (1) this one, among those that are shown.
-export function beside(step) {
+export function moveBy(step) {
   const all = shown();
   read(all[Math.min(Math.max(all.indexOf(reading.now) + step, 0), all.length - 1)]);
 }

@@ -1,5 +1,5 @@
 // Saves marks to the gradebook, with one request for each answer. What couldn't be saved stays on the page.
-import { mark, rows, tell } from "./answers.js";
+import { mark, rows, showState } from "./answers.js";
 import { get, reading, say, state } from "./page.js";
 import { draft, focusAnswer, nextWaiting, show, showComments } from "./panel.js";
 
@@ -36,13 +36,13 @@ function updateMarks(marks, student) {
   for (const [name, saved] of Object.entries(marks)) {
     if (name === student || (name in state.marks && !reading.drafts.has(name))) state.marks[name] = saved;
   }
-  rows.forEach(tell);
+  rows.forEach(showState);
 }
 
 export async function save(others = []) {
   if (!reading.now || reading.saving || reading.editing) return;
   if (!get("points").reportValidity()) return;
-  if (!says(draft()) && !says(mark(reading.now))) return askForPoints();
+  if (!isMarked(draft()) && !isMarked(mark(reading.now))) return askForPoints();
   reading.saving = true;
   get("panel").classList.add("saving");
   const [row, wanted] = [reading.now, draft()];
@@ -70,7 +70,7 @@ export async function save(others = []) {
   document.dispatchEvent(new CustomEvent("saved", { detail: { wentOn: reading.now !== row } }));
 }
 
-const says = ({ points, chosen, comment }) => (points ?? "") !== "" || chosen.length > 0 || comment.trim() !== "";
+const isMarked = ({ points, chosen, comment }) => (points ?? "") !== "" || chosen.length > 0 || comment.trim() !== "";
 
 function askForPoints() {
   say("No points yet: type them, or choose an item.");
