@@ -1,6 +1,6 @@
 """Proves exercises under pytest: `pytest labs/NAME -k EXERCISE` has a test for each answer.
 
-Every run of pytest imports this file, so it imports nothing of the grader before it sees an exercise.
+Every run of pytest imports this file, so it imports nothing of the grader until it finds an exercise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from autograder.model.course import Answer, Lab
     from autograder.proving.bench import Bench
 
-_open: dict[Path, tuple[Bench, Iterator[Bench]]] = {}  # in the prover: its lab, at an exercise, and what follows
+_open: dict[Path, tuple[Bench, Iterator[Bench]]] = {}  # in the prover, by lab: the current bench, and the next ones
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ProvedExercise | None:
@@ -35,7 +35,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ProvedExer
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In the order of the lab, which runs on from one exercise to the next, and anew for an earlier one."""
+    """Sort tests in the order of the lab, which can only continue to later exercises, and restarts for earlier ones."""
     if any(isinstance(item, AnswerTest) for item in items):
         items.sort(key=lambda item: item.place if isinstance(item, AnswerTest) else ())
 
@@ -60,13 +60,13 @@ class ProvedExercise(pytest.File):
 
 
 class AnswerTest(pytest.Item):
-    """What one answer must show; without an answer, all else that an exercise must."""
+    """The test of one answer; without an answer, of everything else that an exercise must show."""
 
     lab: Lab
     answer: Answer | None
     line: int
     place: tuple[str, int, int]
-    """The lab, and the numbers of the exercise in it and of this test."""
+    """The lab, the number of the exercise in it, and the number of this test."""
 
     def runtest(self) -> None:
         problems = _start_prover(self.config).submit(_prove, self.lab, self.place[1], self.answer).result()
@@ -86,7 +86,7 @@ def _read_lab(folder: Path) -> Lab:
 
 @cache
 def _start_prover(config: pytest.Config) -> ProcessPoolExecutor:
-    """A process of its own: a lab's given cells change torch's state, and other tests must not see that."""
+    """Start a separate process: a lab's given cells change torch's state, which other tests must not see."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -98,7 +98,7 @@ def _start_prover(config: pytest.Config) -> ProcessPoolExecutor:
 
 
 def _prove(lab: Lab, number: int, answer: Answer | None) -> list[str]:
-    """What is wrong with this answer, or with all else."""
+    """Return the problems of this answer, or of everything else."""
     from autograder.proving import judge
 
     try:
@@ -107,25 +107,25 @@ def _prove(lab: Lab, number: int, answer: Answer | None) -> list[str]:
         return [str(error)]
     exercise = bench.exercise
     if answer is None:
-        if wrong := [*judge.judge_reference(lab, exercise, bench.try_source(lab.cell(exercise.cell_id).source))]:
-            return wrong
-        own = [each for each in exercise.answers if not each.liar]
-        trials, blank = [bench.try_source(each.source) for each in own], bench.try_blank()
+        if problems := [*judge.judge_reference(lab, exercise, bench.try_source(lab.cell(exercise.cell_id).source))]:
+            return problems
+        answers = [answer for answer in exercise.answers if not answer.liar]
+        trials, blank = [bench.try_source(answer.source) for answer in answers], bench.try_blank()
         return [
             *judge.judge_blank(lab, exercise, blank.points, blank),
             *(p for label, t in bench.try_generated().items() for p in judge.judge_generated(lab, exercise, label, t)),
             *(p for label, t in bench.try_lies().items() for p in judge.judge_lie(lab, exercise, label, t)),
-            *judge.judge_coverage(lab, exercise, own, trials, bench.find_constant_parameters()),
+            *judge.judge_coverage(lab, exercise, answers, trials, bench.find_constant_parameters()),
         ]
     if answer.liar:
-        trial, should = bench.try_liar(answer.source), "earn next to nothing"
-        found = [trial.failure] if trial.failure else [*judge.judge_liars(lab, {exercise.name: trial.points})]
+        trial, expected = bench.try_liar(answer.source), "earn next to nothing"
+        problems = [trial.failure] if trial.failure else [*judge.judge_liars(lab, {exercise.name: trial.points})]
     else:
         trial = bench.try_source(answer.source)
-        should = "earn all" if answer.right else f"fail exactly {', '.join(answer.fails)}"
-        found = [*judge.judge_answer(answer, exercise, trial)]
-    earned = f"it earned {trial.points:g} of {exercise.points:g} points, and should {should}"
-    return [f"{answer.path}:{answer.line}: {answer.label}: {earned}", *found] if found else []
+        expected = "earn all" if answer.right else f"fail exactly {', '.join(answer.fails)}"
+        problems = [*judge.judge_answer(answer, exercise, trial)]
+    earned = f"it earned {trial.points:g} of {exercise.points:g} points, and should {expected}"
+    return [f"{answer.path}:{answer.line}: {answer.label}: {earned}", *problems] if problems else []
 
 
 def _find_bench(lab: Lab, exercise: str) -> Bench:
@@ -134,12 +134,12 @@ def _find_bench(lab: Lab, exercise: str) -> Bench:
     from autograder.base.fork_memory import make_forks_cheap
     from autograder.proving.bench import iter_benches
 
-    bench, following = _open.pop(lab.path, (None, iter(())))
+    bench, later = _open.pop(lab.path, (None, iter(())))
     if bench is None or bench.exercise.name != exercise:
         _open.clear()
         torch.set_num_threads(1)
         make_forks_cheap()
-        following = itertools.chain(following, iter_benches(lab))
-        bench = next(each for each in following if each.exercise.name == exercise)
-    _open[lab.path] = bench, following
+        later = itertools.chain(later, iter_benches(lab))
+        bench = next(candidate for candidate in later if candidate.exercise.name == exercise)
+    _open[lab.path] = bench, later
     return bench

@@ -181,7 +181,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
     assert all(page.exists() for page in before) and term.points(ONE) == {TWICE: 0, "s01": 2}
     page = before[0].read_text()
     assert "other shapes and float64" not in page and "points without hidden checks" in page
-    assert "Attempt 1 of 5. The next one is marked from 20" in page and "open until 2999-02-01 18:00 UTC." in page
+    assert "Attempt 1 of 5. The next one will be marked after 20" in page and "open until 2999-02-01 18:00 UTC." in page
 
     shutil.rmtree(before[0].parent)
     shutil.rmtree(term.exchange / "pytorch" / "inbound")
@@ -193,7 +193,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
         file.write(next(tomls))
     walk("gradlab feedback")
     told = said[f"gradlab grade {ONE}"]
-    assert f"0 graded; {len(everyone) - 1} kept from before; 1 damaged; 2 late; 1 not handed in." in told
+    assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not handed in." in told
     watched = said[f"gradlab watch {ONE} --once --newest"]
     assert f"{len(everyone) - 2} submissions marked" in watched
     assert f"{DAMAGED} {ONE}: damaged, Your file could not be" in watched

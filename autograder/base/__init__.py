@@ -1,1 +1,1 @@
-"""What every room uses: errors, text, digests, files written whole, progress and time."""
+"""Used by every package: errors, text, digests, atomic files, progress bars, time, entry points."""

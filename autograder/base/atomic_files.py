@@ -1,4 +1,4 @@
-"""Writes files and folders whole or not at all: a reader finds the old ones or the new ones."""
+"""Writes files and folders completely or not at all: a reader finds the old ones or the new ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-OF_ONE_NAME = (  # errors that cost the file or folder of that name, and nothing else
+OF_ONE_NAME = (  # errors that affect only the file or folder of that name
     errno.ENAMETOOLONG,
     errno.ELOOP,
     errno.ENXIO,
@@ -22,29 +22,29 @@ OF_ONE_NAME = (  # errors that cost the file or folder of that name, and nothing
 
 
 def is_full(error: OSError) -> bool:
-    """Whether the disk is full, or the quota: trouble of every file, and not of this one."""
+    """Return whether the disk or the quota is full, which affects every file."""
     return error.errno in FULL
 
 
 def is_of_one_name(error: OSError) -> bool:
-    """Whether the error is only about this file: its name, its path, its type, or that it is gone."""
+    """Return whether the error affects only this file: its name, its path, its type, or that it's gone."""
     return error.errno in OF_ONE_NAME
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write the file, or replace it."""
+    """Write or replace a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_suffix(".new")  # no longer than its name, which may be as long as one can be
+    new = path.with_suffix(".new")  # not longer than the file's name, which may have the maximum length
     new.write_text(text, encoding="utf-8")
     os.replace(new, path)
 
 
 @contextlib.contextmanager
 def replace_folder(folder: Path) -> Iterator[Path]:
-    """A path beside the folder for the caller to make a new one, which replaces the folder at the end."""
+    """Yield a path at which the caller makes a new folder, which replaces this one at the end."""
     new, old = (folder.with_name(f".{folder.name}.{word}") for word in ("new", "old"))
-    for left in (new, old):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in (new, old):
+        shutil.rmtree(leftover, ignore_errors=True)
     yield new
     if os.path.lexists(folder):
         os.replace(folder, old)

@@ -1,4 +1,4 @@
-"""Digests: equal ones, equal contents."""
+"""Digests: equal if and only if the contents are."""
 
 from __future__ import annotations
 
@@ -9,33 +9,29 @@ from pathlib import Path
 
 
 def digest(*parts: str | bytes) -> str:
-    """SHA-256 of the parts, each with its length, in hexadecimal."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of the parts, each preceded by its length, in hexadecimal."""
+    sha = hashlib.sha256()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
-        found.update(len(data).to_bytes(8, "big"))
-        found.update(data)
-    return found.hexdigest()
+        sha.update(len(data).to_bytes(8, "big"))
+        sha.update(data)
+    return sha.hexdigest()
 
 
-def digest_files(*folders: Path) -> str:
-    """The digest of all Python files in these folders, and of their paths.
-
-    Args:
-        folders: Folders, or files.
-    """
-    return digest(*(part for name, path in _list_files(folders) for part in (name, path.read_bytes())))
+def digest_files(*paths: Path) -> str:
+    """Digest these files, and all Python files in these folders, with their relative paths."""
+    return digest(*(part for name, path in _list_files(paths) for part in (name, path.read_bytes())))
 
 
-def digest_statements(*folders: Path) -> str:
-    """The digest of what these Python files do: docstrings and lines of comment don't change it."""
-    return digest(*(part for name, path in _list_files(folders) for part in (name, _read_statements(path))))
+def digest_statements(*paths: Path) -> str:
+    """Digest what these Python files do: docstrings and lines of comment don't change it."""
+    return digest(*(part for name, path in _list_files(paths) for part in (name, _read_statements(path))))
 
 
-def _list_files(folders: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:
-    for folder in folders:
-        for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
-            yield path.relative_to(folder.parent).as_posix(), path
+def _list_files(roots: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:
+    for root in roots:
+        for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
+            yield path.relative_to(root.parent).as_posix(), path
 
 
 def _read_statements(path: Path) -> bytes:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 class GradlabError(Exception):
-    """Something that whoever runs gradlab can put right; the message says how."""
+    """A problem that the person who runs gradlab can fix; the message says how."""
 
 
 class SourceError(GradlabError):
-    """A mistake in a lab's source: where it is, what is wrong, and what to write instead."""
+    """A mistake in a lab's source, with its place, the problem, and what to write instead."""
 
     def __init__(self, path: Path | str, line: int, problem: str, fix: str) -> None:
         super().__init__(f"{path}:{line}: {problem}\n    fix: {fix}")

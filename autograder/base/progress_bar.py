@@ -1,4 +1,4 @@
-"""Shows how far a long command is, and what takes long: a bar on a terminal, a line now and then elsewhere."""
+"""Shows the progress of a long command, and what takes long: a bar on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from threading import Event, Thread
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-LINE_SECONDS = 5.0  # between the lines where nothing can move
-LONG_SECONDS = 20.0  # after which it is said what is not done yet, and again after as many
+LINE_SECONDS = 5.0  # between two lines if there is no terminal
+LONG_SECONDS = 20.0  # after which a running step is named, and between two such lines
 
-Running = Mapping[str, float]  # what is being done -> since when, by time.monotonic
+Running = Mapping[str, float]  # when each running step began, by time.monotonic()
 
 
 class Steps:
-    """Counts what is done of `total`, and what of it failed."""
+    """Counts how many of `total` steps are done, and how many failed."""
 
     def __init__(
         self, console: Console, title: str, total: int, bar: Progress, task: TaskID, running: Callable[[], Running]
@@ -25,36 +25,37 @@ class Steps:
         self.console, self.title, self.total, self.bar, self.task = console, title, total, bar, task
         self.running = running
         self.done = self.failed = 0
-        self.begun = self.told = time.monotonic()
+        self.start = self.last_line = time.monotonic()
 
     def step(self, failed: bool = False) -> None:
-        """One more is done."""
+        """Count one more step as done."""
         self.done += 1
         self.failed += failed
-        self.bar.update(self.task, advance=1, words=self.words())
-        if not self.console.is_terminal and (time.monotonic() - self.told > LINE_SECONDS or self.done == self.total):
-            self._print_line(self.words())
+        self.bar.update(self.task, advance=1, words=self.describe())
+        is_line_due = time.monotonic() - self.last_line > LINE_SECONDS or self.done == self.total
+        if not self.console.is_terminal and is_line_due:
+            self._print_line(self.describe())
 
-    def words(self) -> str:
-        """How many failed, and how many are done in a second."""
-        rate = self.done / max(time.monotonic() - self.begun, 1e-3)
+    def describe(self) -> str:
+        """Say how many steps failed, and how many are done per second."""
+        rate = self.done / max(time.monotonic() - self.start, 1e-3)
         return f"{self.failed} failed, {rate:.1f}/s" if self.failed else f"{rate:.1f}/s"
 
     def report_slow_steps(self) -> None:
-        """Where there is such, and nothing was said for long."""
+        """Name steps that take long, but not too often."""
         now = time.monotonic()
-        long = [
+        slow = [
             f"{name} for {now - since:.0f} s" for name, since in self.running().items() if now - since > LONG_SECONDS
         ]
-        if not long:
+        if not slow:
             return
-        words = f"still at {', '.join(long)}"
+        words = f"still at {', '.join(slow)}"
         self.bar.update(self.task, words=words)
-        if not self.console.is_terminal and now - self.told > LONG_SECONDS:
+        if not self.console.is_terminal and now - self.last_line > LONG_SECONDS:
             self._print_line(words)
 
     def _print_line(self, words: str) -> None:
-        self.told = time.monotonic()
+        self.last_line = time.monotonic()
         self.console.print(f"{self.title}: {self.done} of {self.total}, {words}", markup=False)
 
 
@@ -62,7 +63,11 @@ class Steps:
 def show_progress(
     console: Console, title: str, total: int, running: Callable[[], Running] = dict[str, float]
 ) -> Iterator[Steps]:
-    """Call step() of what it gives for each of `total`. running: what is being done, asked from another thread."""
+    """Show progress while the caller calls step() on the yielded object for each of `total` steps.
+
+    Args:
+        running: Returns the running steps; called from another thread.
+    """
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -73,13 +78,13 @@ def show_progress(
     ended = Event()
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         steps = Steps(console, title, total, bar, bar.add_task(title, total=total, words=""), running)
-        looking = Thread(target=_watch_steps, args=(steps, ended), daemon=True)
-        looking.start()
+        watcher = Thread(target=_watch_steps, args=(steps, ended), daemon=True)
+        watcher.start()
         try:
             yield steps
         finally:
             ended.set()
-            looking.join()
+            watcher.join()
 
 
 def _watch_steps(steps: Steps, ended: Event) -> None:

@@ -1,39 +1,46 @@
-"""Numbers, and names of strangers' files and students, in words: for a terminal, a page or a note."""
+"""Formats numbers, and names of files and students, for a terminal, a page or a note."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
 
-MOST = 5  # names in one line
-LONGEST = 255  # bytes of a name that file systems take
-CUT = 180  # bytes that are left of a longer one
+MAX_NAMES = 5  # in one line
+MAX_BYTES = 255  # of a name that file systems accept
+TRUNCATED_BYTES = 180  # of a longer name that are kept
 
 
 def join_names(names: Sequence[str]) -> str:
-    """The first few, and how many more there are."""
-    more = len(names) - MOST
-    return ", ".join(names[:MOST]) + (f" and {more} more" if more > 0 else "")
+    """Join the first few names, and say how many more there are."""
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def format_count(number: int, noun: str, one: str = "", more: str = "") -> str:
-    """2 labs, 1 lab. one, more: the verb, as in "1 lab waits" and "2 labs wait"."""
-    counted = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-    verb = one if number == 1 else more
-    return f"{counted} {verb}" if verb else counted
+def format_count(number: int, noun: str, singular: str = "", plural: str = "") -> str:
+    """Format a number with its noun, as in "1 lab" and "2 labs".
+
+    Args:
+        singular: A verb to add for one, as in "1 lab waits".
+        plural: The same for other numbers, as in "2 labs wait".
+    """
+    count = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    verb = singular if number == 1 else plural
+    return f"{count} {verb}" if verb else count
 
 
 def make_readable(name: str) -> str:
-    """The name without bytes that are no UTF-8, which no database takes, and without line breaks."""
+    """Replace bytes that aren't UTF-8, which no database accepts, and characters that can't be printed."""
     return "".join(c if c.isprintable() else "?" for c in name.encode("utf-8", "replace").decode())
 
 
 def replace_controls(text: str) -> str:
-    """The text without characters that a terminal obeys or that reorder others; lines and tabs are kept."""
+    """Replace characters that control a terminal or reorder others, but keep line breaks and tabs."""
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else "?" for c in text)
 
 
 def truncate_name(name: str, ending: str = "") -> str:
-    """A readable name with this ending, cut where no file system would take it."""
+    """Add the ending to a readable name, which is truncated if no file system would accept it."""
     whole = f"{name}{ending}"
-    return whole if len(whole.encode()) <= LONGEST else name.encode()[:CUT].decode("utf-8", "ignore") + ending
+    if len(whole.encode()) <= MAX_BYTES:
+        return whole
+    return name.encode()[:TRUNCATED_BYTES].decode("utf-8", "ignore") + ending

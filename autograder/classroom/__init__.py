@@ -1,1 +1,1 @@
-"""A class: who handed in what, its marks, and what an instructor decides."""
+"""A class: who handed in what, its marks, and the instructor's decisions."""

@@ -1,4 +1,4 @@
-"""An assignment of the course: one protocol, which labs and stock assignments implement."""
+"""An assignment of the course: the protocol that labs and stock assignments implement."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class SubmittedFolder:
 
 
 class Assignment(Protocol):
-    """What grading a class asks of an assignment."""
+    """What grading a class needs from an assignment."""
 
     course: Path
     name: str
@@ -38,23 +38,23 @@ class Assignment(Protocol):
         """The notebooks that students hand in, without their suffix."""
 
     def refuse_settings(self, config: Mapping[str, Any]) -> None:
-        """Raise GradlabError if these settings would give other marks than Gradlab gives."""
+        """Raise GradlabError if nbgrader would give other marks with these settings than Gradlab gives."""
 
     def adjust_settings(self, settings: Settings, config: Mapping[str, Any]) -> Settings:
-        """How submissions of this assignment are graded."""
+        """Return the settings with which submissions of this assignment are graded."""
 
     def list_unread_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-        """A line for each reason why settings have no effect here.
+        """Return a line for each reason why settings have no effect here.
 
         Args:
             usual: The settings that configure() makes.
         """
 
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
-        """A line for each reason why settings for nbgrader's feedback pages have no effect here, likewise."""
+        """Return a line for each reason why settings for nbgrader's feedback pages have no effect here."""
 
-    def list_left_out(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
-        """Those of these students whom the configuration leaves out."""
+    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+        """Return those of these students whom the configuration excludes."""
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if the source can't be graded."""
@@ -63,7 +63,7 @@ class Assignment(Protocol):
         """Read the source, once the gradebook has its cells."""
 
     def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
-        """What there is to grade in this folder."""
+        """Build the task to grade what is in this folder."""
 
     def read_marks(self, result: Result, submitted: datetime | None) -> Marks:
-        """The marks of a submission that was graded before."""
+        """Read the marks of a submission that was graded before."""

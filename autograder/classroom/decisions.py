@@ -1,4 +1,4 @@
-"""An instructor's decisions about a lab, with the check and the student looked up in the course."""
+"""Records an instructor's decisions about a lab, after looking up the check and the student in the course."""
 
 from __future__ import annotations
 
@@ -18,47 +18,47 @@ from autograder.model.assignments import list_source_notebooks, refuse_unknown_l
 from autograder.model.metadata import get_cell_name, read_facts
 from autograder.model.term import Excuse, Extension, add_excuse, add_extension
 
-A_DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")
+DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")
 
 
-def excuse(course: Path, lab: str, what: str, student: str, reason: str) -> Excuse:
+def excuse(course: Path, lab: str, target: str, student: str, reason: str) -> Excuse:
     """Give full points for a check or an exercise, to everyone or to one student, and write that to term.toml.
 
     Args:
-        what: An exercise, a check's id or label, or EXERCISE/CHECK.
+        target: An exercise, a check's id or label, or EXERCISE/CHECK.
         student: Who gets the points; empty for everyone.
 
     Raises:
-        GradlabError: If `what` names no check, or several.
+        GradlabError: If `target` names no check, or several.
     """
-    found = _find_checks(course, lab, what)
-    if len(found) != 1:
-        raise GradlabError(_describe_mismatch(course, lab, what, found))
-    exercise, check = found[0]
-    decided = Excuse(lab=lab, exercise=exercise, check=check, student=student, reason=reason)
-    add_excuse(course, decided)
-    return decided
+    matches = _find_checks(course, lab, target)
+    if len(matches) != 1:
+        raise GradlabError(_describe_mismatch(course, lab, target, matches))
+    exercise, check = matches[0]
+    decision = Excuse(lab=lab, exercise=exercise, check=check, student=student, reason=reason)
+    add_excuse(course, decision)
+    return decision
 
 
 def grant_extension(
     course: Path, gradebook: Any, lab: str, student: str, until: str, reason: str
 ) -> tuple[datetime, str]:
-    """Write the extension to term.toml, and apply it to a submission that is already there.
+    """Write the extension to term.toml, and apply it to a submission that the gradebook already has.
 
     Args:
         student: Who gets the extension.
         until: A time as nbgrader reads it, UTC unless it says otherwise.
 
     Returns:
-        When the extension ends, UTC, and what the instructor should know about it.
+        When the extension ends, in UTC, and what the instructor should know about it.
     """
-    if A_DATE.fullmatch(until.strip()):
+    if DATE.fullmatch(until.strip()):
         fix = f"fix: for instance --until '{until.strip()} 23:59 UTC'"
-        raise GradlabError(f"{until!r} says no time of the day\n    {fix}")
+        raise GradlabError(f"{until!r} has no time of day\n    {fix}")
     try:
         time = parse_utc(until)
     except (ValueError, OverflowError):
-        raise GradlabError(f"{until!r} is no time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
+        raise GradlabError(f"{until!r} isn't a time\n    fix: for instance --until '2027-02-03 18:00 UTC'") from None
     due = next((a.duedate for a in gradebook.assignments if a.name == lab), None)
     if not any(a.name == lab for a in gradebook.assignments):
         refuse_unknown_lab(course, lab)
@@ -71,9 +71,9 @@ def grant_extension(
         set_extension(gradebook.find_submission(lab, student), due, time)
         gradebook.db.commit()
     except MissingEntry:
-        pass  # the submission gets it when it is graded
+        pass  # the submission gets it when it's graded
     if due is None:
-        return time, f"{lab} has no due date, so nobody is late: nbgrader db assignment add {lab} --duedate TIME"
+        return time, f"{lab} has no due date, so no one is late: nbgrader db assignment add {lab} --duedate TIME"
     return time, ""
 
 
@@ -84,44 +84,46 @@ def refuse_unknown_student(course: Path, gradebook: Any, student: str) -> None:
         raise GradlabError(f"no student {student!r} in the gradebook or in submitted/: check the name")
 
 
-def _find_checks(course: Path, lab: str, what: str) -> list[tuple[str, str]]:
-    """Exercise and check of everything that this may mean; the check is empty for a whole exercise."""
-    exercise, _, check = what.partition("/")
-    known = read_checks(course, lab)
-    if what in known:
-        return [(what, "")]
-    if exercise in known and check:
-        return [(exercise, id_) for id_, label in known[exercise].items() if check in (id_, label)]
-    return [(name, id_) for name, checks in known.items() for id_, label in checks.items() if what in (id_, label)]
+def _find_checks(course: Path, lab: str, target: str) -> list[tuple[str, str]]:
+    """Return exercise and check of everything that the target may mean; the check is empty for a whole exercise."""
+    exercise, _, check = target.partition("/")
+    by_exercise = read_checks(course, lab)
+    if target in by_exercise:
+        return [(target, "")]
+    if exercise in by_exercise and check:
+        return [(exercise, id_) for id_, label in by_exercise[exercise].items() if check in (id_, label)]
+    return [
+        (name, id_) for name, checks in by_exercise.items() for id_, label in checks.items() if target in (id_, label)
+    ]
 
 
-def _describe_mismatch(course: Path, lab: str, what: str, found: list[tuple[str, str]]) -> str:
-    if found:
-        named = ", ".join(f"{exercise}/{check}" for exercise, check in found)
-        return f"{what!r} may be any of {named}\n    fix: name one of them"
+def _describe_mismatch(course: Path, lab: str, target: str, matches: list[tuple[str, str]]) -> str:
+    if matches:
+        names = ", ".join(f"{exercise}/{check}" for exercise, check in matches)
+        return f"{target!r} may mean any of {names}\n    fix: name one of them"
     lines: list[str] = []
-    meant: dict[str, str] = {}  # valid names, with their lines
+    line_of: dict[str, str] = {}  # by valid name
     for exercise, checks in read_checks(course, lab).items():
         lines.append(f"    {exercise}")
-        meant[exercise] = lines[-1]
+        line_of[exercise] = lines[-1]
         for id_, label in checks.items():
             lines.append(f"    {exercise}/{id_}: {label}")
-            meant |= dict.fromkeys((f"{exercise}/{id_}", id_, label), lines[-1])
+            line_of |= dict.fromkeys((f"{exercise}/{id_}", id_, label), lines[-1])
     if not lines:
         return f"{lab} has no graded cell, so there's nothing to excuse"
-    nearest = list(dict.fromkeys(meant[name] for name in get_close_matches(what, meant, 3)))
-    there = f"near are (all: gradlab excuse {lab} '')" if nearest else "there are"
-    return "\n".join([f"{lab} has no exercise and no check {what!r}; {there}", *(nearest or lines)])
+    nearest = list(dict.fromkeys(line_of[name] for name in get_close_matches(target, line_of, 3)))
+    heading = f"similar names (to list all: gradlab excuse {lab} '')" if nearest else "its exercises and checks"
+    return "\n".join([f"{lab} has no exercise or check {target!r}; {heading}:", *(nearest or lines)])
 
 
 def read_checks(course: Path, lab: str) -> dict[str, dict[str, str]]:
-    """The labels of checks, by exercise and id. A graded cell without its own checks is under its name."""
+    """Read the labels of checks, by exercise and id. A graded cell without its own checks is under its name."""
     refuse_unknown_lab(course, lab)
-    found: dict[str, dict[str, str]] = {}
+    labels: dict[str, dict[str, str]] = {}
     for path in list_source_notebooks(course, lab):
         for cell in nbformat.read(path, as_version=4).cells:
             if is_grade(cell):
                 facts = read_facts(cell)
                 checks = {check.id: check.label for check in facts.checks} if facts else {}
-                found[facts.exercise if facts else get_cell_name(cell)] = checks
-    return found
+                labels[facts.exercise if facts else get_cell_name(cell)] = checks
+    return labels

@@ -41,7 +41,7 @@ class LabAssignment:
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
         return []
 
-    def list_left_out(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
         return []
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:

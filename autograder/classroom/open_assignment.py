@@ -1,4 +1,4 @@
-"""Opens an assignment as what it is: a lab, or made for stock nbgrader."""
+"""Opens an assignment as what it is: a lab or a stock assignment."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from autograder.model.assignments import is_stock
 
 
 def open_assignment(course: Path, name: str) -> Assignment:
-    """The assignment with this name. Without a source notebook it counts as a lab."""
+    """Open the assignment with this name. Without a source notebook, it counts as a lab."""
     return StockAssignment(course, name) if is_stock(course, name) else LabAssignment(course, name)

@@ -1,4 +1,4 @@
-"""What came of one submission for the class: a mark, or what kept it from one."""
+"""The outcome of grading one submission: a mark, or what prevented it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from autograder.base.atomic_files import is_full
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -19,39 +19,39 @@ class GradingOutcome:
 
     student: str
     failure: str = ""
-    """Why it could not be graded."""
+    """Why it couldn't be graded."""
     kept: bool = False
     """Whether its earlier result still counts."""
     empty: bool = False
-    """Whether the file could not be read."""
+    """Whether the file couldn't be read."""
     stopped: bool = False
     """Whether some of it ran into a limit."""
-    anew: tuple[str, ...] = ()
+    regrade_reasons: tuple[str, ...] = ()
     """What has changed since it was last graded, in words."""
     remarks: tuple[str, ...] = ()
     """What the instructor should know about it."""
 
 
 def write_log(course: Path, lab: str, student: str, reason: str) -> Path:
-    """Keep the whole text of an error beside the results, and return the file's path."""
+    """Write the whole text of an error beside the results, and return the file's path."""
     log = course / "results" / lab / f"{student}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(reason, encoding="utf-8", errors="replace")
     return log
 
 
-def run_guarded(student: str, do: Callable[[], Found]) -> Found | GradingOutcome:
-    """The outcome of `do`. A fault in one student's files affects only that student; a full disk stops everything."""
+def run_guarded(student: str, action: Callable[[], T]) -> T | GradingOutcome:
+    """Run an action for a student. A fault in one student's files affects only that student; a full disk stops all."""
     try:
-        return do()
+        return action()
     except OSError as error:
         if is_full(error):
             raise
-        return GradingOutcome(student, f"its files cannot be read or written: {error}\n    its mark was not touched")
+        return GradingOutcome(student, f"its files cannot be read or written: {error}\n    its mark was not changed")
 
 
 def find_last_error(log: str) -> str:
-    """The exception at the end of a traceback."""
+    """Return the exception at the end of a traceback."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Exit)\b.*: ", line)]
     return (errors or lines or ["no reason was given"])[-1]

@@ -1,4 +1,4 @@
-"""Puts a lab's cells and points into the gradebook before it is graded, even if students have handed it in."""
+"""Puts a lab's cells and points into the gradebook before it's graded, even if students have handed it in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autograder.base.errors import GradlabError
 from autograder.base.text import join_names
 from autograder.classroom.assignment import Assignment
 from autograder.classroom.outcomes import find_last_error
-from autograder.gradebook.changed_cells import LOST, update_notebooks, write_lost_marks
+from autograder.gradebook.changed_cells import LOST_MARKS, update_notebooks, write_lost_marks
 from autograder.gradebook.names import CellLabels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import is_stock, list_source_notebooks
@@ -30,22 +30,22 @@ def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Any) -> list
         A line for each change to a lab that students have already handed in.
     """
     course, lab = assignment.course, assignment.name
-    note = course / "results" / lab / ".prepared"
+    marker = course / "results" / lab / ".prepared"
     labels, extra = CellLabels(is_stock(course, lab)), read_term(course).lab(lab).extra_credit
     source = _digest_source(course, lab, api.db_url, *extra)
-    known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
+    is_known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
-    if known and note.exists() and note.read_text() == source:
+    if is_known and marker.exists() and marker.read_text() == source:
         _apply_extra_credit(gradebook, lab, labels, extra)  # nbgrader's own command may have restored their points
         return []
-    brought = False
+    is_generated = False  # by the instructor's own nbgrader, which may also have released it
     assignment.refuse_unfit(api.config)
     if labels.is_stock:
-        brought = known and not note.exists() and _has_source_cells(gradebook, course, lab)
-    note.parent.mkdir(parents=True, exist_ok=True)
+        is_generated = is_known and not marker.exists() and _has_source_cells(gradebook, course, lab)
+    marker.parent.mkdir(parents=True, exist_ok=True)
     lines = []
-    if not brought:  # else the instructor's own nbgrader put it there, and may have released it
-        note.write_text("")  # if this is interrupted, it starts again
+    if not is_generated:
+        marker.write_text("")  # so it starts again if this is interrupted
         before = _list_graded_cells(gradebook, lab)
         if before:
             changes = update_notebooks(gradebook, gradebook.find_assignment(lab), _read_cell_names(course, lab))
@@ -55,29 +55,29 @@ def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Any) -> list
         gradebook.db.expire_all()
         lines = _describe_changes(course, lab, before, _list_graded_cells(gradebook, lab))
         _apply_extra_credit(gradebook, lab, labels, extra)
-    note.write_text(source)
+    marker.write_text(source)
     return lines
 
 
-def _digest_source(course: Path, name: str, *more: str) -> str:
-    """The digest of everything that the gradebook takes from source/NAME: notebooks, and what tests are made from."""
-    made_from = (course / "source" / name / "autotests.yml", course / "autotests.yml")
-    paths = [*list_source_notebooks(course, name), *(path for path in made_from if path.exists())]
+def _digest_source(course: Path, name: str, *settings: str) -> str:
+    """Digest everything that the gradebook takes from source/NAME: notebooks, and what tests are made from."""
+    autotests = (course / "source" / name / "autotests.yml", course / "autotests.yml")
+    paths = [*list_source_notebooks(course, name), *(path for path in autotests if path.exists())]
     parts: list[str | bytes] = [part for path in paths for part in (path.name, path.read_bytes())]
-    return digest(*parts, *more)
+    return digest(*parts, *settings)
 
 
 def _has_source_cells(gradebook: Any, course: Path, lab: str) -> bool:
-    """Whether the gradebook has exactly the cells that are in the source now."""
-    there = {
+    """Return whether the gradebook has exactly the cells that are in the source now."""
+    names = {
         notebook.name: {cell.name for cell in notebook.source_cells}
         for notebook in gradebook.find_assignment(lab).notebooks
     }
-    return there == _read_cell_names(course, lab)
+    return names == _read_cell_names(course, lab)
 
 
 def _read_cell_names(course: Path, lab: str) -> dict[str, set[str]]:
-    """nbgrader's names of the cells that it keeps, by notebook."""
+    """Read nbgrader's names of the cells that it keeps, by notebook."""
     return {path.stem: read_kept_names(path) for path in list_source_notebooks(course, lab)}
 
 
@@ -88,18 +88,18 @@ def _generate(api: NbgraderCourse, course: Path, lab: str) -> None:
         if result.success:
             return
         file.seek(0)
-        written = file.read().decode(errors="replace")
-    told = f"{written}\n{result.log}"
+        stderr = file.read().decode(errors="replace")
+    text = f"{stderr}\n{result.log}"
     log = course / "results" / lab / "generate.log"
-    log.write_text(told, encoding="utf-8", errors="replace")
+    log.write_text(text, encoding="utf-8", errors="replace")
     raise GradlabError(
-        f"nbgrader can't put {lab} into its gradebook: {find_last_error(told)}\n    nbgrader's whole log is {log}"
+        f"nbgrader can't put {lab} into its gradebook: {find_last_error(text)}\n    nbgrader's whole log is {log}"
     )
 
 
 @contextlib.contextmanager
 def _capture_stderr(file: IO[bytes]) -> Iterator[None]:
-    """Send to this file what programs that are started meanwhile write to stderr."""
+    """Redirect to this file what this process, and programs that it starts meanwhile, write to stderr."""
     sys.stderr.flush()
     before = os.dup(2)
     os.dup2(file.fileno(), 2)
@@ -112,8 +112,8 @@ def _capture_stderr(file: IO[bytes]) -> Iterator[None]:
 
 
 def _list_graded_cells(gradebook: Any, lab: str) -> set[str]:
-    """The graded cells of a lab that was handed in, each after its notebook."""
-    assignment = next((each for each in gradebook.assignments if each.name == lab), None)
+    """List the graded cells of a lab as NOTEBOOK/CELL; none if no one has handed it in."""
+    assignment = next((assignment for assignment in gradebook.assignments if assignment.name == lab), None)
     if assignment is None or not assignment.submissions:
         return set()
     return {
@@ -126,15 +126,15 @@ def _list_graded_cells(gradebook: Any, lab: str) -> set[str]:
 def _describe_changes(course: Path, lab: str, before: set[str], after: set[str]) -> list[str]:
     if not before or before == after:
         return []
-    parts = [("new", after - before), ("gone", before - after)]
-    said = "; ".join(f"{what}: {join_names(sorted(names))}" for what, names in parts if names)
-    lost = course / "results" / lab / LOST
-    kept = f". Marks by hand of cells that are gone are kept in {lost}" if lost.exists() else ""
-    return [f"{lab} changed after it was handed in, and is graded anew ({said}){kept}"]
+    parts = [("new", after - before), ("removed", before - after)]
+    changes = "; ".join(f"{change}: {join_names(sorted(names))}" for change, names in parts if names)
+    lost = course / "results" / lab / LOST_MARKS
+    hint = f". Marks by hand for removed cells are kept in {lost}" if lost.exists() else ""
+    return [f"{lab} changed after it was handed in, and is graded again ({changes}){hint}"]
 
 
 def _apply_extra_credit(gradebook: Any, lab: str, labels: CellLabels, exercises: Sequence[str]) -> None:
-    """Make these exercises extra credit: they add nothing to what the lab is worth, so what they earn comes on top."""
+    """Make these exercises extra credit: they add nothing to what the lab is worth, so their points are a bonus."""
     if not exercises:
         return
     for notebook in gradebook.find_assignment(lab).notebooks:

@@ -1,4 +1,4 @@
-"""Grades submissions again that have their marks, and shows what would change before anything is written."""
+"""Grades marked submissions again, and shows what would change before anything is written."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from autograder.workers.worker import Failure
 
 @dataclass(frozen=True)
 class Change:
-    """What would change in one student's automatic marks."""
+    """The change of one student's automatic marks."""
 
     student: str
     cells: tuple[tuple[str, float | None, float | None], ...]
     """Exercise, points before, and points after; before is None if the gradebook has no mark yet."""
 
     @property
-    def by(self) -> float:
+    def difference(self) -> float:
         return sum((after or 0.0) - (before or 0.0) for _, before, after in self.cells)
 
 
 @dataclass(frozen=True)
 class RegradeResult:
-    """What regrading a lab came to."""
+    """The outcome of regrading a lab."""
 
     changes: tuple[Change, ...]
     failures: tuple[tuple[str, str], ...]
-    """Students whose marks stay, and why."""
+    """Students whose marks stay, with the reason."""
     graded: int
     """How many were graded, changed or not."""
     written: bool = False
@@ -53,20 +53,20 @@ class RegradeResult:
 def regrade(
     api: NbgraderCourse,
     lab: str,
-    where: Executor,
-    agreed: Callable[[RegradeResult], bool],
+    executor: Executor,
+    confirm: Callable[[RegradeResult], bool],
     student: str = "",
     exercise: str = "",
     again: bool = False,
     stop: Event | None = None,
 ) -> RegradeResult:
-    """Grade what isn't up to date, call `agreed` with what would change, and write it if the answer is yes.
+    """Grade what isn't up to date, call `confirm` with what would change, and write it if that returns True.
 
     Marks by hand stay.
 
     Args:
-        where: Where submissions are graded.
-        agreed: Whether to write these changes.
+        executor: Grades the submissions.
+        confirm: Returns whether to write these changes.
         student: Change only this student's marks.
         exercise: Change only the marks of this exercise.
         again: Also grade submissions whose result is up to date.
@@ -76,26 +76,27 @@ def regrade(
         GradlabError: If the lab has no such exercise.
     """
     stop = stop or Event()
-    if exercise and exercise not in (known := read_checks(api.root, lab)):
-        raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, known)}")
-    with open_class(api, lab, where, student) as (writer, students):
+    if exercise and exercise not in (exercises := read_checks(api.root, lab)):
+        raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, exercises)}")
+    with open_class(api, lab, executor, student) as (writer, students):
         writer.cause = "regrade"
         before = {name: row.scores for name, row in read_recorded(writer.gradebook, lab).items()}
-        held, changes, failures = [], [], []
-        for task, outcome in writer.outcomes(students, where, again, stop):
+        submissions, changes, failures = [], [], []
+        for task, outcome in writer.iter_outcomes(students, executor, again, stop):
             if isinstance(outcome, Failure):
                 failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
                 continue
             graded = _limit_to_exercise(writer, outcome, exercise) if exercise else outcome
             changes += _find_changes(writer, graded, before.get(task.student, {}))
-            held.append(_pack_graded(graded))
-        found = RegradeResult(tuple(sorted(changes, key=lambda c: c.student)), tuple(failures), len(held))
-        if stop.is_set() or not held or not agreed(found):
-            return found
-        for packed in held:
-            done = run_guarded(packed[0].result.student, functools.partial(writer.keep, _unpack_graded(packed)))
-            failures += [(done.student, done.failure)] if done.failure else []
-        return replace(found, failures=tuple(failures), written=True)
+            submissions.append(_pack_graded(graded))
+        result = RegradeResult(tuple(sorted(changes, key=lambda c: c.student)), tuple(failures), len(submissions))
+        if stop.is_set() or not submissions or not confirm(result):
+            return result
+        for packed in submissions:
+            write = functools.partial(writer.write_submission, _unpack_graded(packed))
+            written = run_guarded(packed[0].result.student, write)
+            failures += [(written.student, written.failure)] if written.failure else []
+        return replace(result, failures=tuple(failures), written=True)
 
 
 def _find_changes(writer: GradebookWriter, graded: GradedSubmission, before: dict[str, float | None]) -> list[Change]:
@@ -107,12 +108,12 @@ def _find_changes(writer: GradebookWriter, graded: GradedSubmission, before: dic
 
 
 def _limit_to_exercise(writer: GradebookWriter, graded: GradedSubmission, exercise: str) -> GradedSubmission:
-    """The graded submission with the earlier marks of all other exercises.
+    """Return the graded submission with the earlier marks of all other exercises.
 
     Its key is empty, so a later grading updates those exercises, and its `made_of` is as before, so they count as
     marks of an earlier build.
     """
-    before = writer.result(graded.result.student)
+    before = writer.find_result(graded.result.student)
     if before is None:
         return graded
     result = graded.result.model_copy(
@@ -123,7 +124,7 @@ def _limit_to_exercise(writer: GradebookWriter, graded: GradedSubmission, exerci
 
 
 def _merge_cells(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
-    """The cells as they are now, but those of other exercises as they were."""
+    """Return the new cells of this exercise, and the earlier cells of all others."""
     old = {cell.id: cell for cell in before.cells}
     labels = make_labels(now)
     return tuple(
@@ -133,7 +134,7 @@ def _merge_cells(before: Result, now: Result, exercise: str) -> tuple[Any, ...]:
 
 
 def _pack_graded(graded: GradedSubmission) -> tuple[GradedSubmission, dict[str, bytes]]:
-    """Compress the notebooks: those of a thousand students, kept until the changes are agreed to, take half a GB."""
+    """Compress the notebooks: those of a thousand students, kept until the changes are confirmed, take half a GB."""
     notebooks = {name: zlib.compress(text.encode()) for name, text in graded.notebooks.items()}
     return replace(graded, notebooks={}), notebooks
 
@@ -143,18 +144,18 @@ def _unpack_graded(packed: tuple[GradedSubmission, dict[str, bytes]]) -> GradedS
     return replace(graded, notebooks={name: zlib.decompress(text).decode() for name, text in notebooks.items()})
 
 
-def describe_changes(found: RegradeResult, most: int = 40) -> Sequence[str]:
-    """What would change, a line for each student, up to this many lines."""
+def describe_changes(result: RegradeResult, max_lines: int = 40) -> Sequence[str]:
+    """Describe what would change, with a line for each student."""
     lines = []
-    for change in found.changes[:most]:
+    for change in result.changes[:max_lines]:
         cells = ", ".join(
             f"{name} {_format_points(before)} → {_format_points(after)}" for name, before, after in change.cells
         )
-        lines.append(f"{change.student}: {change.by:+g} points ({cells})")
-    if len(found.changes) > most:
-        lines.append(f"and {len(found.changes) - most} more")
-    up, down = (sum(sign * change.by > 0 for change in found.changes) for sign in (1, -1))
-    lines.append(f"{found.graded} graded: {len(found.changes)} would change, {up} up and {down} down")
+        lines.append(f"{change.student}: {change.difference:+g} points ({cells})")
+    if len(result.changes) > max_lines:
+        lines.append(f"and {len(result.changes) - max_lines} more")
+    up, down = (sum(sign * change.difference > 0 for change in result.changes) for sign in (1, -1))
+    lines.append(f"{result.graded} graded: {len(result.changes)} would change, {up} up and {down} down")
     return lines
 
 

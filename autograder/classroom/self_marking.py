@@ -31,9 +31,9 @@ from autograder.workers.worker import ForkServers, grade_with_retries, make_purp
 from labkit.progress import DAMAGED, digest_sources, get_marks_path, get_page_path
 
 STUDENT = "your own copy"
-WITHOUT = (
-    "This machine isolates your code at the level '{level}', not 'full'. That is fine for your own code, which you "
-    "run here anyway. For other people's, see gradlab doctor."
+WEAK_ISOLATION = (
+    "This machine isolates your code at the level '{level}', not 'full'. That's fine for your own code, which you "
+    "run here anyway. For other people's code, see gradlab doctor."
 )
 
 
@@ -44,7 +44,7 @@ class OwnMark:
     points: float
     """What the notebook earns, without answers that a person has to read."""
     worth: float
-    """What it is worth, without those answers."""
+    """What it's worth, without those answers."""
     by_hand: float
     """What those answers are worth."""
     page: Path
@@ -52,47 +52,47 @@ class OwnMark:
 
     @property
     def words(self) -> str:
-        read = f"; {self.by_hand:g} of them for a person to read" if self.by_hand else ""
-        return f"{round(self.points, 1):g} of {self.worth + self.by_hand:g} points{read}"
+        unread = f"; {self.by_hand:g} of them for a person to mark" if self.by_hand else ""
+        return f"{round(self.points, 1):g} of {self.worth + self.by_hand:g} points{unread}"
 
 
 def read_course_settings(course: Path) -> Settings:
-    """How this course grades, with the strongest isolation that this machine offers if it can't offer `full`."""
+    """Read how this course grades, with the strongest isolation that this machine offers if it can't offer `full`."""
     settings = read_settings(open_course(course).config)
     level = find_strongest_level(find_layers()) if settings.isolation == "full" else settings.isolation
     return replace(settings, isolation=level)
 
 
 def mark(
-    course: Path, notebook: Path, settings: Settings, fork_servers: ForkServers, ahead: ServerProcess | None = None
+    course: Path, notebook: Path, settings: Settings, fork_servers: ForkServers, server: ServerProcess | None = None
 ) -> OwnMark:
     """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
 
     Args:
         notebook: The file.
         settings: How to grade it.
-        fork_servers: Those that earlier marks have used; new ones join them.
-        ahead: A process, already started, that can become the first of them.
+        fork_servers: Those that earlier marks have used; new ones are added.
+        server: A running process that can become the first of them.
 
     Raises:
-        GradlabError: If the file is no notebook of a lab of this course, or could not be graded.
+        GradlabError: If the file isn't a notebook of a lab of this course, or couldn't be graded.
     """
     lab = notebook.stem
     source = course / "source" / lab / f"{lab}.ipynb"
     require_source(course, lab)
     if is_stock(course, lab):
         raise GradlabError(
-            f"{lab} was made for stock nbgrader, whose tests may be hidden: nbgrader validate runs those that are not"
+            f"{lab} was made for stock nbgrader, and its tests may be hidden: nbgrader validate runs the visible ones"
         )
     try:
         content, notes = read_file(notebook)
     except RefusedSubmission as refused:
-        raise GradlabError(f"{notebook} cannot be read: {refused}") from None
+        raise GradlabError(f"{notebook} can't be read: {refused}") from None
     if settings.isolation != "full":
-        notes = [*notes, WITHOUT.format(level=settings.isolation)]
+        notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
     task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
-    if ahead and not fork_servers:
-        fork_servers[make_purpose(task)] = ForkServer(make_purpose(task), [course], ahead)
+    if server and not fork_servers:
+        fork_servers[make_purpose(task)] = ForkServer(make_purpose(task), [course], server)
     graded = grade_with_retries(task, [course], fork_servers)
     if not isinstance(graded, GradedSubmission):
         raise GradlabError(graded.reason)
@@ -105,25 +105,25 @@ def mark(
         write_atomically(page, render_feedback_page(result, autograded))
         write_atomically(get_marks_path(notebook), json.dumps(_build_marks(result, content), indent=1))
     except OSError as error:
-        raise GradlabError(f"the page of {notebook} cannot be written: {error}") from None
+        raise GradlabError(f"the page of {notebook} can't be written: {error}") from None
     by_hand = sum(e.worth for e in result.exercises if e.points is None)
     return OwnMark(result.points, result.worth - by_hand, by_hand, page)
 
 
-def serve(course: Path, requests: Iterable[str], answers: IO[str], ahead: ServerProcess) -> None:
-    """Answer requests, a line of JSON each, {notebook}, with {points, worth, words} or {refused}.
+def serve(course: Path, requests: Iterable[str], answers: IO[str], server: ServerProcess) -> None:
+    """Answer requests, lines of JSON with {notebook}, with {points, worth, words} or {refused}.
 
-    Fork servers stay, so later marks need no imports.
+    Fork servers keep running, so later marks need no imports.
 
     Args:
-        ahead: As in mark().
+        server: A running process that can become the first fork server.
     """
     fork_servers: ForkServers = {}
     try:
         settings = read_course_settings(course)
         for line in requests:
             try:
-                marked = mark(course, Path(json.loads(line)["notebook"]), settings, fork_servers, ahead)
+                marked = mark(course, Path(json.loads(line)["notebook"]), settings, fork_servers, server)
                 answer: dict[str, Any] = {"points": marked.points, "worth": marked.worth, "words": marked.words}
             except GradlabError as error:
                 answer = {"refused": str(error)}
@@ -134,7 +134,7 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], ahead: Server
 
 
 def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> SubmissionResult:
-    """The result as the gradebook would give it."""
+    """Build the result as the gradebook would give it."""
     cells = {cell.id: cell for cell in graded.result.cells}
     exercises = []
     for cell in notebook.cells:
@@ -142,15 +142,15 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
         if facts is None or not is_grade(cell):
             continue
         by_hand = facts.kind is Kind.QUESTION
-        found = cells.get(get_cell_name(cell))
-        points = None if by_hand else found.points if found else 0.0
+        graded_cell = cells.get(get_cell_name(cell))
+        points = None if by_hand else graded_cell.points if graded_cell else 0.0
         exercises.append(
             ExerciseResult(
                 name=facts.exercise,
                 points=points,
                 worth=facts.points,
                 by_hand=by_hand,
-                checks=found.checks if found else (),
+                checks=graded_cell.checks if graded_cell else (),
             )
         )
     return SubmissionResult(
@@ -165,7 +165,7 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
 
 
 def _build_marks(result: SubmissionResult, content: bytes) -> dict[str, Any]:
-    """The marks by exercise; empty if JupyterLab can't read the notebook, and so can't show marks in it."""
+    """Build the marks by exercise; none if JupyterLab can't read the notebook, and so can't show marks in it."""
     try:
         sources = digest_sources(json.loads(content))
     except DAMAGED:

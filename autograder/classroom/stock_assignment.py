@@ -27,7 +27,7 @@ MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can 
 
 
 class StockAssignment:
-    """One or several notebooks, whose tests run as nbgrader runs them. nbgrader's own settings count."""
+    """One or several notebooks, whose tests run as nbgrader runs them. nbgrader's own settings apply."""
 
     def __init__(self, course: Path, name: str) -> None:
         self.course, self.name = course, name
@@ -49,8 +49,8 @@ class StockAssignment:
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
         return list_unread_page_settings(config, usual)
 
-    def list_left_out(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
-        known = {each.id for each in gradebook.students}
+    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+        known = {row.id for row in gradebook.students}
         return [student for student in students if is_left_out(config, student, known)]
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
@@ -61,19 +61,19 @@ class StockAssignment:
         self._source = self._content.to_bytes()
 
     def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
-        asked = [folder.path / f"{name}.ipynb" for name in self.notebook_names]
-        files, given, notes = read_companion_files(self.course, self.name, folder.submitter, folder.files)
+        paths = [folder.path / f"{name}.ipynb" for name in self.notebook_names]
+        files, course_files, notes = read_companion_files(self.course, self.name, folder.submitter, folder.files)
         return Task(
             self.name,
             folder.student,
-            tuple(_read_submitted_notebook(path, asked) for path in asked),
+            tuple(_read_submitted_notebook(path, paths) for path in paths),
             self._source,
             settings,
             AssignmentKind.STOCK,
             notes,
             files_digest=folder.files_digest,
             support_files=files,
-            course_files=given,
+            course_files=course_files,
         )
 
     def read_marks(self, result: Result, submitted: datetime | None) -> Marks:
@@ -91,40 +91,40 @@ def read_companion_files(
         paths: What list_companion_files() returned.
 
     Returns:
-        The files that cells may read, by path; which of them are the course's; what to say about too large ones.
+        The files that cells may read, by path; which of them are the course's; a note about files that are too large.
     """
     folders = (course / "submitted" / student / name, course / "source" / name)
-    found: dict[str, bytes] = {}
-    given = set()
+    files: dict[str, bytes] = {}
+    course_files = set()
     large, size = [], 0
     paths = list(paths)
-    own = {path.relative_to(folders[1]).as_posix() for path in paths if path.is_relative_to(folders[1])}
+    source_files = {path.relative_to(folders[1]).as_posix() for path in paths if path.is_relative_to(folders[1])}
     for path in paths:
         folder = next(folder for folder in folders if path.is_relative_to(folder))
-        where = path.relative_to(folder).as_posix()
-        handed_in_as = restore_path(where) if folder == folders[0] else where
-        if handed_in_as != where and not _has_conflict(handed_in_as, own):
-            where = handed_in_as  # it runs where it can do no harm
+        relative = path.relative_to(folder).as_posix()
+        original = restore_path(relative) if folder == folders[0] else relative
+        if original != relative and not _has_conflict(original, source_files):
+            relative = original  # cells run where such a file can do no harm
         size += path.stat().st_size
         if size > MAX_FILE:
-            large.append(where)
+            large.append(relative)
         elif path.name != SECRET:
-            found[where] = path.read_bytes()
-            given |= {where} if folder == folders[1] else set()
-    words = f"Files over {MAX_FILE >> 20} MiB together were not there for your cells: {', '.join(large[:10])}."
-    return tuple(found.items()), frozenset(given), (words,) if large else ()
+            files[relative] = path.read_bytes()
+            course_files |= {relative} if folder == folders[1] else set()
+    note = f"Your files are over {MAX_FILE >> 20} MiB together, so your cells couldn't read: {', '.join(large[:10])}."
+    return tuple(files.items()), frozenset(course_files), (note,) if large else ()
 
 
-def _has_conflict(path: str, given: Collection[str]) -> bool:
-    """Whether a file at this path would replace one of these, or a folder that holds one, or be below one."""
-    return any(f"{each}/".startswith(f"{path}/") or path.startswith(f"{each}/") for each in given)
+def _has_conflict(path: str, others: Collection[str]) -> bool:
+    """Return whether a file at this path would replace one of the others or a folder that holds it, or be below it."""
+    return any(f"{other}/".startswith(f"{path}/") or path.startswith(f"{other}/") for other in others)
 
 
-def _read_submitted_notebook(path: Path, asked: Sequence[Path]) -> NotebookFile:
+def _read_submitted_notebook(path: Path, notebooks: Sequence[Path]) -> NotebookFile:
     if not path.exists():
         return NotebookFile(path.stem, None, f"No notebook named {path.name} was handed in.")
     try:
-        content, notes = read_file(path, asked)
+        content, notes = read_file(path, notebooks)
     except RefusedSubmission as refused:
         return NotebookFile(path.stem, None, str(refused))
     return NotebookFile(path.stem, content, "", tuple(notes))

@@ -1,4 +1,4 @@
-"""What `gradlab grade` prints at its end: how many submissions had which outcome, and what a person has to read."""
+"""What `gradlab grade` prints at the end: how many submissions had which outcome, and what a person has to read."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Summary:
 
     graded: int
     kept: int
-    """Those whose earlier result still counts."""
+    """Submissions whose earlier result still counts."""
     empty: int
-    """Damaged ones, and those without a notebook."""
+    """Submissions that are damaged or have no notebook."""
     stopped: int
-    """Those that ran into a limit."""
+    """Submissions that ran into a limit."""
     failed: int
     late: int
     waiting: int
-    """Those that a person has to read."""
+    """Submissions that a person has to read."""
     missing: int
-    """Students on the roster who did not hand in."""
+    """Students on the roster who didn't hand in."""
     uncollected: int = 0
     """Students with a submission in the exchange that isn't in submitted/."""
     strangers: tuple[str, ...] = ()
@@ -42,91 +42,95 @@ class Summary:
     down: int = 0
     """Earlier marks that fell."""
 
-    def words(self) -> str:
+    def describe(self) -> str:
+        changed = self.up + self.down
         parts = [
-            (self.kept, "kept from before"),
-            (moved := self.up + self.down, f"mark{'s' * (moved != 1)} changed, {self.up} up and {self.down} down"),
+            (self.kept, "kept"),
+            (changed, f"mark{'s' * (changed != 1)} changed, {self.up} up and {self.down} down"),
             (self.empty, "damaged"),
             (self.stopped, "at a limit"),
             (self.late, "late"),
             (self.waiting, "to be read by a person"),
             (self.missing, "not handed in"),
-            (self.uncollected, "still in the exchange (gradlab watch --once --newest brings them in)"),
+            (self.uncollected, "still in the exchange (collect with gradlab watch --once --newest)"),
             (len(self.strangers), f"not on the roster ({join_names(self.strangers)})"),
             (self.failed, "not graded"),
         ]
         return "; ".join([f"{self.graded} graded", *(f"{number} {words}" for number, words in parts if number)])
 
 
-def describe_regraded(done: Iterable[GradingOutcome]) -> str:
-    """Why submissions were graded again, the commonest reason first; empty if there were none."""
-    reasons = [each.anew for each in done if each.anew]
+def describe_regraded(outcomes: Iterable[GradingOutcome]) -> str:
+    """Say why submissions were graded again, the most common reason first; empty if there were none."""
+    reasons = [outcome.regrade_reasons for outcome in outcomes if outcome.regrade_reasons]
     counts = Counter(reason for each in reasons for reason in each).most_common()
-    said = ", ".join(f"{reason} ({number})" for reason, number in counts)
-    return f"{len(reasons)} graded anew: {said}" if reasons else ""
+    summary = ", ".join(f"{reason} ({number})" for reason, number in counts)
+    return f"{len(reasons)} graded again: {summary}" if reasons else ""
 
 
-def list_remarks(done: Iterable[GradingOutcome], lab: str, most: int = 5) -> list[str]:
-    """What the instructor should know about submissions of this run, the commonest first, each with their number."""
-    counts = Counter(remark for each in done for remark in each.remarks).most_common()
-    lines = [f"{remark.removesuffix('.')} ({format_count(number, 'submission')})" for remark, number in counts[:most]]
-    more = len(counts) - most
+def list_remarks(outcomes: Iterable[GradingOutcome], lab: str, max_lines: int = 5) -> list[str]:
+    """List what the instructor should know about submissions of this run, the most common first, with their number."""
+    counts = Counter(remark for outcome in outcomes for remark in outcome.remarks).most_common()
+    lines = [
+        f"{remark.removesuffix('.')} ({format_count(number, 'submission')})" for remark, number in counts[:max_lines]
+    ]
+    more = len(counts) - max_lines
     return [*lines, f"and {more} more of this kind: gradlab report {quote(lab)}"] if more > 0 else lines
 
 
 def read_points(gradebook: Any, lab: str) -> Mapping[str, float]:
-    """Each student's points for this lab in the gradebook, less what lateness costs."""
+    """Read each student's points for this lab in the gradebook, less the penalty for lateness."""
     assignment = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
     notebooks = select(SubmittedAssignment.student_id).where(assignment).join(SubmittedAssignment.notebooks)
-    given = func.coalesce(Grade.manual_score, Grade.auto_score, 0) + func.coalesce(Grade.extra_credit, 0)
-    taken = func.coalesce(SubmittedNotebook.late_submission_penalty, 0)
-    found: Counter[str] = Counter()
-    for query in (notebooks.join(SubmittedNotebook.grades).add_columns(given), notebooks.add_columns(-taken)):
+    score = func.coalesce(Grade.manual_score, Grade.auto_score, 0) + func.coalesce(Grade.extra_credit, 0)
+    penalty = func.coalesce(SubmittedNotebook.late_submission_penalty, 0)
+    totals: Counter[str] = Counter()
+    for query in (notebooks.join(SubmittedNotebook.grades).add_columns(score), notebooks.add_columns(-penalty)):
         for student, points in gradebook.db.execute(query):
-            found[student] += points
-    return found
+            totals[student] += points
+    return totals
 
 
 def summarize_lab(
     gradebook: Any,
     lab: str,
-    done: Iterable[GradingOutcome],
-    waiting_there: Iterable[str] = (),
+    outcomes: Iterable[GradingOutcome],
+    in_exchange: Iterable[str] = (),
     before: Mapping[str, float] | None = None,
 ) -> Summary:
     """Summarize this run, and what the gradebook has for the whole lab.
 
     Args:
-        done: The outcome of each submission of this run.
-        waiting_there: Students with a submission in the exchange that isn't in submitted/.
+        outcomes: The outcome of each submission of this run.
+        in_exchange: Students with a submission in the exchange that isn't in submitted/.
         before: What read_points() returned before this run.
     """
-    done, uncollected = list(done), set(waiting_there)
-    failed = sum(bool(each.failure) for each in done)
+    outcomes, uncollected = list(outcomes), set(in_exchange)
+    failed = sum(bool(outcome.failure) for outcome in outcomes)
     assignment = gradebook.find_assignment(lab).id
-    mine = select(SubmittedAssignment).where(SubmittedAssignment.assignment_id == assignment)
-    submissions = list(gradebook.db.scalars(mine))
+    of_lab = select(SubmittedAssignment).where(SubmittedAssignment.assignment_id == assignment)
+    submissions = list(gradebook.db.scalars(of_lab))
     waits = (
         select(SubmittedNotebook.assignment_id)
         .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
         .where(Grade.needs_manual_grade)
     )
     waiting = set(gradebook.db.scalars(waits))
-    everybody = set(gradebook.db.scalars(select(Student.id)))
+    everyone = set(gradebook.db.scalars(select(Student.id)))
     handed_in = {submission.student_id for submission in submissions}
     now = read_points(gradebook, lab) if before else {}
-    moved = [round(now[student] - points, 4) for student, points in (before or {}).items() if student in now]
+    differences = [round(now[student] - points, 4) for student, points in (before or {}).items() if student in now]
+    kept = sum(outcome.kept for outcome in outcomes)
     return Summary(
-        graded=len(done) - failed - sum(each.kept for each in done),
-        kept=sum(each.kept for each in done),
-        empty=sum(each.empty for each in done),
-        stopped=sum(each.stopped for each in done),
+        graded=len(outcomes) - failed - kept,
+        kept=kept,
+        empty=sum(outcome.empty for outcome in outcomes),
+        stopped=sum(outcome.stopped for outcome in outcomes),
         failed=failed,
         late=sum(submission.total_seconds_late > 0 for submission in submissions),
         waiting=sum(submission.id in waiting for submission in submissions),
-        missing=len(everybody - handed_in - uncollected - set(find_strangers(gradebook, everybody))),
+        missing=len(everyone - handed_in - uncollected - set(find_strangers(gradebook, everyone))),
         uncollected=len(uncollected),
         strangers=tuple(find_strangers(gradebook, handed_in)),
-        up=sum(by > 0 for by in moved),
-        down=sum(by < 0 for by in moved),
+        up=sum(difference > 0 for difference in differences),
+        down=sum(difference < 0 for difference in differences),
     )

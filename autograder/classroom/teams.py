@@ -1,4 +1,4 @@
-"""Finds the folder in submitted/ that counts for a student: their own, or the newest one of the team."""
+"""Finds the folder in submitted/ that counts for a student: their own, or the team's newest one."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from autograder.workers.warm_start import list_submitted_students
 
 
 def find_submitters(course: Path, lab: str, term: Term) -> dict[str, str]:
-    """Who handed in the submission that counts, for each student who has a submission of this lab."""
-    found = {student: student for student in list_submitted_students(course, lab)}
+    """Find who handed in the submission that counts, for each student who has a submission of this lab."""
+    submitters = {student: student for student in list_submitted_students(course, lab)}
     for team in term.team:
         if not team.is_for_lab(lab):
             continue
-        times = {member: _read_submitted_time(course, lab, member) for member in team.members if member in found}
+        times = {member: _read_submitted_time(course, lab, member) for member in team.members if member in submitters}
         if times:
             newest = max(times, key=lambda member: (times[member], member))
-            found |= dict.fromkeys(team.members, newest)
-    return found
+            submitters |= dict.fromkeys(team.members, newest)
+    return submitters
 
 
 def _read_submitted_time(course: Path, lab: str, student: str) -> datetime:
-    """When it was handed in, UTC; if it has no timestamp, when its folder last changed."""
+    """Read when it was handed in, in UTC; without a timestamp, when its folder last changed."""
     folder = course / "submitted" / student / lab
     return read_time(folder) or convert_file_time(folder.lstat().st_mtime)

@@ -1,6 +1,6 @@
-"""Names in term.toml that the course doesn't have: typos, which would otherwise have no effect and give no warning.
+"""Finds names in term.toml that the course doesn't have: typos that would otherwise silently have no effect.
 
-Where they are reported, so is what in submitted/ counts for no one.
+Reports them together with what in submitted/ counts for no one.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from autograder.intake.strays import find_strays
 from autograder.model.assignments import list_assignments, suggest_nearest
 from autograder.model.term import FILE, Term
 
-NOBODY = "who is on no roster and handed in nothing\n    fix: correct the name"
+UNKNOWN_STUDENT = "who isn't on the roster and handed in nothing\n    fix: correct the name"
 
 
-def list_doubtful(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
-    """A line for each unknown name, and for each stray in submitted/.
+def list_warnings(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
+    """Return a line for each unknown name, and for each stray in submitted/.
 
     Args:
         lab: Look only at what term.toml says for this lab; empty for all.
@@ -29,23 +29,23 @@ def list_doubtful(course: Path, term: Term, gradebook: Any, lab: str = "") -> li
 
 
 def list_unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
-    """Labs, students, exercises and checks that don't exist, each in words with its fix.
+    """Return a line for each lab, student, exercise and check that doesn't exist, with its fix.
 
     Args:
         lab: Look only at what applies to this lab, and at unknown labs; empty for all.
     """
     known = {*list_assignments(course), *(assignment.name for assignment in gradebook.assignments)}
     labs = sorted({lab} & known if lab else known)
-    found = [*_find_unknown_labs(term, known), *_find_unknown_students(course, term, gradebook, labs)]
-    for each in labs:
-        found += [*_find_unknown_exercises(course, term, each), *_find_unknown_members(course, term, gradebook, each)]
-    return [f"{course / FILE}: {words}" for words in dict.fromkeys(found)]
+    lines = [*_find_unknown_labs(term, known), *_find_unknown_students(course, term, gradebook, labs)]
+    for name in labs:
+        lines += [*_find_unknown_exercises(course, term, name), *_find_unknown_members(course, term, gradebook, name)]
+    return [f"{course / FILE}: {line}" for line in dict.fromkeys(lines)]
 
 
 def refuse_unknown_names(course: Path, lab: str, term: Term, gradebook: Any) -> None:
-    """Raise GradlabError if an unknown exercise, check or team member would make marks differ from what was decided."""
-    if found := [*_find_unknown_exercises(course, term, lab), *_find_unknown_members(course, term, gradebook, lab)]:
-        raise GradlabError("\n".join(f"{course / FILE}: {words}" for words in found))
+    """Raise GradlabError if an unknown exercise, check or team member would make marks differ from the decisions."""
+    if lines := [*_find_unknown_exercises(course, term, lab), *_find_unknown_members(course, term, gradebook, lab)]:
+        raise GradlabError("\n".join(f"{course / FILE}: {line}" for line in lines))
 
 
 def _find_unknown_labs(term: Term, known: Collection[str]) -> Iterator[str]:
@@ -53,10 +53,10 @@ def _find_unknown_labs(term: Term, known: Collection[str]) -> Iterator[str]:
     entries += [(f"[[extension]] of {each.student}", [each.lab]) for each in term.extension]
     entries += [(f"[[excuse]] of {each.exercise}", [each.lab]) for each in term.excuse]
     entries += [(f"team {team.name!r}", team.labs) for team in term.team]
-    for where, names in entries:
+    for entry, names in entries:
         for name in names:
             if name not in known:
-                yield f"{where} names {name!r}, which is no lab of this course\n    fix: {_describe_fix(name, known)}"
+                yield f"{entry} names {name!r}, which isn't a lab of this course\n    fix: {_describe_fix(name, known)}"
 
 
 def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]:
@@ -64,26 +64,26 @@ def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]
     if lab not in list_assignments(course) or not (extra or excuses):
         return
     checks = read_checks(course, lab)
-    for where, exercise, check in (
+    for entry, exercise, check in (
         *((f"labs.{lab}.extra_credit", exercise, "") for exercise in extra),
         *((f"[[excuse]] of {lab}", each.exercise, each.check) for each in excuses),
     ):
-        meant = exercise.rpartition("/")[2]  # a stock assignment's cell may be preceded by its notebook's name
-        if meant not in checks:
-            yield f"{where} names {exercise!r}, which {lab} does not have\n    fix: {_describe_fix(exercise, checks)}"
-        elif check and check not in checks[meant]:
-            fix = _describe_fix(check, checks[meant])
-            yield f"{where} names {check!r}, which is no check of {meant} in {lab}\n    fix: {fix}"
+        name = exercise.rpartition("/")[2]  # a stock assignment's cell may be preceded by its notebook's name
+        if name not in checks:
+            yield f"{entry} names {exercise!r}, which {lab} doesn't have\n    fix: {_describe_fix(exercise, checks)}"
+        elif check and check not in checks[name]:
+            fix = _describe_fix(check, checks[name])
+            yield f"{entry} names {check!r}, which isn't a check of {name} in {lab}\n    fix: {fix}"
 
 
 def _find_unknown_students(course: Path, term: Term, gradebook: Any, labs: Collection[str]) -> Iterator[str]:
     entries = [("[[extension]]", each.lab, each.student) for each in term.extension]
     entries += [("[[excuse]]", each.lab, each.student) for each in term.excuse if each.student]
-    wanted = [(where, lab, student) for where, lab, student in entries if lab in labs]
-    unknown = _select_unknown(course, gradebook, {student for _, _, student in wanted})
-    for where, lab, student in wanted:
+    entries = [(entry, lab, student) for entry, lab, student in entries if lab in labs]
+    unknown = _select_unknown(course, gradebook, {student for _, _, student in entries})
+    for entry, lab, student in entries:
         if student in unknown:
-            yield f"{where} of {lab} names {student!r}, {NOBODY}"
+            yield f"{entry} of {lab} names {student!r}, {UNKNOWN_STUDENT}"
 
 
 def _find_unknown_members(course: Path, term: Term, gradebook: Any, lab: str) -> Iterator[str]:
@@ -91,11 +91,11 @@ def _find_unknown_members(course: Path, term: Term, gradebook: Any, lab: str) ->
         if team.is_for_lab(lab):
             for member in sorted(_select_unknown(course, gradebook, team.members)):
                 add = f"nbgrader db student add {member} --last-name NAME"
-                yield f"team {team.name!r} names {member!r}, {NOBODY}, or add this student: {add}"
+                yield f"team {team.name!r} names {member!r}, {UNKNOWN_STUDENT}, or add this student: {add}"
 
 
 def _select_unknown(course: Path, gradebook: Any, students: Iterable[str]) -> set[str]:
-    """The students that the course doesn't know; no one if there is no roster to compare with."""
+    """Return the students that the course doesn't know; none if there is no roster to compare with."""
     return {each for each in find_strangers(gradebook, students) if not (course / "submitted" / each).is_dir()}
 
 

@@ -1,4 +1,4 @@
-"""Grades the submissions of a lab, several at a time. No submission stops the class, and finished results are kept."""
+"""Grades all submissions of a lab, several at a time. No submission stops the class, and finished results are kept."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def refuse_stale(course: Path, lab: str) -> None:
 
     if is_stale(course, lab):  # a checkout gives files any dates
         raise GradlabError(
-            f"{edited[0]} was edited after source/{lab} was built\n    fix: gradlab build, and the same command"
+            f"{edited[0]} was edited after source/{lab} was built\n    fix: gradlab build, then the same command"
         )
 
 
 def grade_lab(
     api: NbgraderCourse,
     lab: str,
-    where: Executor | None = None,
+    executor: Executor | None = None,
     student: str = "",
     again: bool = False,
     stop: Event | None = None,
@@ -56,25 +56,27 @@ def grade_lab(
     """Grade every submission of the lab, or one student's, and yield each as it's done.
 
     Args:
-        where: Where submissions are graded; by default this machine, one at a time.
+        executor: Grades the submissions; by default on this machine, one at a time.
         student: Grade only this student's.
         again: Also grade submissions whose result is up to date.
         stop: Set to end early; what is graded by then is recorded.
     """
-    where = where or LocalExecutor()
-    with open_class(api, lab, where, student) as (writer, students):
-        yield from writer.grade(students, where, again, stop or Event())
+    executor = executor or LocalExecutor()
+    with open_class(api, lab, executor, student) as (writer, students):
+        yield from writer.grade(students, executor, again, stop or Event())
 
 
 @contextlib.contextmanager
 def open_class(
-    api: NbgraderCourse, lab: str, where: Executor, student: str = ""
+    api: NbgraderCourse, lab: str, executor: Executor, student: str = ""
 ) -> Iterator[tuple[GradebookWriter, list[str]]]:
-    """The writer of this lab's marks, and the students who handed it in. Any other process that opens the lab fails.
+    """Open the writer of this lab's marks, and find the students who handed it in.
+
+    Meanwhile no other process can open the lab.
 
     Args:
-        where: Where submissions are graded.
-        student: Only this student.
+        executor: Grades the submissions.
+        student: Open only this student's submission.
 
     Raises:
         GradlabError: If no one handed it in, or it can't be graded here.
@@ -83,27 +85,28 @@ def open_class(
     require_source(course, lab)
     assignment = open_assignment(course, lab)
     assignment.refuse_settings(api.config)
-    settings = read_settings(api.config, where.choose_device())
+    settings = read_settings(api.config, executor.choose_device())
     settings = assignment.adjust_settings(settings, api.config)
-    layers = where.find_layers(settings, [course])
+    layers = executor.find_layers(settings, [course])
     rename_student_folders(course / "submitted")
     term = read_term(course)
-    by = find_submitters(course, lab, term)
-    students = [each for each in sorted(by) if student in ("", each)]
+    submitters = find_submitters(course, lab, term)
+    students = [name for name in sorted(submitters) if student in ("", name)]
     if not students:
-        who = f"from {student}{suggest_nearest(student, by)} " if student else ""
+        sender = f"from {student}{suggest_nearest(student, submitters)} " if student else ""
         raise GradlabError(
-            f"no submission {who}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=quote(lab))}"
+            f"no submission {sender}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=quote(lab))}"
         )
     refuse_stale(course, lab)
     with lock_lab(course, lab), api.open_gradebook() as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)
         lines = prepare(api, assignment, gradebook)
-        revoke_extensions(course, lab, gradebook, term.extended(lab))
-        left_out = assignment.list_left_out(api.config, students, gradebook)
-        students = [each for each in students if each not in left_out]
-        writer = GradebookWriter(api, assignment, settings, layers, gradebook, load_late_penalty(api.config), term, by)
-        writer.left_out, writer.lines = left_out, lines
+        revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
+        excluded = assignment.list_excluded(api.config, students, gradebook)
+        students = [name for name in students if name not in excluded]
+        penalty = load_late_penalty(api.config)
+        writer = GradebookWriter(api, assignment, settings, layers, gradebook, penalty, term, submitters)
+        writer.excluded, writer.lines = excluded, lines
         try:
             yield writer, students
         finally:
@@ -111,12 +114,12 @@ def open_class(
 
 
 def load_late_penalty(config: Any) -> Penalty:
-    """What c.AssignLatePenalties in nbgrader_config.py takes off. Raises GradlabError if it doesn't work."""
+    """Load the penalty that c.AssignLatePenalties in nbgrader_config.py computes. Raises GradlabError if it fails."""
 
     def make_error(error: Exception) -> GradlabError:
         words = f"{type(error).__name__}: {error}"
         return GradlabError(
-            f"c.AssignLatePenalties in nbgrader_config.py does not work: {words}\n    no mark was touched"
+            f"c.AssignLatePenalties in nbgrader_config.py doesn't work: {words}\n    no mark was changed"
         )
 
     try:
@@ -127,8 +130,8 @@ def load_late_penalty(config: Any) -> Penalty:
 
     def compute_penalty(student: str, score: float, seconds: float) -> float | None:
         try:
-            taken_off: float | None = late.plugin_inst.late_submission_penalty(student, score, seconds)
-            return taken_off
+            penalty: float | None = late.plugin_inst.late_submission_penalty(student, score, seconds)
+            return penalty
         except Exception as error:
             raise make_error(error) from None
 
@@ -136,18 +139,20 @@ def load_late_penalty(config: Any) -> Penalty:
 
 
 def read_settings(config: Any, device: str = "cpu") -> Settings:
-    """The settings for grading in nbgrader_config.py."""
+    """Read the settings for grading in nbgrader_config.py."""
     return make_settings(**{**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)})
 
 
 @contextlib.contextmanager
 def lock_lab(course: Path, lab: str) -> Iterator[None]:
-    """Lock the lab. Raises GradlabError if another process grades it."""
+    """Lock the lab. Raises GradlabError if another process is grading it."""
     path = course / "results" / lab / ".lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not flock: the workers would hold it too
         except OSError:
-            raise GradlabError(f"another gradlab grades {lab} in {course}: wait for its end, or stop it") from None
+            raise GradlabError(
+                f"another gradlab is grading {lab} in {course}: wait for it to finish, or stop it"
+            ) from None
         yield

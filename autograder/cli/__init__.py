@@ -1,4 +1,4 @@
-"""The command line. Each module holds the commands of one kind of work; importing it makes them known."""
+"""The command line. Each module has the commands for one kind of work; importing it registers them."""
 
 from autograder.cli import authoring, corrections, desk, grading, lms, machine, reports
 from autograder.cli.app import main, run

@@ -1,4 +1,4 @@
-"""python -m autograder.cli is the command gradlab."""
+"""Makes `python -m autograder.cli` the command gradlab."""
 
 from autograder.cli import run
 

@@ -1,4 +1,4 @@
-"""What all commands share: the application, its consoles, and how an error ends it."""
+"""Shared by all commands: the application, its consoles, and how errors end it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from autograder.base.text import replace_controls
 DOC = "A course whose labs grade themselves. A term with every command: docs/teaching.md."
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=DOC)
 CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder: the one with nbgrader_config.py.")]
-LabNames = Annotated[list[str] | None, typer.Argument(help="Labs by name; all of them where none is named.")]
+LabNames = Annotated[list[str] | None, typer.Argument(help="Names of labs; all labs by default.")]
 CPUS = len(os.sched_getaffinity(0))
 Jobs = Annotated[int, typer.Option(min=1, help="Submissions graded at a time.")]
 Isolation = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")]
@@ -31,13 +31,13 @@ ClusterAddress = Annotated[
     str, typer.Option(metavar="ADDRESS", help="Grade on the workers of this dask scheduler, e.g. tcp://HOST:8786.")
 ]
 ExecutorName = Annotated[
-    str, typer.Option("--executor", metavar="NAME", help="What grades at that address: dask, or what a package brings.")
+    str, typer.Option("--executor", metavar="NAME", help="What grades at ADDRESS: dask, or an installed executor.")
 ]
 LabName = Annotated[str, typer.Argument(help="The lab's name, as in labs/course.toml.")]
 
 
 class Terminal(Console):
-    """A console on which no text can move the cursor, set a title or hide the rest: students name files and cells."""
+    """A console on which no text can move the cursor, set a title or hide text, since students name files and cells."""
 
     def render_str(self, text: str, *args: Any, **kwargs: Any) -> Text:
         return super().render_str(replace_controls(text), *args, **kwargs)
@@ -47,17 +47,17 @@ out = Terminal(highlight=False, soft_wrap=True)
 err = Terminal(stderr=True, highlight=False, soft_wrap=True)
 
 
-def print_doubtful(lines: Sequence[str], most: int = 3) -> None:
+def print_warnings(lines: Sequence[str], max_lines: int = 3) -> None:
     """Print the first few lines about what counts for no one, or has no effect, to stderr."""
-    for line in lines[:most]:
+    for line in lines[:max_lines]:
         err.print(line, markup=False)
-    if len(lines) > most:
-        err.print(f"and {format_count(len(lines) - most, 'line')} more of what counts for nobody: gradlab status")
+    if len(lines) > max_lines:
+        err.print(f"and {format_count(len(lines) - max_lines, 'more warning')}: gradlab status")
 
 
 @contextlib.contextmanager
 def pause_gc() -> Iterator[None]:
-    """Pause the garbage collector: imports make no garbage, and looking for it takes 0.6 s if torch is among them."""
+    """Pause the garbage collector: imports make no garbage, and looking for it takes 0.6 s if torch is imported."""
     gc.disable()
     yield
     gc.freeze()
@@ -75,7 +75,7 @@ def main() -> None:
         if not is_full(error):
             raise
         err.print(
-            f"gradlab: the disk is full: {error}\n    fix: make room, and run the same command: it goes on",
+            f"gradlab: the disk is full: {error}\n    fix: free some space, then run the same command to continue",
             markup=False,
         )
         sys.exit(1)
@@ -88,11 +88,11 @@ def run() -> None:
     """Run main(), and end the process without the interpreter's cleanup, which takes up to a second with torch."""
     try:
         main()
-    except SystemExit as ended:
-        if not isinstance(ended.code, int):
+    except SystemExit as exit_:
+        if not isinstance(exit_.code, int):
             raise
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError):  # its reader is gone
                 stream.flush()
-        os._exit(ended.code)
+        os._exit(exit_.code)

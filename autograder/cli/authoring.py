@@ -1,4 +1,4 @@
-"""Commands of an author: build, prove, new, and the release for students."""
+"""Commands for authors: build, prove, new, and the release for students."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def require_labs(course: Path) -> None:
     """Raise GradlabError in the folder of a course whose labs are written elsewhere."""
     if (course / "nbgrader_config.py").exists() and not (course / "labs" / "course.toml").exists():
         raise GradlabError(
-            f"{course.resolve()} has no labs/course.toml: it grades labs, and does not hold what they are written in\n"
+            f"{course.resolve()} has no labs/course.toml: this course grades labs, but doesn't have their source\n"
             "    fix: run this where labs/ is (a clone of the repository), or copy labs/ beside source/"
         )
 
@@ -26,23 +26,25 @@ def build(
     labs: LabNames = None,
     course: CoursePath = Path("."),
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; fail naming the files that are stale.")
+        bool, typer.Option("--check", help="Write nothing; fail and list the files if any are out of date.")
     ] = False,
 ) -> None:
-    """Make source/, release/ and solutions/ from labs/; of labs that are named, their notebooks alone."""
+    """Build source/, release/ and solutions/ from labs/; with names of labs, only their notebooks."""
     from autograder.authoring.course_folder import build as build_all
     from autograder.authoring.course_folder import find_stale_files, read_course
 
     require_labs(course)
-    read, named = read_course(course), tuple(labs or ())
-    number = format_count(len(set(named)) or len(read.labs), "lab")
+    manifest, names = read_course(course), tuple(labs or ())
+    number = format_count(len(set(names)) or len(manifest.labs), "lab")
     if check:
-        if files := find_stale_files(read, named):
-            listed = "\n".join(f"  {f}" for f in files)
-            raise GradlabError(f"stale, missing or stray:\n{listed}\n    fix: run gradlab build and commit the result")
+        if files := find_stale_files(manifest, names):
+            lines = "\n".join(f"  {f}" for f in files)
+            raise GradlabError(
+                f"out of date, missing or left over:\n{lines}\n    fix: run gradlab build and commit the result"
+            )
         out.print(f"{number} up to date. Next: gradlab prove")
         return
-    changed = build_all(read, named)
+    changed = build_all(manifest, names)
     for path in changed:
         out.print(f"{'wrote' if path.exists() else 'removed'} {path}")
     out.print(f"{number} built, {format_count(len(changed), 'file')} changed. Next: gradlab prove")
@@ -54,26 +56,26 @@ def release(
     labs: LabNames = None,
     course: CoursePath = Path("."),
 ) -> None:
-    """Write what a student needs to work at home: labs and labkit, without solutions and without the grader."""
+    """Write a zip for students to work at home: the labs and labkit, without solutions and the grader."""
     from autograder.authoring.course_folder import read_course
     from autograder.authoring.student_release import write_student_release
 
     require_labs(course)
     path = write_student_release(read_course(course), student.resolve(), tuple(labs or ()))
-    out.print(f"wrote {student} and {path.name}. Next: hand out the zip; its README says how to begin")
+    out.print(f"wrote {student} and {path.name}. Next: hand out the zip; its README says how to start")
 
 
 @app.command()
 def prove(
     labs: LabNames = None,
     course: CoursePath = Path("."),
-    mutate: Annotated[bool, typer.Option("--mutate", help="Also edit each reference one step at a time.")] = False,
+    mutate: Annotated[bool, typer.Option("--mutate", help="Also try small edits of each reference.")] = False,
     exercise: Annotated[str, typer.Option(help="Prove only this exercise.")] = "",
     update: Annotated[
-        bool, typer.Option("--update", help="Write fails= of wrong answers anew where they fail other checks.")
+        bool, typer.Option("--update", help="Update fails= of wrong answers that now fail other checks.")
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Prove those too that are as they were when they were proved.")
+        bool, typer.Option("--again", help="Also prove labs that haven't changed since they were proved.")
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = CPUS,
 ) -> None:
@@ -85,14 +87,14 @@ def prove(
         from autograder.proving.update import update_lists
 
     require_labs(course)
-    problems = written = 0
-    read = list(read_labs(read_course(course), tuple(labs or ())))
-    if exercise and exercise not in (known := [e.name for lab in read for e in lab.exercises]):
-        raise GradlabError(f"no exercise {exercise!r}: there are {', '.join(known)}")
-    whole = not (mutate or exercise)
-    before = [] if again or not whole else [proof for lab in read if (proof := load_proof(lab))]
-    left = [lab for lab in read if lab.name not in {proof.lab for proof in before}]
-    for proof in itertools.chain(before, prove_labs(left, jobs, mutate, exercise)):
+    problems = updated = 0
+    selected = list(read_labs(read_course(course), tuple(labs or ())))
+    if exercise and exercise not in (names := [e.name for lab in selected for e in lab.exercises]):
+        raise GradlabError(f"no exercise {exercise!r}: the exercises are {', '.join(names)}")
+    is_whole = not (mutate or exercise)
+    earlier = [] if again or not is_whole else [proof for lab in selected if (proof := load_proof(lab))]
+    remaining = [lab for lab in selected if lab.name not in {proof.lab for proof in earlier}]
+    for proof in itertools.chain(earlier, prove_labs(remaining, jobs, mutate, exercise)):
         line = f"{proof.lab}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
         if mutate:
             line += f", {format_count(proof.mutants, 'mutant')} ({len(proof.survivors)} equivalent)"
@@ -100,37 +102,34 @@ def prove(
             f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
             f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}"
         )
-        out.print(f"{line}, {'the same as before' if proof.kept else format_count(len(proof.problems), 'problem')}")
-        if whole and not proof.kept:
-            save_proof(next(lab for lab in read if lab.name == proof.lab), proof)
-        put_right = proof.outdated if update else {}
-        if put_right:
-            out.print(update_lists(put_right.values()), markup=False)
-            out.print(
-                f"{format_count(len(put_right), 'list')} written anew. Read the difference: is each what it should be?"
-            )
-        written += len(put_right)
-        unsolved = [problem for problem in proof.problems if problem not in put_right]
+        out.print(f"{line}, {'unchanged' if proof.kept else format_count(len(proof.problems), 'problem')}")
+        if is_whole and not proof.kept:
+            save_proof(next(lab for lab in selected if lab.name == proof.lab), proof)
+        outdated = proof.outdated if update else {}
+        if outdated:
+            out.print(update_lists(outdated.values()), markup=False)
+            out.print(f"{format_count(len(outdated), 'list')} updated. Read the difference: is it what you expect?")
+        updated += len(outdated)
+        unsolved = [problem for problem in proof.problems if problem not in outdated]
         for problem in unsolved:
             err.print(problem, markup=False)
         problems += len(unsolved)
     if problems:
         raise GradlabError(
-            f"{format_count(problems, 'problem')}: the checks are not proved. Put that right and run "
-            "gradlab prove again"
+            f"{format_count(problems, 'problem')}: the checks are not proved. Fix this, then run gradlab prove again"
         )
-    if written:
-        out.print("Next: gradlab prove, which tries the lists that were written")
+    if updated:
+        out.print("Next: gradlab prove, which tries the updated lists")
     elif exercise:
-        out.print(f"The checks of {exercise} are proved. Next: gradlab prove of its whole lab")
+        out.print(f"The checks of {exercise} are proved. Next: gradlab prove the whole lab")
     else:
         out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
 
 
 @app.command()
 def new(lab: LabName, course: CoursePath = Path(".")) -> None:
-    """Start a lab: a lesson and an exercise that build and prove, to be replaced piece by piece."""
+    """Create a lab: a lesson and an exercise that build and prove, for you to replace piece by piece."""
     from autograder.authoring.new_lab import create_lab
 
     path = create_lab(course, lab)
-    out.print(f"wrote {path}/lab.py and exercises/, and listed {lab} in labs/course.toml. Next: gradlab prove {lab}")
+    out.print(f"wrote {path}/lab.py and exercises/, and added {lab} to labs/course.toml. Next: gradlab prove {lab}")

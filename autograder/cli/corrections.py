@@ -1,4 +1,4 @@
-"""Commands of a term: extensions, excused checks, and grading anew what has its mark."""
+"""Commands that correct marks during a term: extensions, excused checks, and regrading."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from autograder.base.errors import GradlabError
 from autograder.cli.app import CPUS, CoursePath, Isolation, Jobs, LabName, app, err, format_count, out, pause_gc
 from autograder.cli.grading import catch_ctrl_c
 
-Reason = Annotated[str, typer.Option(help="Kept in term.toml, for you.")]
+Reason = Annotated[str, typer.Option(help="A note for yourself in term.toml.")]
 
 
 @app.command()
 def extend(
     lab: LabName,
     student: Annotated[str, typer.Argument(help="The student's id.")],
-    until: Annotated[str, typer.Option(help="When it is due for this student, as '2027-02-03 18:00 UTC'.")],
+    until: Annotated[str, typer.Option(help="The student's due date, as in '2027-02-03 18:00 UTC'.")],
     reason: Reason = "",
     course: CoursePath = Path("."),
 ) -> None:
-    """Give a student more time for a lab. It is written to term.toml, and holds for late penalties."""
+    """Give a student more time for a lab. The extension is in term.toml, and applies to late penalties."""
     with pause_gc():
         from autograder.classroom.decisions import grant_extension
         from autograder.gradebook.nbgrader_course import open_course
@@ -35,8 +35,7 @@ def extend(
     if note:
         err.print(note, markup=False)
     out.print(
-        f"{student} may hand in {lab} until {time} UTC. Next: gradlab grade {quote(lab)}, "
-        "which takes penalties off anew"
+        f"{student} may hand in {lab} until {time} UTC. Next: gradlab grade {quote(lab)}, which updates late penalties"
     )
 
 
@@ -44,11 +43,11 @@ def extend(
 def excuse(
     lab: LabName,
     check: Annotated[str, typer.Argument(help="An exercise, a check's id or label, or EXERCISE/CHECK.")],
-    student: Annotated[str, typer.Option(help="For this student alone.")] = "",
+    student: Annotated[str, typer.Option(help="Only this student.")] = "",
     reason: Reason = "",
     course: CoursePath = Path("."),
 ) -> None:
-    """Give full points for a check or an exercise, to everybody or to one student. It is written to term.toml."""
+    """Give full points for a check or an exercise, to everyone or one student. The excuse is in term.toml."""
     with pause_gc():
         from autograder.classroom import decisions
         from autograder.gradebook.nbgrader_course import open_course
@@ -57,15 +56,16 @@ def excuse(
         api = open_course(course)
         with api.open_gradebook() as gradebook:
             decisions.refuse_unknown_student(course.resolve(), gradebook, student)
-    decided = decisions.excuse(course.resolve(), lab, check, student, reason)
-    what = f"{decided.exercise}/{decided.check}" if decided.check else decided.exercise
-    if decided.check:
+    excused = decisions.excuse(course.resolve(), lab, check, student, reason)
+    name = f"{excused.exercise}/{excused.check}" if excused.check else excused.exercise
+    if excused.check:
         err.print(
-            "Who left the exercise blank, or fails a check that it requires, gets no points by this", markup=False
+            "Students who left the exercise blank, or fail a check that it requires, get no points from this",
+            markup=False,
         )
     out.print(
-        f"{what} counts as passed for {student or 'everybody'}. Next: gradlab grade {quote(lab)}, "
-        "which writes the marks (an excuse alone grades nothing anew)",
+        f"{name} counts as passed for {student or 'everyone'}. Next: gradlab grade {quote(lab)}, "
+        "which updates the marks (without running anything again)",
         markup=False,
     )
 
@@ -74,21 +74,21 @@ def excuse(
 def regrade(
     lab: LabName,
     student: Annotated[str, typer.Option(help="Only this student's submission.")] = "",
-    exercise: Annotated[str, typer.Option(help="Change the marks of this exercise alone.")] = "",
-    again: Annotated[bool, typer.Option("--again", help="Grade those too whose result is up to date.")] = False,
+    exercise: Annotated[str, typer.Option(help="Change only the marks of this exercise.")] = "",
+    again: Annotated[bool, typer.Option("--again", help="Also grade submissions with an up-to-date result.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
     jobs: Jobs = CPUS,
     isolation: Isolation = "",
     course: CoursePath = Path("."),
 ) -> None:
-    """Grade anew, after a check was corrected, and show what would change before it is written."""
+    """Grade again after a check was corrected, and show what would change before writing it."""
     with pause_gc():
         from autograder.classroom import regrade as regrading
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.workers.executors import LocalExecutor
 
-    def confirm_changes(found: regrading.RegradeResult) -> bool:
-        for line in regrading.describe_changes(found):
+    def confirm_changes(result: regrading.RegradeResult) -> bool:
+        for line in regrading.describe_changes(result):
             out.print(line, markup=False)
         if yes or not sys.stdin.isatty():
             return yes
@@ -96,16 +96,17 @@ def regrade(
 
     api = open_course(course.resolve(), isolation)
     with catch_ctrl_c() as stop:
-        found = regrading.regrade(api, lab, LocalExecutor(jobs), confirm_changes, student, exercise, again, stop)
-    for name, reason in found.failures:
+        result = regrading.regrade(api, lab, LocalExecutor(jobs), confirm_changes, student, exercise, again, stop)
+    for name, reason in result.failures:
         err.print(f"{name}: {reason}", markup=False)
-    if not found.graded and not found.failures:
-        out.print(f"Nothing to grade anew: every result of {lab} is up to date (--again grades them all the same)")
-    elif found.written:
-        out.print(f"written, {len(found.changes)} changed. Next: gradlab feedback {quote(lab)}")
-    elif not found.changes:
-        out.print("No mark would change, and nothing was written")
+    if not result.graded and not result.failures:
+        out.print(f"There's nothing to grade: every result of {lab} is up to date (--again grades them anyway)")
+    elif result.written:
+        out.print(f"{format_count(len(result.changes), 'mark')} changed. Next: gradlab feedback {quote(lab)}")
+    elif not result.changes:
+        out.print("No mark would change, so nothing was written")
     else:
-        out.print("Nothing was written. To write it: the same command with --yes")
-    if found.failures:
-        raise GradlabError(f"{format_count(len(found.failures), 'submission')} could not be graded; their marks stay")
+        out.print("Nothing was written. To write the changes, run the same command with --yes")
+    if result.failures:
+        number = format_count(len(result.failures), "submission")
+        raise GradlabError(f"{number} could not be graded; earlier marks stay")

@@ -1,4 +1,4 @@
-"""The command that opens the pages on which a person reads answers."""
+"""The command that opens the pages for marking answers by hand."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from autograder.cli.app import CoursePath, app
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def desk(
-    others: typer.Context,
+    context: typer.Context,
     course: CoursePath = Path("."),
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the page's address alone.")] = False,
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The next free one where it is taken.")] = 8888,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the page's address.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="The port, or the next free one.")] = 8888,
 ) -> None:
-    """Read answers and mark them by hand, in a browser. What else is given goes to Jupyter Server."""
+    """Read answers and mark them by hand, in a browser. Other options are passed to Jupyter Server."""
     from autograder.desk.desk_server import serve
     from autograder.desk.place import find_course
 
-    serve(find_course(course), port, not no_browser, others.args)
+    serve(find_course(course), port, not no_browser, context.args)

@@ -1,4 +1,4 @@
-"""Commands between this course and a learning management system."""
+"""Commands that exchange data with a learning management system."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
+from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_warnings
 
 
 @app.command()
 def roster(
-    file: Annotated[Path, typer.Argument(help="A CSV of your LMS, or with nbgrader's columns.")],
+    file: Annotated[Path, typer.Argument(help="A CSV file from your LMS, or with nbgrader's columns.")],
     course: CoursePath = Path("."),
 ) -> None:
-    """Put the students of a CSV file into the gradebook. Who is there and not in the file stays."""
+    """Add the students in a CSV file to the gradebook. Students who aren't in the file stay."""
     with pause_gc():
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.lms.people import group_same_names, list_people
@@ -28,9 +28,9 @@ def roster(
     with api.open_gradebook() as gradebook:
         new, known = write_roster(gradebook, people)
         for group in group_same_names(list_people(gradebook)):
-            same = f"{', '.join(p.id for p in group)} have one name, {group[0].full_name}"
-            err.print(f"{same}: a zip that goes by names cannot tell them apart", markup=False)
-    out.print(f"{format_count(new, 'student')} added, {known} known before. Next: gradlab status")
+            same = f"{', '.join(p.id for p in group)} have the same name, {group[0].full_name}"
+            err.print(f"{same}: a zip that identifies students by name can't tell them apart", markup=False)
+    out.print(f"{format_count(new, 'student')} added, {known} already there. Next: gradlab status")
 
 
 @app.command()
@@ -38,9 +38,9 @@ def collect(
     lab: LabName,
     file: Annotated[Path, typer.Argument(help="The zip of all submissions, as your LMS makes it.")],
     course: CoursePath = Path("."),
-    replace: Annotated[bool, typer.Option("--replace", help="Also in place of what the exchange brought.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Also replace submissions from the exchange.")] = False,
 ) -> None:
-    """Put the submissions of an LMS's zip into submitted/. Those of the exchange: gradlab watch."""
+    """Put the submissions in a zip from an LMS into submitted/. For the exchange, use gradlab watch."""
     with pause_gc():
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.lms.downloads import collect_zip
@@ -51,27 +51,28 @@ def collect(
     refuse_unknown_lab(course.resolve(), lab)
     with api.open_gradebook() as gradebook:
         people = list_people(gradebook)
-    found = collect_zip(file, course.resolve(), lab, people, replace)
-    for line in found.trouble:
+    collection = collect_zip(file, course.resolve(), lab, people, replace)
+    for line in collection.trouble:
         err.print(line, markup=False)
-    if found.late:
+    if collection.late:
         err.print(
-            f"{found.system.title} calls late, and its zip does not say when they came: {', '.join(found.late)}\n"
-            f"    to take something off, write submitted/STUDENT/{lab}/timestamp.txt, as 2027-02-01 18:30:00 UTC",
+            f"late according to {collection.system.title}, whose zip has no times: {', '.join(collection.late)}\n"
+            f"    for a penalty, write submitted/STUDENT/{lab}/timestamp.txt, as in 2027-02-01 18:30:00 UTC",
             markup=False,
         )
-    then = f". Next: gradlab grade {quote(lab)}" if found.taken else ""
-    out.print(f"{format_count(len(found.taken), 'submission')} of {lab} collected{then}")
-    if found.trouble:
-        raise GradlabError(f"not all of the zip could be collected: {format_count(len(found.trouble), 'reason')} above")
+    then = f". Next: gradlab grade {quote(lab)}" if collection.collected else ""
+    out.print(f"{format_count(len(collection.collected), 'submission')} of {lab} collected{then}")
+    if collection.trouble:
+        number = format_count(len(collection.trouble), "problem")
+        raise GradlabError(f"not everything in the zip could be collected: {number} above")
 
 
 @app.command()
 def export(
     course: CoursePath = Path("."),
-    name: Annotated[str, typer.Option("--for", metavar="NAME", help="Whose form the file has.")] = "csv",
+    name: Annotated[str, typer.Option("--for", metavar="NAME", help="The LMS or form to write the file for.")] = "csv",
 ) -> None:
-    """Write everybody's grades, a column for each lab, as a learning management system imports them."""
+    """Write everyone's grades, with a column for each lab, as a learning management system imports them."""
     with pause_gc():
         from autograder.base.text import join_names
         from autograder.classroom.term_names import list_unknown_names
@@ -91,18 +92,17 @@ def export(
     labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
     graded = [lab for lab in labs if lab.graded]
     if not graded:
-        raise GradlabError("the gradebook holds no marks yet: run gradlab grade LAB first")
+        raise GradlabError("the gradebook has no marks yet: run gradlab grade LAB first")
     with open_gradebook(url, api.course_id) as gradebook:
         people = list_people(gradebook)
-        print_doubtful(list_unknown_names(root, term, gradebook))
+        print_warnings(list_unknown_names(root, term, gradebook))
     path = root / "results" / exporter.file
     exporter.write(path, people, graded)
     waiting = sum(member.waits for lab in graded for member in lab.members)
     strangers = sorted({member.student for lab in graded for member in lab.members if not member.on_roster})
     if strangers:
-        err.print(f"in the file, and not on the roster: {join_names(strangers)}", markup=False)
+        err.print(f"in the file, but not on the roster: {join_names(strangers)}", markup=False)
     if waiting:
-        err.print(
-            f"{format_count(waiting, 'submission', 'waits', 'wait')} to be read by a person: points are still to come"
-        )
+        number = format_count(waiting, "submission", "has", "have")
+        err.print(f"{number} answers that a person must still read, so points may be missing: gradlab desk")
     out.print(f"wrote {format_count(len(people), 'student')} and {format_count(len(graded), 'lab')} to {path}")

@@ -1,4 +1,4 @@
-"""Commands that look at a machine, and that show the main job."""
+"""Commands that inspect this machine, and show Gradlab at work."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from autograder.cli.app import CoursePath, app, out
 
 @app.command()
 def doctor() -> None:
-    """Show which layers of the sandbox this machine gives, and what can be graded with them."""
+    """Show which sandbox layers this machine offers, and what can be graded with them."""
     from autograder.sandbox import find_layers, find_strongest_level, report
 
-    found = find_layers()
-    table = Table("layer or level", "there", "note", box=None)
-    for name, there, note in report(found):
-        table.add_row(name, "[green]yes[/]" if there else "[red]no[/]", escape(note))
+    layers = find_layers()
+    table = Table("layer or level", "available", "note", box=None)
+    for name, is_available, note in report(layers):
+        table.add_row(name, "[green]yes[/]" if is_available else "[red]no[/]", escape(note))
     out.print(table)
-    level = find_strongest_level(found)
+    level = find_strongest_level(layers)
     if level == "full":
-        out.print("\nSubmissions are isolated in full. Next: gradlab grade LAB")
+        out.print("\nSubmissions are fully isolated. Next: gradlab grade LAB")
     else:
         out.print(
-            f"\nThe most that this machine gives is --isolation={level}. Next: gradlab grade LAB --isolation={level}"
+            f"\nThe strongest level of this machine is --isolation={level}. Next: gradlab grade LAB --isolation={level}"
         )
 
 
 @app.command()
 def demo(
-    folder: Annotated[
-        Path, typer.Option(help="Where the demo's course is put; an earlier demo there is replaced.")
-    ] = Path("demo"),
+    folder: Annotated[Path, typer.Option(help="The folder for the demo's course; it replaces an earlier demo.")] = Path(
+        "demo"
+    ),
     course: CoursePath = Path("."),
 ) -> None:
-    """Show the main job on real notebooks: prove, grade a small class, write feedback and a report."""
+    """Show Gradlab at work: prove labs, grade a small class, write feedback and a report."""
     from autograder.demo import run_demo
 
     run_demo(course, folder, out)

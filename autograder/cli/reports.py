@@ -1,4 +1,4 @@
-"""Commands that write pages and tables of a graded class."""
+"""Commands that write pages and tables about a graded class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_doubtful
+from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_warnings
 
 if TYPE_CHECKING:
     from autograder.gradebook.class_schema import LabClass
@@ -25,7 +25,7 @@ def feedback(
     course: CoursePath = Path("."),
     zipped: Annotated[
         str,
-        typer.Option("--zip", metavar="NAME", help="Also write the pages as one zip, named as this LMS wants."),
+        typer.Option("--zip", metavar="NAME", help="Also write the pages as one zip, named as this LMS expects."),
     ] = "",
 ) -> None:
     """Write a feedback page for each graded submission."""
@@ -53,41 +53,41 @@ def feedback(
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     if waiting := sum(result.needs_manual_grade for result in results):
-        err.print(
-            f"{format_count(waiting, 'submission', 'waits', 'wait')} to be read by a person, and the page says so"
-        )
+        number = format_count(waiting, "submission", "has", "have")
+        err.print(f"{number} answers that a person must still read, and the page says so")
     term, due = read_term(course), read_due_date(api.db_url, lab)
     until = term.lab(lab).until
-    if who := describe_still_working(due, term.extended(lab), get_utc_now(), to_naive_utc(until) if until else None):
-        err.print(f"still at work: {who}. The pages tell right answers and a quiz's key: release them later")
-    outside = make_releasable(course, lab, pages)
-    written = f"{format_count(len(pages), 'feedback page')} in {course / 'feedback'}"
+    until_utc = to_naive_utc(until) if until else None
+    if working := describe_still_working(due, term.get_extensions(lab), get_utc_now(), until_utc):
+        err.print(f"still working: {working}. The pages show right answers and a quiz's key, so release them later")
+    unreachable = make_releasable(course, lab, pages)
+    number = f"{format_count(len(pages), 'feedback page')} in {course / 'feedback'}"
     students = {page.parent.parent.name for page in pages}
     if system is None:
-        if outside:
+        if unreachable:
             err.print(
-                f"not from the exchange, so nobody can fetch their pages there: {join_names(outside)}\n"
+                f"not from the exchange, so their pages can't be fetched there: {join_names(unreachable)}\n"
                 "    hand these out yourself, for instance with --zip csv",
                 markup=False,
             )
-        then = f"nbgrader release_feedback {quote(lab)}" if len(outside) < len(students) else "hand them out"
-        out.print(f"{written}. Next: {then}{', once nobody is at work' if who else ''}")
+        then = f"nbgrader release_feedback {quote(lab)}" if len(unreachable) < len(students) else "hand them out"
+        out.print(f"{number}. Next: {then}{', once no one is working on the lab' if working else ''}")
         return
-    out.print(written)
+    out.print(number)
     path = course / "results" / f"{lab}.{zipped}.zip"
-    packed, unnamed = write_feedback_zip(system, course.resolve(), lab, path, pages)
+    count, unnamed = write_feedback_zip(system, course.resolve(), lab, path, pages)
     if unnamed:
-        err.print(f"not in a download of {system.title}, so not in the zip: {join_names(unnamed)}", markup=False)
-    out.print(f"{packed} in {path}. Next: {'upload it' if system.is_origin else 'hand them out'}")
+        err.print(f"not in a download from {system.title}, so not in the zip: {join_names(unnamed)}", markup=False)
+    out.print(f"{format_count(count, 'page')} in {path}. Next: {'upload it' if system.is_origin else 'hand them out'}")
 
 
 @app.command()
 def report(
-    lab: Annotated[str, typer.Argument(help="The lab's name; without one, a page about the term.")] = "",
+    lab: Annotated[str, typer.Argument(help="The lab's name; without one, the report is about the term.")] = "",
     course: CoursePath = Path("."),
 ) -> None:
-    """Write a page about a class: marks, who needs a look, where points were lost. Without a lab: about the term."""
-    gc.disable()  # a large class is many objects, all of them alive: looking for garbage takes a fifth of the time
+    """Write a report on a lab: marks, who needs attention, which checks failed. Without a lab, report on the term."""
+    gc.disable()  # a large class is many live objects, and looking for garbage takes a fifth of the time
     from autograder.gradebook.class_reader import read_class
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
@@ -97,25 +97,25 @@ def report(
 
     if lab:
         api = open_course(course)
-        arrivals, doubtful = _read_arrivals(api, course, [lab], lab)
+        arrivals, warnings = _read_arrivals(api, course, [lab], lab)
         group = read_class(api.db_url, course.resolve(), lab, arrivals)
         path = course / "results" / f"{lab}.html"
-        write_report(group, path, doubtful)
+        write_report(group, path, warnings)
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
-        print_doubtful(doubtful)
+        print_warnings(warnings)
         out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
         return
     path = course / "results" / "term.html"
-    classes, doubtful = _read_classes(course)
+    classes, warnings = _read_classes(course)
     write_term_page(classes, read_term(course), path)
-    print_doubtful(doubtful)
+    print_warnings(warnings)
     out.print(f"wrote {path}, and its table as CSV beside it. Next: open it in a browser")
 
 
 @app.command()
 def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
-    """Write a page of submissions whose text is more alike than the class makes likely: to look at, no verdict."""
+    """Write a page of pairs of submissions that are suspiciously similar: something to look at, not a verdict."""
     gc.disable()
     from autograder.gradebook.class_reader import read_class
     from autograder.gradebook.nbgrader_course import open_course
@@ -126,24 +126,23 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     term = read_term(course)
     group = read_class(open_course(course).db_url, course.resolve(), lab, checks=False)
 
-    def is_apart(first: str, second: str) -> bool:
+    def is_independent(first: str, second: str) -> bool:
         team = term.find_team(lab, first)
         return team is None or second not in team.members
 
-    found = search(collect_written_texts(group), collect_known_texts(group), is_apart)
+    pairs = search(collect_written_texts(group), collect_known_texts(group), is_independent)
     if not group.graded:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"
-    write_similar_page(group, found, path)
-    pairs = format_count(len(found.pairs) + found.more, "pair")
-    out.print(
-        f"{pairs} to look at among {format_count(found.compared, 'notebook')}. This is no verdict. Next: read {path}"
-    )
+    write_similar_page(group, pairs, path)
+    number = format_count(len(pairs.pairs) + pairs.more, "pair")
+    notebooks = format_count(pairs.compared, "notebook")
+    out.print(f"{number} to look at among {notebooks}. This isn't a verdict. Next: read {path}")
 
 
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
-    """Say where each lab stands: handed in, graded, waiting, late, missing; its dates; and what to do next."""
+    """Show the status of each lab (handed in, graded, waiting, late, missing), its dates, and what to do next."""
     from autograder.exchange.inbox import has_released_lab
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
@@ -157,32 +156,34 @@ def status(course: CoursePath = Path(".")) -> None:
         list_first_steps,
     )
 
-    classes, doubtful = _read_classes(course)
+    classes, warnings = _read_classes(course)
     term = read_term(course)
-    found = [compute_status(group, term.lab(group.lab)) for group in classes]
-    begun = [each for each in found if each.handed_in or each.counts[Standing.UNCOLLECTED]]
+    statuses = [compute_status(group, term.lab(group.lab)) for group in classes]
+    begun = [status for status in statuses if status.handed_in or status.counts[Standing.UNCOLLECTED]]
     if begun:
         _print_table(*build_numbers_table(begun), right=True)
-    for group, each in zip(classes, found, strict=True):
-        if each not in begun:
-            out.print(f"{group.lab}: none of {format_count(len(group.members), 'student')} handed in yet", markup=False)
+    for group, lab_status in zip(classes, statuses, strict=True):
+        if lab_status not in begun:
+            number = format_count(len(group.members), "student")
+            out.print(f"{group.lab}: none of {number} has handed in yet", markup=False)
     dates = build_calendar(classes, term)
     head, rows = build_dates_table(dates)
     if rows:
         _print_table(head, rows)
-    for of_lab in dates:
-        if of_lab.extensions:
-            out.print(f"More time for {of_lab.lab}, UTC: {of_lab.extended()}", markup=False)
-    for line in doubtful:
+    for lab_dates in dates:
+        if lab_dates.extensions:
+            out.print(f"Extensions for {lab_dates.lab}, UTC: {lab_dates.list_extensions()}", markup=False)
+    for line in warnings:
         out.print(line, markup=False)
-    steps = collect_next_steps(begun) or ["gradlab report: all is graded and read"]
+    steps = collect_next_steps(begun) or ["gradlab report: everything is graded and read"]
     if not begun:
-        steps = list_first_steps(found, has_released_lab(open_course(course), [each.lab for each in found]))
+        is_released = has_released_lab(open_course(course), [status.lab for status in statuses])
+        steps = list_first_steps(statuses, is_released)
     out.print("Next: " + "\n      ".join(steps), markup=False)
 
 
 def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool = False) -> None:
-    """Print a table. Cells wrap between words, and within a word before they are cut.
+    """Print a table. Cells wrap between words, and within words rather than being cut off.
 
     Args:
         right: Whether to align all columns but the first to the right.
@@ -191,15 +192,15 @@ def _print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: bool
 
     table = Table(box=None, pad_edge=False)
     for name, *cells in zip(head, *rows, strict=True):
-        least = max(len(word) for cell in (name, *cells) for word in [*cell.split(), ""])
-        table.add_column(name, justify="right" if right and table.columns else "left", min_width=least, overflow="fold")
+        width = max(len(word) for cell in (name, *cells) for word in [*cell.split(), ""])
+        table.add_column(name, justify="right" if right and table.columns else "left", min_width=width, overflow="fold")
     for row in rows:
         table.add_row(*row)
     out.print(table)
 
 
 def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
-    """Every lab that the gradebook knows, without checks and texts, and a line for what is left out or doubtful."""
+    """Read every lab that the gradebook knows, without checks and texts, and warnings."""
     from autograder.gradebook.class_reader import list_labs, read_class
     from autograder.gradebook.nbgrader_course import open_course
 
@@ -207,24 +208,22 @@ def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
     api = open_course(course)
     url = api.db_url
     labs = list_labs(url)
-    arrivals, doubtful = _read_arrivals(api, course, labs)
-    return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], doubtful
+    arrivals, warnings = _read_arrivals(api, course, labs)
+    return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], warnings
 
 
 def _read_arrivals(
     api: NbgraderCourse, course: Path, labs: Sequence[str], lab: str = ""
 ) -> tuple[list[Arrival], list[str]]:
-    """What the exchange has for these labs, and a line for what is left out or doubtful there.
-
-    The lines are also about submitted/ and term.toml.
+    """Read what the exchange has for these labs, and warnings about it, submitted/ and term.toml.
 
     Args:
         lab: Look only at what term.toml says for this lab; empty for all.
     """
-    from autograder.classroom.term_names import list_doubtful
+    from autograder.classroom.term_names import list_warnings
     from autograder.exchange.inbox import read_exchange
     from autograder.model.term import read_term
 
-    arrivals, nobodys = read_exchange(api, labs)
+    arrivals, uncounted = read_exchange(api, labs)
     with api.open_gradebook() as gradebook:
-        return arrivals, list_doubtful(course, read_term(course), gradebook, lab) + nobodys
+        return arrivals, list_warnings(course, read_term(course), gradebook, lab) + uncounted

@@ -1,4 +1,4 @@
-"""`gradlab demo`: the main job on real notebooks, with a class made of the answers that prove the labs."""
+"""`gradlab demo`: grades a class made of the labs' own answers, from building to the report."""
 
 from autograder.demo.run import run_demo
 

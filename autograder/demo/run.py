@@ -1,4 +1,4 @@
-"""Runs the demo from an empty folder to a report, and compares every mark with the one it should be."""
+"""Runs the demo from an empty folder to a report, and compares every mark with the expected one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ MARKER = ".gradlab-demo"
 
 
 def run_demo(course: Path, folder: Path, out: Console) -> None:
-    """Build a course in `folder`, prove its first labs, and grade a class on the first. Raises if a mark is off."""
+    """Build a course in `folder`, prove its first labs, and grade a class on the first.
+
+    Raises:
+        GradlabError: If a mark isn't the expected one.
+    """
     folder = folder.resolve()
     labs = _create_course(course, folder)
     out.print(f"built {format_count(len(labs), 'lab')} in {folder}")
@@ -40,25 +44,25 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
     lab = labs[0]
     members = list(make_class(lab))
     for member in members:
-        place = folder / "submitted" / member.student / lab.name
-        place.mkdir(parents=True)
-        (place / f"{lab.name}.ipynb").write_bytes(member.file)
+        submitted = folder / "submitted" / member.student / lab.name
+        submitted.mkdir(parents=True)
+        (submitted / f"{lab.name}.ipynb").write_bytes(member.file)
     results = _grade(folder, lab, len(members), out)
-    off = _print_marks(members, results, lab, out)
-    if off:
-        raise GradlabError(f"these marks are not what they should be: {', '.join(off)}. Please report this")
-    out.print(f"Every mark is what it should be.\n\nreport:   {folder / 'results' / f'{lab.name}.html'}")
+    wrong = _print_marks(members, results, lab, out)
+    if wrong:
+        raise GradlabError(f"these students don't have the expected marks: {', '.join(wrong)}. Please report this")
+    out.print(f"Every mark is as expected.\n\nreport:   {folder / 'results' / f'{lab.name}.html'}")
     out.print(f"feedback: {folder / 'feedback' / 'wrong_1' / lab.name / f'{lab.name}.html'}, and one for each student")
     out.print("\nNext: make lab opens the released labs in JupyterLab as a student sees them;")
     out.print("      . .venv/bin/activate puts gradlab and nbgrader on your path, and then")
     out.print(f"      gradlab grade {lab.name} --course {folder} grades this class again;")
-    out.print("      docs/instructors.md says how to release a lab to a class of your own.")
+    out.print("      docs/instructors.md says how to release a lab to your own class.")
 
 
 def _create_course(course: Path, folder: Path) -> list[Lab]:
     if folder.exists():
         if not (folder / MARKER).exists() and any(folder.iterdir()):
-            raise GradlabError(f"{folder} holds something else than a demo: name another folder with --folder")
+            raise GradlabError(f"{folder} holds something other than a demo: name another folder with --folder")
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     (folder / MARKER).touch()
@@ -81,13 +85,13 @@ def _prove(lab: Lab, out: Console) -> None:
 
 def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, SubmissionResult]:
     level = find_strongest_level(find_layers())
-    out.print(f"submissions are isolated at the level {level!r}; gradlab doctor tells the layers")
+    out.print(f"submissions are isolated at the level {level!r}; gradlab doctor lists the layers")
     api = open_course(folder, level)
     with show_progress(out, f"grading {count} submissions of {lab.name}", count) as steps:
-        for done in grade_lab(api, lab.name, LocalExecutor(len(os.sched_getaffinity(0)))):
-            steps.step(bool(done.failure))
-            if done.failure:
-                out.print(f"{done.student}: {done.failure}", markup=False)
+        for outcome in grade_lab(api, lab.name, LocalExecutor(len(os.sched_getaffinity(0)))):
+            steps.step(bool(outcome.failure))
+            if outcome.failure:
+                out.print(f"{outcome.student}: {outcome.failure}", markup=False)
     results = read_results(api.db_url, folder, lab.name)
     write_feedback(results, folder, lab.name)
     write_report(read_class(api.db_url, folder, lab.name), folder / "results" / f"{lab.name}.html")
@@ -97,15 +101,15 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
 def _print_marks(
     members: list[DemoSubmission], results: dict[str, SubmissionResult], lab: Lab, out: Console
 ) -> list[str]:
-    """Print the table of marks, and return the students whose mark isn't the one it should be."""
+    """Print the table of marks, and return the students whose mark isn't the expected one."""
     by_hand = sum(c.points for c in lab.questions)
-    table = Table("student", "points", "should be", title=f"{lab.name}, {lab.points:g} points, {by_hand:g} by hand")
-    off = []
+    table = Table("student", "points", "expected", title=f"{lab.name}, {lab.points:g} points, {by_hand:g} by hand")
+    wrong = []
     for member in members:
         result = results.get(member.student)
         points = f"{result.points:g}" if result else "none"
         if result is None or abs(result.points - member.points) > 1e-6:
-            off.append(member.student)
+            wrong.append(member.student)
         table.add_row(member.student, points, f"{member.points:g}")
     out.print(table)
-    return off
+    return wrong

@@ -1,4 +1,4 @@
-"""The demo's class: what each student hands in, and the points that it must get."""
+"""The demo's class: what each student hands in, and the points that it must earn."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ print("notebooks that this submission can see:", found)
 
 @dataclass(frozen=True)
 class DemoSubmission:
-    """What a student of the demo hands in."""
+    """A submission of the demo's class."""
 
     student: str
-    """A name that says what is in it."""
+    """A name that says what's in it."""
     file: bytes
     points: float
-    """What it must get."""
+    """What it must earn."""
 
 
 def make_class(lab: Lab) -> Iterator[DemoSubmission]:
-    """Right, partly right, wrong, blank, damaged and hostile submissions. Points exclude those given by hand."""
+    """Make right, partly right, wrong, blank, damaged and hostile submissions. Points exclude those given by hand."""
     right = collect_reference(lab)
     auto = sum(e.points for e in lab.exercises)
     yield _make_submission("all_right", fill_notebook(lab, right), auto)
@@ -70,7 +70,7 @@ def make_class(lab: Lab) -> Iterator[DemoSubmission]:
 
 
 def fill_notebook(lab: Lab, solutions: Mapping[str, str]) -> NotebookNode:
-    """The released notebook with these exercises written.
+    """Fill the released notebook with these solutions.
 
     Args:
         solutions: The source of each exercise's cell, by name.
@@ -86,14 +86,14 @@ def collect_reference(lab: Lab) -> dict[str, str]:
 
 
 def _iter_rounds(lab: Lab, right: bool) -> Iterator[list[Answer]]:
-    """Lists of answers, at most one for each exercise, that together hold every right, or every wrong, answer."""
+    """Yield lists of answers, at most one for each exercise, that together hold every right, or every wrong, answer."""
     columns = [[a for a in e.answers if a.right == right and not a.liar] for e in lab.exercises]
     for number in range(max(len(column) for column in columns)):
         yield [column[number] for column in columns if number < len(column)]
 
 
 def _submit_answers(student: str, lab: Lab, right: Mapping[str, str], chosen: Sequence[Answer]) -> DemoSubmission:
-    """The chosen answers, and the reference for the rest. Some exercises use what an earlier one defines."""
+    """Submit the chosen answers, and the reference for the rest, since exercises may use what earlier ones define."""
     solutions = {**right, **{a.exercise: a.source for a in chosen}}
     return _make_submission(
         student, fill_notebook(lab, solutions), sum(compute_notebook_points(lab, solutions).values())
@@ -101,7 +101,7 @@ def _submit_answers(student: str, lab: Lab, right: Mapping[str, str], chosen: Se
 
 
 def _add_warnings(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
-    """The reference, but each cell writes to stderr, and its functions warn when called."""
+    """Return the reference, in which the first exercise's function warns and prints to stderr when it's called."""
     name = lab.exercises[0].name
     noisy = (
         f"{right[name]}\n\nimport functools, sys, warnings\n_quiet = {name}\n\n@functools.wraps(_quiet)\n"
@@ -112,16 +112,16 @@ def _add_warnings(lab: Lab, right: Mapping[str, str]) -> dict[str, str]:
 
 
 def _delete_cells(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
-    """All right, but the first exercise's cell, the last check and a given cell are gone."""
+    """Return right answers without the first exercise's cell, the last check and a given cell."""
     notebook = fill_notebook(lab, right)
     given = next(cell for cell in lab.cells if cell.kind is Kind.GIVEN)
-    gone = {lab.exercises[0].cell_id, lab.exercises[-1].check_id, given.id}
-    notebook.cells = [c for c in notebook.cells if c.id not in gone]
+    deleted = {lab.exercises[0].cell_id, lab.exercises[-1].check_id, given.id}
+    notebook.cells = [c for c in notebook.cells if c.id not in deleted]
     return notebook
 
 
 def _duplicate_cells(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
-    """All right, and the first exercise and its check pasted once more at the end, with the same ids."""
+    """Return right answers, with the first exercise and its check pasted again at the end, with the same ids."""
     notebook = fill_notebook(lab, right)
     first = {lab.exercises[0].cell_id, lab.exercises[0].check_id}
     notebook.cells += [copy.deepcopy(c) for c in notebook.cells if c.id in first]
@@ -129,7 +129,7 @@ def _duplicate_cells(lab: Lab, right: Mapping[str, str]) -> NotebookNode:
 
 
 def _replace_checks(lab: Lab) -> NotebookNode:
-    """Nothing written, and every check cell replaced by one that claims all of its points."""
+    """Return a blank notebook, with every check cell replaced by one that claims all of its points."""
     notebook = copy.deepcopy(build_release_notebook(lab))
     for cell in notebook.cells:
         if read_kind(cell) is Kind.CHECK:
@@ -138,7 +138,7 @@ def _replace_checks(lab: Lab) -> NotebookNode:
 
 
 def _insert_cell(notebook: NotebookNode, source: str) -> NotebookNode:
-    """The notebook with one more cell, after its first."""
+    """Return the notebook with one more cell, after its first."""
     changed = copy.deepcopy(notebook)
     changed.cells.insert(1, nbformat.v4.new_code_cell(source, id="mine"))
     return changed

@@ -1,7 +1,8 @@
-"""Reading answers by hand: pages inside Jupyter Server, from which marks and comments go into nbgrader's gradebook.
+"""Marking answers by hand: pages inside Jupyter Server that write marks and comments to nbgrader's gradebook.
 
-`gradlab desk` starts a server with this extension. c.ServerApp.jpserver_extensions = {"autograder.desk": True} in
-jupyter_server_config.py adds it to yours; c.GradlabDesk.course names the course if it isn't the server's folder.
+`gradlab desk` starts a server with this extension. To add it to your own server, set
+c.ServerApp.jpserver_extensions = {"autograder.desk": True} in jupyter_server_config.py; c.GradlabDesk.course names the
+course if it isn't the server's folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the answer that a mark is for: in a lab, and in an assignment made for stock nbgrader."""
+"""Finds the answer that a mark is for, in a lab or in a stock assignment."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class AnswerCells(Protocol):
     """What the desk asks of an assignment."""
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
-        """The cells of a student's notebook that this mark is about."""
+        """Return the cells of a student's notebook that this mark is about."""
 
     def get_source_name(self, place: GradedPlace) -> str:
-        """The name of the source's cell that holds the worked answer."""
+        """Return the name of the source cell that holds the worked answer."""
 
     def get_result_id(self, place: GradedPlace) -> str:
-        """The graded cell's id in result documents."""
+        """Return the graded cell's id in result documents."""
 
     def label(self, place: GradedPlace) -> str:
-        """The label that feedback pages use."""
+        """Return the label that feedback pages use."""
 
 
 class LabAnswers:
     """The answers of a lab: the exercise's or question's cell, with code cells that the student added after it."""
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
-        wanted = get_answer_name(place.cell)
-        starts = [start for start, cell in enumerate(cells) if get_cell_name(cell) == wanted]
+        name = get_answer_name(place.cell)
+        starts = [start for start, cell in enumerate(cells) if get_cell_name(cell) == name]
         return [cells[number] for start in starts for number in find_lab_answer(cells, start)]
 
     def get_source_name(self, place: GradedPlace) -> str:
@@ -52,8 +52,8 @@ class LabAnswers:
 class StockAnswers:
     """The answers of a stock assignment.
 
-    Tests are about the code before them, the last ones also about everything that the student wrote after them. An
-    answer is shown with everything that the student wrote beside it.
+    Tests are about the code before them; the last tests are also about everything that the student wrote after them.
+    An answer is shown with everything that the student wrote beside it.
     """
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
@@ -73,18 +73,18 @@ class StockAnswers:
 
 
 def find_answers(course: Path, lab: str) -> AnswerCells:
-    """What finds the answers of this assignment."""
+    """Return the object that finds the answers of this assignment."""
     return StockAnswers() if is_stock(course, lab) else LabAnswers()
 
 
 def _collect_tested_code(cells: Sequence[Any], tests: str) -> list[Any]:
-    """The student's code between these tests and the ones before; for the last tests, also the code after them."""
+    """Return the student's code between these tests and the previous ones; for the last tests, also the code after."""
     since: list[Any] = []
     for number, cell in enumerate(cells):
         if get_cell_name(cell) == tests:
             rest = cells[number + 1 :]
-            last = not any(is_grade(other) or is_task(other) for other in rest)
-            return since + [other for other in rest if last and (is_own(other) or is_solution(other))]
+            is_last = not any(is_grade(other) or is_task(other) for other in rest)
+            return since + [other for other in rest if is_last and (is_own(other) or is_solution(other))]
         if is_grade(cell):
             since = []
         elif cell.cell_type == "code" and (is_solution(cell) or "nbgrader" not in cell.metadata):

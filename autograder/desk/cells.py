@@ -14,36 +14,38 @@ from autograder.model.metadata import get_cell_name
 from autograder.reports.prose import render_prose
 
 
-def render_asked_and_model(cells: Sequence[Any], place: GradedPlace, wanted: str, config: Any) -> tuple[Markup, Markup]:
-    """The text before the answer, and the worked solution, as HTML.
+def render_question_and_solution(
+    cells: Sequence[Any], place: GradedPlace, answer_name: str, config: Any
+) -> tuple[Markup, Markup]:
+    """Render the text before the answer, and the worked solution.
 
     Args:
-        cells: Those of the source notebook.
+        cells: The cells of the source notebook.
         place: The graded cell.
-        wanted: The name of the cell that holds the worked answer.
-        config: nbgrader's, which may mark regions with other words.
+        answer_name: The name of the cell that holds the worked answer.
+        config: nbgrader's configuration, which may use other words to mark regions.
     """
-    asked, models = Markup(), list[Markup]()
+    question, solutions = Markup(), list[Markup]()
     for cell in cells:
         name = get_cell_name(cell)
-        if place.task and name == wanted:
+        if place.task and name == answer_name:
             scheme = _compile_region("ClearMarkScheme", "mark_scheme", config)
             return render_prose(scheme.sub("", cell.source)), render_prose("\n\n".join(scheme.findall(cell.source)))
         if name == place.cell and not is_solution(cell):
-            return asked, Markup().join(models)
-        if name == wanted:
-            return asked, _render_model(cell, config)
+            return question, Markup().join(solutions)
+        if name == answer_name:
+            return question, _render_solution(cell, config)
         if is_solution(cell):
-            models.append(_render_model(cell, config))
+            solutions.append(_render_solution(cell, config))
         elif is_grade(cell):
-            models = []
+            solutions = []
         elif cell.cell_type == "markdown" and not is_task(cell):
-            asked = render_prose(cell.source, cell.get("attachments"))
-    return asked, Markup().join(models)
+            question = render_prose(cell.source, cell.get("attachments"))
+    return question, Markup().join(solutions)
 
 
-def _render_model(cell: Any, config: Any) -> Markup:
-    """The worked solution: a text's marked regions, or all of it; all of a code cell, without the markers."""
+def _render_solution(cell: Any, config: Any) -> Markup:
+    """Render the worked solution: a text's marked regions, or all of it; or a code cell without the markers."""
     region = _compile_region("ClearSolutions", "solution", config)
     if cell.cell_type == "markdown":
         solution = "\n\n".join(region.findall(cell.source))
@@ -51,11 +53,14 @@ def _render_model(cell: Any, config: Any) -> Markup:
     return Markup("<pre>{}</pre>").format(region.sub(r"\1", cell.source).rstrip())
 
 
-def _compile_region(preprocessor: str, what: str, config: Any) -> re.Pattern[str]:
-    """A region between nbgrader's markers, which the configuration may change. A line that contains one is a marker."""
-    own = (config or {}).get(preprocessor, {})
-    words = what.replace("_", " ").upper()
+def _compile_region(preprocessor: str, region: str, config: Any) -> re.Pattern[str]:
+    """Compile the pattern of a region between nbgrader's markers, which the configuration may change.
+
+    A line that contains a marker counts as one.
+    """
+    settings = (config or {}).get(preprocessor, {})
+    words = region.replace("_", " ").upper()
     begin, end = (
-        re.escape(own.get(f"{edge}_{what}_delimeter", f"{edge.upper()} {words}")) for edge in ("begin", "end")
+        re.escape(settings.get(f"{edge}_{region}_delimeter", f"{edge.upper()} {words}")) for edge in ("begin", "end")
     )
     return re.compile(rf"^[^\n]*{begin}[^\n]*\n(.*?)^[^\n]*{end}[^\n]*\n?", re.MULTILINE | re.DOTALL)

@@ -1,6 +1,6 @@
-"""The desk's pages and their requests, below BASE_URL/gradlab/desk. Users of the Jupyter server may read and mark.
+"""Serves the desk's pages and requests below BASE_URL/gradlab/desk. Users of the Jupyter server may read and mark.
 
-Names in addresses and bodies are looked up in the gradebook before they are used in a path.
+Names in addresses and bodies are looked up in the gradebook before they're used in a path.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from autograder.model.course import Model
 
 MAX_BODY = 500_000  # bytes
 STATIC = files("autograder.desk").joinpath("static")
-TOKENS = files("autograder.reports").joinpath("templates/tokens.css")  # the colours, which reports share
+TOKENS = files("autograder.reports").joinpath("templates/tokens.css")  # the colours, shared with reports
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "
@@ -49,7 +49,7 @@ class MarkRequest(QuestionRequest):
 
     student: str = Field(max_length=200)
     points: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Typed points, instead of chosen items."""
+    """Points that were typed, instead of chosen items."""
     chosen: tuple[str, ...] = Field(default=(), max_length=MAX_ITEMS)
     comment: str = Field(default="", max_length=marks.MAX_COMMENT)
     version: str = Field(max_length=64)
@@ -64,14 +64,14 @@ class RubricRequest(QuestionRequest):
     version: str = Field(max_length=64)
     """The version of the rubric that the reader saw."""
     sure: bool = False
-    """Whether marks may change."""
+    """Whether the reader agreed that marks change."""
 
 
 def add_handlers(server: Any) -> None:
     base = server.web_app.settings["base_url"]
     root = Path(server.contents_manager.root_dir or ".")
-    named = server.config.get("GradlabDesk", {}).get("course")
-    given = {"folders": (Path(named),) if named else (root, Path.cwd())}
+    course = server.config.get("GradlabDesk", {}).get("course")
+    arguments = {"folders": (Path(course),) if course else (root, Path.cwd())}
     name = "([^/]+)"
     routes: dict[str, type[Any]] = {
         "": OverviewHandler,
@@ -81,12 +81,12 @@ def add_handlers(server: Any) -> None:
         "/rubric": RubricHandler,
         "/static/([a-z]+[.](?:js|css))": AssetHandler,
     }
-    at = url_path_join(base, "gradlab", "desk")
-    server.web_app.add_handlers(".*$", [(at + path, kind, given) for path, kind in routes.items()])
+    prefix = url_path_join(base, "gradlab", "desk")
+    server.web_app.add_handlers(".*$", [(prefix + path, kind, arguments) for path, kind in routes.items()])
 
 
 class BaseHandler(JupyterHandler):
-    """What all handlers share. The course is in one of its `folders`."""
+    """The base of all handlers. The course is in one of its `folders`."""
 
     auth_resource = "gradlab_desk"
 
@@ -94,7 +94,7 @@ class BaseHandler(JupyterHandler):
         self.folders = folders
 
     @property
-    def at(self) -> str:
+    def desk_url(self) -> str:
         """The address of the desk's pages."""
         return str(url_path_join(self.base_url, "gradlab", "desk"))
 
@@ -106,13 +106,16 @@ class BaseHandler(JupyterHandler):
         super().set_default_headers()
         self.set_header("Cache-Control", "no-store")  # students' answers, and marks that change
 
-    async def run_with_gradebook(self, do: Callable[[Desk, Any], T]) -> T:
-        """Run it in a thread, since another program may hold the gradebook for a while. Errors become HTTP's."""
+    async def run_with_gradebook(self, action: Callable[[Desk, Any], T]) -> T:
+        """Run the action in a thread, since another program may hold the gradebook for a while.
+
+        Errors become HTTP errors.
+        """
 
         def run() -> T:
             desk = open_desk(find_course(*self.folders))
             with open_gradebook(desk.db_url, desk.course_id) as gradebook:
-                return do(desk, gradebook)
+                return action(desk, gradebook)
 
         try:
             return await asyncio.to_thread(run)
@@ -123,16 +126,16 @@ class BaseHandler(JupyterHandler):
 
 
 class OverviewHandler(BaseHandler):
-    """GET: the labs' questions, and how many answers wait."""
+    """GET: the labs' questions, with the number of answers that wait."""
 
     @web.authenticated
     @authorized
     async def get(self) -> None:
         try:
-            page = html_pages.render_overview(self.at, await self.run_with_gradebook(reading.list_questions))
+            page = html_pages.render_overview(self.desk_url, await self.run_with_gradebook(reading.list_questions))
         except web.HTTPError as error:
             self.set_status(error.status_code)
-            page = html_pages.render_overview(self.at, {}, error.log_message or "")
+            page = html_pages.render_overview(self.desk_url, {}, error.log_message or "")
         self.finish(page)
 
 
@@ -147,13 +150,13 @@ class QuestionHandler(BaseHandler):
 
         def render_page(desk: Desk, gradebook: Any) -> str:
             place = find_place(desk, gradebook, lab, notebook, cell)
-            return html_pages.render_question(self.at, reading.build_page(desk, gradebook, place), xsrf)
+            return html_pages.render_question(self.desk_url, reading.build_page(desk, gradebook, place), xsrf)
 
         self.finish(await self.run_with_gradebook(render_page))
 
 
 class AssetHandler(BaseHandler):
-    """GET static/NAME: a script or the style."""
+    """GET static/NAME: a script or a style sheet."""
 
     @web.authenticated
     @authorized
@@ -167,46 +170,47 @@ class AssetHandler(BaseHandler):
 
 
 class WriteHandler(BaseHandler, APIHandler):
-    """What the handlers that write share."""
+    """The base of handlers that write."""
 
-    def asked(self, kind: type[Any]) -> Any:
-        """The body, of bounded size and with known fields."""
+    def parse_body(self, kind: type[Any]) -> Any:
+        """Parse the body, which has a bounded size and known fields."""
         if len(self.request.body) > MAX_BODY:
             raise web.HTTPError(413, "this is too long to be saved")
         try:
             return kind.model_validate_json(self.request.body)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise web.HTTPError(400, f"this cannot be saved: {where}: {first['msg']}") from None
+            field = ".".join(map(str, first["loc"]))
+            raise web.HTTPError(400, f"this can't be saved: {field}: {first['msg']}") from None
 
 
 class SaveHandler(WriteHandler):
-    """POST MarkRequest: {marks} as they are now; with `changed`, in words, if another's change kept it from saving."""
+    """POST MarkRequest: returns the current {marks}; if someone else's change prevented saving, `changed` says so."""
 
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        asked: MarkRequest = self.asked(MarkRequest)
+        request: MarkRequest = self.parse_body(MarkRequest)
 
         def save(desk: Desk, gradebook: Any) -> dict[str, Any]:
-            place = find_place(desk, gradebook, asked.lab, asked.notebook, asked.cell)
-            if asked.points is not None and asked.points > place.worth:
-                raise GradlabError(f"at most {place.worth:g} points; more is extra credit, which the formgrader gives")
-            wanted = marks.DeskMark(asked.points, None, asked.comment, False, asked.chosen)
-            told = {}
+            place = find_place(desk, gradebook, request.lab, request.notebook, request.cell)
+            if request.points is not None and request.points > place.worth:
+                most = f"{place.worth:g} point{'s' * (place.worth != 1)}"
+                raise GradlabError(f"at most {most}; give extra credit in the formgrader")
+            mark = marks.DeskMark(request.points, None, request.comment, False, request.chosen)
+            conflict = {}
             try:
-                marks.save(desk, gradebook, place, asked.student, wanted, asked.version)
-            except marks.ConflictError as changed:
+                marks.save(desk, gradebook, place, request.student, mark, request.version)
+            except marks.ConflictError as error:
                 gradebook.db.rollback()
-                told = {"changed": str(changed)}
-            return {"marks": _read_marks(desk, gradebook, place), **told}
+                conflict = {"changed": str(error)}
+            return {"marks": _read_marks(desk, gradebook, place), **conflict}
 
         self.finish(await self.run_with_gradebook(save))
 
 
 class RubricHandler(WriteHandler):
-    """POST RubricRequest: {rubric, marks} as they are now.
+    """POST RubricRequest: returns the current {rubric, marks}.
 
     If marks would change and the request isn't `sure`, nothing is saved, and `changes` is their number.
     """
@@ -214,24 +218,24 @@ class RubricHandler(WriteHandler):
     @web.authenticated
     @authorized
     async def post(self) -> None:
-        asked: RubricRequest = self.asked(RubricRequest)
-        items = tuple(_parse_item(data) for data in asked.items)
+        request: RubricRequest = self.parse_body(RubricRequest)
+        items = tuple(_parse_item(data) for data in request.items)
 
         def save(desk: Desk, gradebook: Any) -> dict[str, Any]:
-            place = find_place(desk, gradebook, asked.lab, asked.notebook, asked.cell)
+            place = find_place(desk, gradebook, request.lab, request.notebook, request.cell)
             changes = []
 
             def confirm_changes(number: int) -> bool:
                 changes.append(number)
-                return asked.sure
+                return request.sure
 
             try:
-                done = marks.change_items(desk, gradebook, place, items, asked.version, confirm_changes)
-            except marks.ConflictError as changed:
-                raise GradlabError(str(changed)) from None
+                is_saved = marks.change_items(desk, gradebook, place, items, request.version, confirm_changes)
+            except marks.ConflictError as error:
+                raise GradlabError(str(error)) from None
             rubric = html_pages.encode_rubric(marks.read_rubric(desk, place))
-            told = {"rubric": rubric, "marks": _read_marks(desk, gradebook, place)}
-            return told if done else told | {"changes": changes[0]}
+            state = {"rubric": rubric, "marks": _read_marks(desk, gradebook, place)}
+            return state if is_saved else state | {"changes": changes[0]}
 
         self.finish(await self.run_with_gradebook(save))
 
@@ -241,7 +245,7 @@ def _parse_item(data: dict[str, Any]) -> Item:
         return Item.model_validate({**data, "id": data.get("id") or make_id()})
     except ValidationError as error:
         first = error.errors()[0]
-        raise web.HTTPError(400, f"an item cannot be saved: {first['loc'][0]}: {first['msg']}") from None
+        raise web.HTTPError(400, f"an item can't be saved: {first['loc'][0]}: {first['msg']}") from None
 
 
 def _read_marks(desk: Desk, gradebook: Any, place: GradedPlace) -> dict[str, Any]:

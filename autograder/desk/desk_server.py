@@ -24,15 +24,15 @@ class DeskServer(ServerApp):
         self.update_config(self.settings)
 
     def init_signal(self) -> None:
-        """Let Ctrl-C end it without a question: what was saved is in the gradebook."""
+        """Let Ctrl-C end the server without a question, since saved marks are in the gradebook."""
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: self.stop(from_signal=True))
 
     def start_app(self) -> None:
-        self.identity_provider.token_generated = False  # otherwise Jupyter prints its address as if it were an error
+        self.identity_provider.token_generated = False  # otherwise Jupyter prints its address as an error
         super().start_app()
-        told = f"Reading answers: {self.address}\nCtrl-C ends it. A mark is in the gradebook once it is saved."
-        self.io_loop.add_callback(print, told, flush=True)  # by then it listens
+        message = f"Reading answers: {self.address}\nStop with Ctrl-C. Saved marks are in the gradebook."
+        self.io_loop.add_callback(print, message, flush=True)  # by then it listens
 
     @property
     def address(self) -> str:
@@ -43,12 +43,12 @@ class DeskServer(ServerApp):
 
 
 def serve(course: Path, port: int, open_browser: bool, options: Sequence[str] = ()) -> None:
-    """Serve until it is ended.
+    """Run the server until it's stopped.
 
     Args:
         options: Command-line options of Jupyter Server.
     """
-    own: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "ip": "127.0.0.1",
         "port": port,
         "root_dir": str(course),
@@ -61,7 +61,7 @@ def serve(course: Path, port: int, open_browser: bool, options: Sequence[str] = 
         "log_level": "ERROR",
     }
     server = DeskServer.instance()
-    server.settings = Config(ServerApp=own)
+    server.settings = Config(ServerApp=settings)
     # Loading the extensions that a machine has enabled takes a second, and the desk needs none of them.
     server.initialize(list(options), find_extensions=False)
     server.start()

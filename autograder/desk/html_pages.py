@@ -1,4 +1,4 @@
-"""The pages as HTML, with every value escaped, and the scripts' data as JSON."""
+"""Renders the desk's pages as HTML, with every value escaped, and the scripts' data as JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def render_overview(base: str, labs: Mapping[str, Sequence[Question]], trouble: 
 
     Args:
         base: The address of the desk's pages.
-        trouble: Why there are no questions.
+        trouble: The reason if there are no questions.
     """
     return _render("overview.html.j2", base=base, labs=labs, trouble=trouble)
 
@@ -38,7 +38,7 @@ def render_question(base: str, page: Page, xsrf: str) -> str:
         "longestItem": MAX_TEXT,
     }
     bounds = {"longest_comment": MAX_COMMENT}
-    return _render("question.html.j2", base=base, page=page, place=place, state=state, told=describe_mark, **bounds)
+    return _render("question.html.j2", base=base, page=page, place=place, state=state, describe=describe_mark, **bounds)
 
 
 def encode_marks(marks: Mapping[str, DeskMark], place: GradedPlace) -> dict[str, Any]:
@@ -60,25 +60,21 @@ def encode_rubric(rubric: Rubric) -> dict[str, Any]:
 
 
 def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
-    """The state of an answer, in words."""
+    """Describe the state of an answer."""
     worth = format_points(place.worth)
     if mark.waits and mark.points is not None:
-        return f"waits again, the answer has changed: it had {format_points(mark.points)} of {worth}"
+        return f"waits again, since the answer changed: it had {format_points(mark.points)} of {worth}"
     if mark.waits:
         return "waits"
     if mark.points is not None:
         return f"{format_points(mark.points)} of {worth}"
     if mark.blank and place.by_hand:
         return f"not written, 0 of {worth}"
-    return (
-        f"{format_points(mark.auto or 0.0)} of {worth} from checks"
-        if not place.by_hand
-        else f"{format_points(mark.auto or 0.0)} of {worth}"
-    )
+    return f"{format_points(mark.auto or 0.0)} of {worth}" + ("" if place.by_hand else " from checks")
 
 
 def wrap_in_box(words: Markup) -> Markup:
-    """Put prose in a box that scrolls by keyboard, too, if it's wide. The words hold no unescaped < of a student."""
+    """Put prose in a box, which the keyboard can scroll if it's wide. No < of a student's is unescaped in the words."""
     wide = "<table" in words or 'display="block"' in words
     inside = Markup(str(words).replace("<pre>", '<pre tabindex="0">'))
     return Markup('<div class="words"{}>{}</div>').format(Markup(' tabindex="0"' if wide else ""), inside)

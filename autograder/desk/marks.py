@@ -1,6 +1,6 @@
-"""Marks and comments by hand in nbgrader's tables: read, written, and changed with a rubric's items.
+"""Reads and writes marks and comments by hand in nbgrader's tables, and updates them when a rubric's items change.
 
-The last writer wins, but is first warned about what someone else wrote meanwhile.
+The last writer wins, but is first warned about what someone else wrote in the meantime.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from autograder.desk.place import Desk, GradedPlace, UnknownNameError
 from autograder.desk.rubric import Item, Rubric, lock_rubrics, read_rubrics, replace_choice, replace_items, write_rubric
 from autograder.gradebook.writer import apply_late_penalty, write_with_retries
 
-AGAIN = "nothing was saved: save once more"
+RETRY = "nothing was saved: save once more"
 MAX_COMMENT = 10_000  # characters
 
 
 class ConflictError(Exception):
-    """Someone else wrote meanwhile."""
+    """Someone else wrote in the meantime."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class DeskMark:
     """A mark of one answer."""
 
     points: float | None
-    """What a person gave, if anyone did."""
+    """Points from a person, if there are any."""
     auto: float | None
-    """What checks gave, if there are any."""
+    """Points from checks, if there are any."""
     comment: str
     waits: bool
     """Whether a person has yet to read it."""
@@ -42,12 +42,12 @@ class DeskMark:
 
     @property
     def version(self) -> str:
-        """A digest of the mark, by which a writer notices that it changed."""
+        """A digest of the mark, which shows a writer that it changed."""
         return digest(repr((self.points, self.auto, self.comment, self.waits, self.chosen)))[:16]
 
     @property
     def blank(self) -> bool:
-        """Whether the question is as it was handed out, and nbgrader gave it no points."""
+        """Whether the answer is unchanged since it was handed out, so nbgrader gave it no points."""
         return self.points is None and self.auto == 0 and not self.waits
 
 
@@ -56,7 +56,7 @@ def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
 
 
 def read_marks(gradebook: Any, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
-    """The mark of each student who handed this notebook in."""
+    """Read the mark of each student who handed this notebook in."""
     submitted = select(SubmittedAssignment.student_id).join(SubmittedAssignment.notebooks)
     comments: dict[str, str] = {}
     if place.comment_id:
@@ -64,16 +64,16 @@ def read_marks(gradebook: Any, place: GradedPlace, rubric: Rubric) -> dict[str, 
         comments = dict(gradebook.db.execute(query.add_columns(Comment.manual_comment)).all())
     columns = (Grade.manual_score, Grade.auto_score, Grade.needs_manual_grade)
     query = submitted.join(SubmittedNotebook.grades).where(Grade.cell_id == place.cell_id).add_columns(*columns)
-    found = {}
+    marks = {}
     for student, points, auto, waits in gradebook.db.execute(query):
-        known = points is not None and rubric.points(student, place.worth) == round(points, 4)
-        chosen = rubric.chosen[student] if known else ()
-        found[student] = DeskMark(points, auto, comments.get(student) or "", bool(waits), chosen)
-    return found
+        is_from_items = points is not None and rubric.points(student, place.worth) == round(points, 4)
+        chosen = rubric.chosen[student] if is_from_items else ()
+        marks[student] = DeskMark(points, auto, comments.get(student) or "", bool(waits), chosen)
+    return marks
 
 
-def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, wanted: DeskMark, seen: str) -> DeskMark:
-    """Write this mark: the points of its chosen items, or its own. Without either, what checks gave counts again.
+def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, mark: DeskMark, seen: str) -> DeskMark:
+    """Write this mark: the points of its chosen items, or its own. Without either, points from checks count again.
 
     Args:
         seen: The version that the writer saw.
@@ -85,47 +85,47 @@ def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, wanted: D
     """
     with lock_rubrics(desk.course, place.lab):
         before = read_rubric(desk, place)
-        if not set(wanted.chosen) <= {item.id for item in before.items}:
+        if not set(mark.chosen) <= {item.id for item in before.items}:
             raise ConflictError("An item that you chose is gone. Load the page again.")
-        rubric = replace_choice(before, student, wanted.chosen)
-        points = rubric.points(student, place.worth) if wanted.chosen else wanted.points
+        rubric = replace_choice(before, student, mark.chosen)
+        points = rubric.points(student, place.worth) if mark.chosen else mark.points
 
         def write() -> None:
             now = read_marks(gradebook, place, before).get(student)
             if now is None:
-                raise UnknownNameError("the gradebook knows no such student here")
+                raise UnknownNameError("the gradebook has no such student here")
             if now.version != seen:
-                raise ConflictError("This answer was marked meanwhile.")
+                raise ConflictError("Someone else marked this answer meanwhile.")
             grade = _find_grade(gradebook, place, student)
             grade.manual_score = points
             grade.needs_manual_grade = points is None and grade.auto_score is None
-            _write_comment(gradebook, place, student, wanted.comment)
+            _write_comment(gradebook, place, student, mark.comment)
             apply_late_penalty(gradebook, grade.notebook.assignment, desk.penalty)
 
-        write_with_retries(gradebook, write, AGAIN)
+        write_with_retries(gradebook, write, RETRY)
         if rubric != before:
             write_rubric(desk.course, place.lab, place.key, rubric)
     return read_marks(gradebook, place, rubric)[student]
 
 
 def change_items(
-    desk: Desk, gradebook: Any, place: GradedPlace, items: tuple[Item, ...], seen: str, agreed: Callable[[int], bool]
+    desk: Desk, gradebook: Any, place: GradedPlace, items: tuple[Item, ...], seen: str, confirm: Callable[[int], bool]
 ) -> bool:
-    """Replace the items, and update the marks that follow from them. Returns whether it was agreed to.
+    """Replace the items, and update the marks that follow from them. Returns whether that was confirmed.
 
     A student who has no item left keeps the mark, as a typed one.
 
     Args:
         seen: The version that the writer saw.
-        agreed: Called with the number of marks that change, if there are any.
+        confirm: Called with the number of marks that change, if there are any.
     """
     with lock_rubrics(desk.course, place.lab):
         before = read_rubric(desk, place)
         if before.version != seen:
-            raise ConflictError("Somebody else changed the items meanwhile. Load the page again.")
+            raise ConflictError("Someone else changed the items meanwhile. Load the page again.")
         after = replace_items(before, items)
         changed = _find_changed_points(gradebook, place, before, after)
-        if changed and not agreed(len(changed)):
+        if changed and not confirm(len(changed)):
             return False
 
         def write() -> None:
@@ -134,23 +134,22 @@ def change_items(
                 grade.manual_score = points
                 apply_late_penalty(gradebook, grade.notebook.assignment, desk.penalty)
 
-        write_with_retries(gradebook, write, AGAIN)
+        write_with_retries(gradebook, write, RETRY)
         write_rubric(desk.course, place.lab, place.key, after)
     return True
 
 
 def _find_changed_points(gradebook: Any, place: GradedPlace, before: Rubric, after: Rubric) -> Mapping[str, float]:
-    """The new points of each student whose mark follows from the items and changes."""
-    found = {}
+    """Return the new points of each student whose mark follows from the items and changes."""
+    changed = {}
     for student, mark in read_marks(gradebook, place, before).items():
         points = after.points(student, place.worth) if mark.chosen else None
         if points is not None and points != before.points(student, place.worth):
-            found[student] = points
-    return found
+            changed[student] = points
+    return changed
 
 
 def _find_row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
-    """The row of this student's cell."""
     return gradebook.db.scalars(
         select(kind)
         .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
@@ -167,4 +166,4 @@ def _write_comment(gradebook: Any, place: GradedPlace, student: str, text: str) 
     if place.comment_id:
         _find_row(gradebook, Comment, place.comment_id, student).manual_comment = text.strip() or None
     elif text.strip():
-        raise GradlabError("nbgrader keeps no comment for this cell: it has no answer of a student's")
+        raise GradlabError("nbgrader can't keep a comment for this cell, since students don't answer in it")

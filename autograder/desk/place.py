@@ -1,4 +1,4 @@
-"""The course that is read, and the place of a question in its gradebook, in which outside names are looked up."""
+"""The course whose answers are read, and the place of a question in its gradebook, by names from outside."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Desk:
     penalty: Penalty
 
     def source(self, lab: str, notebook: str) -> list[Any]:
-        """The cells of the source notebook, with solutions; empty if it is gone."""
+        """Return the cells of the source notebook, with solutions; empty if it's gone."""
         return read_cells(self.course / "source" / lab / f"{notebook}.ipynb")
 
     def autograded(self, lab: str, student: str, notebook: str) -> list[Any]:
-        """The cells of a graded notebook."""
+        """Return the cells of a graded notebook."""
         return read_cells(get_autograded_path(self.course, lab, student, notebook))
 
 
 def read_cells(path: Path) -> list[Any]:
-    """The cells of a notebook, which isn't validated: a class has many."""
+    """Read the cells of a notebook without validating it, since a class has many; empty if it can't be read."""
     try:
         return list(nbjson.reads(path.read_text(encoding="utf-8")).cells)
     except (OSError, ValueError, AttributeError, KeyError, TypeError):
@@ -52,19 +52,19 @@ def read_cells(path: Path) -> list[Any]:
 
 @functools.cache
 def open_desk(course: Path) -> Desk:
-    """The desk of the course in this folder. Raises GradlabError if it isn't a course."""
+    """Open the desk of the course in this folder. Raises GradlabError if it isn't a course."""
     config = read_config(course)
     folder = CourseDirectory(config=config)
     return Desk(course, folder.db_url, folder.course_id, config, load_late_penalty(config))
 
 
 def find_course(*folders: Path) -> Path:
-    """The first of these folders that holds a course. Raises GradlabError if no folder does."""
+    """Return the first of these folders that holds a course. Raises GradlabError if none does."""
     for folder in folders:
         if (folder / "nbgrader_config.py").is_file():
             return folder.resolve()
     raise GradlabError(
-        "no course here: start the server in the course's folder, the one with nbgrader_config.py, or set "
+        "no course here: start the server in the course's folder (the one with nbgrader_config.py), or set "
         "c.GradlabDesk.course in jupyter_server_config.py"
     )
 
@@ -77,55 +77,55 @@ class GradedPlace:
     notebook: str
     cell: str
     cell_id: str
-    """The id of its row."""
+    """The id of its row in the gradebook."""
     comment_id: str | None
-    """The id of the row of the cell that comments belong to, if there is one."""
+    """The row id of the cell that comments belong to, if there is one."""
     worth: float
     by_hand: bool
     """Whether a person always reads it."""
     task: bool
-    """Whether it is an nbgrader task, which students answer in cells after it."""
+    """Whether it's an nbgrader task, which students answer in cells after it."""
 
     @property
     def key(self) -> str:
-        """Its name among the rubrics of its lab."""
+        """Its key among the rubrics of its lab."""
         return self.cell if self.notebook == self.lab else make_stock_name(self.notebook, self.cell)
 
 
 def list_places(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
-    """The graded cells of a lab, in order. Raises UnknownNameError if the gradebook doesn't know the lab."""
+    """List the graded cells of a lab, in order. Raises UnknownNameError if the gradebook doesn't know the lab."""
     try:
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
     except MissingEntry:
-        raise UnknownNameError("the gradebook knows no such lab") from None
+        raise UnknownNameError("the gradebook has no such lab") from None
     return [place for row in notebooks for place in _build_places(desk, lab, row)]
 
 
 def find_place(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> GradedPlace:
-    """The graded cell with these names. Raises UnknownNameError if the gradebook doesn't know them."""
+    """Find the graded cell with these names. Raises UnknownNameError if the gradebook doesn't know them."""
     for place in list_places(desk, gradebook, lab):
         if (place.notebook, place.cell) == (notebook, cell):
             return place
-    raise UnknownNameError("the gradebook knows no such question")
+    raise UnknownNameError("the gradebook has no such question")
 
 
 def _build_places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
     tasks = {cell.name: cell for cell in row.task_cells}
-    written = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
+    answers = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
     source = {get_cell_name(cell): cell.metadata.get("nbgrader", {}) for cell in desk.source(lab, row.name)}
     order = list(source)
-    found = [
+    places = [
         GradedPlace(
             lab,
             row.name,
             cell.name,
             cell_id=cell.id,
-            comment_id=written.get(cell.name) or written.get(get_answer_name(cell.name)),
-            # extra credit has a worth of 0 in the gradebook
+            comment_id=answers.get(cell.name) or answers.get(get_answer_name(cell.name)),
+            # in the gradebook, extra credit is worth 0
             worth=float(cell.max_score or source.get(cell.name, {}).get("points") or 0.0),
-            by_hand=cell.name in written or cell.cell_type == "markdown",
+            by_hand=cell.name in answers or cell.cell_type == "markdown",
             task=cell.name in tasks,
         )
         for cell in (*row.grade_cells, *tasks.values())
     ]
-    return sorted(found, key=lambda place: order.index(place.cell) if place.cell in order else len(order))
+    return sorted(places, key=lambda place: order.index(place.cell) if place.cell in order else len(order))

@@ -1,6 +1,6 @@
 """What a person reads: all questions with their counts, or one question with its model answer and all answers.
 
-Marks and comments are nbgrader's, so the formgrader shows the same.
+Marks and comments are in nbgrader's gradebook, so the formgrader shows the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import case, func, select
 
 from autograder.base.digest import digest
 from autograder.desk.answer_cells import AnswerCells, find_answers
-from autograder.desk.cells import render_asked_and_model
+from autograder.desk.cells import render_question_and_solution
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
 from autograder.desk.place import Desk, GradedPlace, list_places
 from autograder.desk.rubric import Rubric
@@ -27,14 +27,14 @@ from autograder.reports.feedback import ShownCell, render_cell
 from autograder.reports.prose import bound_page
 from labkit.outcome import Outcome
 
-MOST_COMMENTS = 30
-MOST_CELLS = 30  # of one answer
+MAX_COMMENTS = 30
+MAX_CELLS = 30  # of one answer
 MAX_SOURCE = 50_000  # characters of one cell
 
 
 @dataclass(frozen=True)
 class Question:
-    """A graded cell with numbers of answers."""
+    """A graded cell with its numbers of answers."""
 
     place: GradedPlace
     name: str
@@ -47,7 +47,7 @@ class Question:
 
 @dataclass(frozen=True)
 class ReadAnswer:
-    """What one student wrote."""
+    """One student's answer."""
 
     student: str
     name: str
@@ -55,9 +55,9 @@ class ReadAnswer:
     checks: Sequence[Outcome]
     mark: DeskMark
     order: str
-    """A sort key that says nothing about the student."""
+    """A sort key that reveals nothing about the student."""
     same: str
-    """A digest of everything that is shown."""
+    """A digest of everything that's shown, equal for equal answers."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Page:
 
     place: GradedPlace
     name: str
-    asked: Markup
+    question: Markup
     """What the question asks."""
     model: Markup
     """The worked solution."""
@@ -77,65 +77,65 @@ class Page:
 
 
 def list_questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
-    """The graded cells that students have handed in, by lab."""
+    """Return the graded cells that students have handed in, by lab."""
     waits = func.sum(case((Grade.needs_manual_grade, 1), else_=0))
     read = func.sum(case((Grade.manual_score.is_not(None) & ~Grade.needs_manual_grade, 1), else_=0))
     rows = gradebook.db.execute(select(Grade.cell_id, func.count(), waits, read).group_by(Grade.cell_id))
-    numbers = {cell: rest for cell, *rest in rows}
-    found = {}
+    numbers = {cell: counts for cell, *counts in rows}
+    by_lab = {}
     for lab in gradebook.db.scalars(select(Assignment.name).order_by(Assignment.name)).all():
-        answers = find_answers(desk.course, lab)
-        found[lab] = [
-            Question(place, answers.label(place), *numbers[place.cell_id])
+        finder = find_answers(desk.course, lab)
+        by_lab[lab] = [
+            Question(place, finder.label(place), *numbers[place.cell_id])
             for place in list_places(desk, gradebook, lab)
             if place.cell_id in numbers
         ]
-    return {lab: asked for lab, asked in found.items() if asked}
+    return {lab: questions for lab, questions in by_lab.items() if questions}
 
 
 def build_page(desk: Desk, gradebook: Any, place: GradedPlace) -> Page:
     rubric = read_rubric(desk, place)
     marks = read_marks(gradebook, place, rubric)
-    found = find_answers(desk.course, place.lab)
+    finder = find_answers(desk.course, place.lab)
     names = {
         row.id: " ".join(filter(None, (row.first_name, row.last_name))) for row in _list_students(gradebook, place.lab)
     }
     answers = [
-        _build_answer(desk, place, found, student, names[student], marks[student])
+        _build_answer(desk, place, finder, student, names[student], marks[student])
         for student in sorted(marks, key=make_sort_key)
     ]
-    used = Counter(mark.comment for mark in marks.values() if mark.comment)
-    comments = [text for text, _ in used.most_common(MOST_COMMENTS)]
-    source, wanted = desk.source(place.lab, place.notebook), found.get_source_name(place)
-    asked, model = render_asked_and_model(source, place, wanted, desk.config)
-    return Page(place, found.label(place), asked, model, answers, rubric, comments)
+    counts = Counter(mark.comment for mark in marks.values() if mark.comment)
+    comments = [text for text, _ in counts.most_common(MAX_COMMENTS)]
+    source, answer_name = desk.source(place.lab, place.notebook), finder.get_source_name(place)
+    question, model = render_question_and_solution(source, place, answer_name, desk.config)
+    return Page(place, finder.label(place), question, model, answers, rubric, comments)
 
 
 def _list_students(gradebook: Any, lab: str) -> Sequence[Any]:
     submitted = Student.submissions.any(assignment_id=gradebook.find_assignment(lab).id)
-    found: Sequence[Any] = gradebook.db.scalars(select(Student).where(submitted)).all()
-    return found
+    students: Sequence[Any] = gradebook.db.scalars(select(Student).where(submitted)).all()
+    return students
 
 
 def _build_answer(
-    desk: Desk, place: GradedPlace, found: AnswerCells, student: str, name: str, mark: DeskMark
+    desk: Desk, place: GradedPlace, finder: AnswerCells, student: str, name: str, mark: DeskMark
 ) -> ReadAnswer:
-    cells = found.select(desk.autograded(place.lab, student, place.notebook), place)
-    shown = _render_cells(cells[:MOST_CELLS])
-    seen = [f"{each.source}\n{each.words}\n{each.text}\n{each.pictures}" for each in shown]
+    cells = finder.select(desk.autograded(place.lab, student, place.notebook), place)
+    shown = _render_cells(cells[:MAX_CELLS])
+    texts = [f"{cell.source}\n{cell.words}\n{cell.text}\n{cell.pictures}" for cell in shown]
     return ReadAnswer(
         student,
         name,
         shown,
-        () if place.by_hand else _read_checks(desk, place, student, found.get_result_id(place)),
+        () if place.by_hand else _read_checks(desk, place, student, finder.get_result_id(place)),
         mark,
         order=digest(place.key, student)[:16],
-        same=digest(digest_answer(cells), *seen)[:16],
+        same=digest(digest_answer(cells), *texts)[:16],
     )
 
 
 def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
-    with bound_page():  # for each answer, so none takes the time of the others
+    with bound_page():  # a budget for each answer, so none uses up the others' time
         return [_truncate_source(render_cell(cell)) for cell in cells]
 
 
@@ -146,6 +146,6 @@ def _truncate_source(shown: ShownCell) -> ShownCell:
 
 
 def _read_checks(desk: Desk, place: GradedPlace, student: str, cell_id: str) -> Sequence[Outcome]:
-    """What the checks of an exercise saw, hidden ones too, since the page is for instructors."""
+    """Read what the checks of an exercise saw, including hidden ones, since the page is for instructors."""
     result = load_result(desk.course, place.lab, student)
     return next((cell.checks for cell in result.cells if cell.id == cell_id), ()) if result else ()

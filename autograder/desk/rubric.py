@@ -1,4 +1,4 @@
-"""The rubric of a question: items to click, each worth points. rubrics/LAB.json keeps them, and who has which.
+"""The rubric of a question: items to click, each worth points. rubrics/LAB.json holds them and students' chosen items.
 
 A changed item changes the marks of all students who have it. The marks themselves are in the gradebook.
 """
@@ -40,11 +40,11 @@ class Rubric(Model):
 
     @property
     def version(self) -> str:
-        """A digest of the items, by which a writer notices that they changed."""
+        """A digest of the items, which shows a writer that they changed."""
         return digest(*(item.model_dump_json() for item in self.items))[:16]
 
     def points(self, student: str, worth: float) -> float | None:
-        """What the chosen items give, between 0 and the worth; None if there are none."""
+        """Return what a student's chosen items give, between 0 and the worth; None if no item is chosen."""
         chosen = self.chosen.get(student, ())
         if not chosen:
             return None
@@ -63,19 +63,19 @@ def get_rubrics_path(course: Path, lab: str) -> Path:
 
 
 def read_rubrics(course: Path, lab: str) -> Rubrics:
-    """The rubrics of a lab. Raises GradlabError if the file is damaged."""
+    """Read the rubrics of a lab. Raises GradlabError if the file is damaged."""
     path = get_rubrics_path(course, lab)
     if not path.exists():
         return Rubrics()
     try:
         return Rubrics.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise GradlabError(f"{path} cannot be read: {error}") from None
+        raise GradlabError(f"{path} can't be read: {error}") from None
 
 
 @contextlib.contextmanager
 def lock_rubrics(course: Path, lab: str) -> Iterator[None]:
-    """Keep others from changing this lab's rubrics meanwhile, on a file system that has locks."""
+    """Keep others from changing this lab's rubrics in the meantime, on a file system that has locks."""
     path = get_rubrics_path(course, lab).with_name(f".{lab}.lock")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
@@ -84,7 +84,7 @@ def lock_rubrics(course: Path, lab: str) -> Iterator[None]:
 
 
 def write_rubric(course: Path, lab: str, question: str, rubric: Rubric) -> None:
-    """Write it whole or not at all. Call it only within lock_rubrics()."""
+    """Write the rubric completely or not at all. Call this only within lock_rubrics()."""
     questions = read_rubrics(course, lab).questions | {question: rubric}
     write_atomically(get_rubrics_path(course, lab), Rubrics(questions=questions).model_dump_json(indent=1))
 
@@ -94,16 +94,16 @@ def make_id() -> str:
 
 
 def replace_items(rubric: Rubric, items: tuple[Item, ...]) -> Rubric:
-    """The rubric with other items; removed ones are no longer chosen. Raises GradlabError if two have the same id."""
+    """Replace the items; removed ones are no longer chosen. Raises GradlabError if two have the same id."""
     ids = [item.id for item in items]
     if len(set(ids)) != len(ids) or len(ids) > MAX_ITEMS:
-        raise GradlabError(f"a rubric has at most {MAX_ITEMS} items, each with an id of its own")
-    chosen = {student: tuple(i for i in had if i in ids) for student, had in rubric.chosen.items()}
+        raise GradlabError(f"a rubric has at most {MAX_ITEMS} items, each with its own id")
+    chosen = {student: tuple(i for i in before if i in ids) for student, before in rubric.chosen.items()}
     return rubric.model_copy(update={"items": items, "chosen": {s: c for s, c in chosen.items() if c}})
 
 
 def replace_choice(rubric: Rubric, student: str, chosen: tuple[str, ...]) -> Rubric:
-    """The rubric with these items chosen for this student, in the rubric's order."""
-    known = tuple(item.id for item in rubric.items if item.id in chosen)
-    rest = {name: ids for name, ids in rubric.chosen.items() if name != student}
-    return rubric.model_copy(update={"chosen": rest | ({student: known} if known else {})})
+    """Replace the items chosen for this student, and put them in the rubric's order."""
+    ordered = tuple(item.id for item in rubric.items if item.id in chosen)
+    others = {name: ids for name, ids in rubric.chosen.items() if name != student}
+    return rubric.model_copy(update={"chosen": others | ({student: ordered} if ordered else {})})

@@ -1,1 +1,1 @@
-"""What students hand in through nbgrader's exchange."""
+"""Submissions in nbgrader's exchange: the inbox, attempts, collecting."""

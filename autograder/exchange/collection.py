@@ -1,4 +1,4 @@
-"""Brings a submission from the exchange into submitted/, where grading finds it."""
+"""Copies a submission from the exchange to submitted/, where grading finds it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from autograder.model.arrivals import CLOCKS, Arrival
 
 
 class ChangedError(OSError):
-    """The submission changed after the decision: the file system gives it another time."""
+    """The submission changed after it was chosen: its time in the file system is a different one."""
 
 
 def collect_submission(arrival: Arrival, course: Path) -> None:
-    """Copy it to submitted/STUDENT/LAB, where it replaces an older one, as `nbgrader collect --update` does.
+    """Copy a submission to submitted/STUDENT/LAB, replacing an older one, as `nbgrader collect --update` does.
 
-    Its time is the one by which it was chosen, whatever its timestamp says. Raises OSError if it can't be copied.
+    It keeps the time by which it was chosen, whatever its timestamp says. Raises OSError if it can't be copied.
     """
     target = get_submitted_folder(arrival, course)
     if read_time(target) == arrival.when:
@@ -32,11 +32,13 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
         with open_folder(arrival.folder) as descriptor:
             owner = os.fstat(descriptor).st_uid
             if owner != arrival.owner:
-                raise OSError(f"its folder was {get_user_name(arrival.owner)}'s, and is {get_user_name(owner)}'s")
+                raise OSError(
+                    f"its folder belonged to {get_user_name(arrival.owner)}, and now belongs to {get_user_name(owner)}"
+                )
             # If students share a user, a folder's owner says nothing about its files.
             copy_folder(descriptor, new, owner if get_user_name(owner) == arrival.student else None, wait)
             if convert_file_time(find_newest_change(descriptor)) > arrival.written + CLOCKS:
-                raise ChangedError("it changed after it was looked at, and is looked at anew")
+                raise ChangedError("it changed after it was chosen")
         for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
             _replace_file(new / name, text)
 
@@ -46,13 +48,13 @@ def get_submitted_folder(arrival: Arrival, course: Path) -> Path:
 
 
 def is_superseded(arrival: Arrival, course: Path, members: Iterable[str]) -> bool:
-    """Whether submitted/ has a later submission of these students, who would share its mark."""
+    """Return whether submitted/ has a later submission of these students, who would share its mark."""
     times = (read_time(get_submitted_folder(replace(arrival, student=member), course)) for member in members)
     return any(time is not None and time > arrival.when for time in times)
 
 
 def _replace_file(path: Path, text: str) -> None:
-    """Write the file, whatever has this name now."""
+    """Write the file, replacing any file or folder of this name."""
     if path.is_dir():
         shutil.rmtree(path)
     path.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What students hand in through nbgrader's exchange, while it arrives: exchange/COURSE/inbound/STUDENT+LAB+TIME."""
+"""Finds submissions as they arrive in nbgrader's exchange, as folders exchange/COURSE/inbound/STUDENT+LAB+TIME."""
 
 from __future__ import annotations
 
@@ -27,50 +27,49 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.intake.copying import open_folder
 from autograder.model.arrivals import NEVER, Arrival, describe_uncounted
 from autograder.model.assignments import list_assignments
-from autograder.reports.unmarked_page import HEAD, is_unmarked
+from autograder.reports.unmarked_page import HEAD_BYTES, is_unmarked
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
-MAX_TIMED = 2_000  # files of one submission whose times are looked at
-MAX_OPENED = 20  # of them that are opened again in one look; the others wait for the next
+MAX_TIMED = 2_000  # files of one submission whose times are checked
+MAX_OPENED = 20  # incomplete submissions of one student that are opened again in one look; others wait for the next
 TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^+]*"
-HANDING_IN = timedelta(minutes=1)  # in which files that cannot be read may become so: `nbgrader submit` sets that last
+HANDING_IN = timedelta(minutes=1)  # until then, unreadable files may become readable: `nbgrader submit` sets that last
 
 
 @dataclass(frozen=True)
 class Inbox:
-    """The exchange of one course. owned: a submission counts only where its folder belongs to who it names.
-
-    zone: of times in words, which nbgrader's own have, too.
-    """
+    """The exchange of one course."""
 
     inbound: Path
     outbound: Path
     feedback: Path
-    owned: bool
+    check_owner: bool
+    """Whether a submission counts only if its folder belongs to the student that it names."""
     zone: tzinfo = UTC
+    """The time zone for times in messages, as in nbgrader's own."""
 
     def iter_arrivals(
         self, labs: Sequence[str], memory: InboxMemory | None = None, now: datetime | None = None
     ) -> Iterator[Arrival]:
-        """List every submission of these labs, whole or not.
+        """Yield every submission of these labs, complete or not.
 
         Args:
-            labs: The same at each look with one memory.
-            memory: What earlier looks found. A look opens only folders that are new, and a few of each owner that
-                changed or are still being copied: what strangers leave there costs later looks little but its names.
-            now: UTC without a zone.
+            labs: Must be the same for all looks with one memory.
+            memory: What earlier looks found. A look opens only new folders, and for each owner a few that changed or
+                are still being copied. So whatever anyone leaves there costs later looks little more than its name.
+            now: The time, in naive UTC.
         """
         memory, now = memory or InboxMemory(), now or get_utc_now()
-        form, opened, present = _compile_name_pattern(labs), Counter[Owner](), set[str]()
+        pattern, opened, present = _compile_name_pattern(labs), Counter[Owner](), set[str]()
         with os.scandir(self.inbound) as entries:
             for entry in entries:
                 present.add(entry.name)
                 if entry.name in memory.skipped:
                     continue
-                arrival = memory.known.get(entry.name)
-                if arrival is None and (found := form.fullmatch(entry.name)):
-                    arrival = self._look_at(Path(entry.path), found, memory, opened, now)
+                arrival = memory.arrivals.get(entry.name)
+                if arrival is None and (match := pattern.fullmatch(entry.name)):
+                    arrival = self._inspect_folder(Path(entry.path), match, memory, opened, now)
                 if arrival is None:
                     memory.skipped.add(entry.name)
                 else:
@@ -78,89 +77,92 @@ class Inbox:
         memory.forget_vanished(present)
 
     def describe_unplaced(self, labs: Iterable[str]) -> list[str]:
-        """What in inbound/ is a submission of none of these labs, in a line."""
-        form = _compile_name_pattern(labs)
-        names = sorted(make_readable(name) for name in os.listdir(self.inbound) if not form.fullmatch(name))
-        what = "is no submission of a lab of this course: one is a folder STUDENT+LAB+TIME, which nbgrader submit makes"
-        return [f"in {self.inbound}, and {what}: {join_names(names)}"] if names else []
+        """Return a line about what in inbound/ isn't a submission of any of these labs; none if there is nothing."""
+        pattern = _compile_name_pattern(labs)
+        names = sorted(make_readable(name) for name in os.listdir(self.inbound) if not pattern.fullmatch(name))
+        problem = "isn't a submission of a lab of this course (nbgrader submit makes a folder STUDENT+LAB+TIME)"
+        return [f"in {self.inbound}, but {problem}: {join_names(names)}"] if names else []
 
-    def _look_at(
-        self, folder: Path, found: re.Match[str], memory: InboxMemory, opened: Counter[Owner], now: datetime
+    def _inspect_folder(
+        self, folder: Path, match: re.Match[str], memory: InboxMemory, opened: Counter[Owner], now: datetime
     ) -> Arrival | None:
-        """Look at a folder that isn't known yet; None if its owner has too many of them.
+        """Inspect a folder that no earlier look settled; None if its owner has too many of them.
 
         Args:
-            folder: The submission's.
-            found: Its name in parts: student, lab, time.
-            memory: Where the result is kept.
+            folder: The submission's folder.
+            match: Its name, split into student, lab and time.
+            memory: Keeps the result.
             opened: How many folders of each owner were opened again in this look.
-            now: UTC without a zone.
+            now: The time, in naive UTC.
         """
-        student, lab, said = found.groups()
+        student, lab, time_text = match.groups()
         unseen, before = Arrival(student, lab, NEVER, folder), memory.incomplete.get(folder.name)
         try:
             status = folder.lstat()
         except OSError as error:
-            return replace(unseen, wrong=f"it cannot be read: {error.strerror}", comes=True)
-        whose = lab, status.st_uid if self.owned else student
+            return replace(unseen, problem=f"it can't be read: {error.strerror}", in_transit=True)
+        owner = lab, status.st_uid if self.check_owner else student
         if before is None:
-            if memory.counts[whose] > MAX_EACH:
+            if memory.counts[owner] > MAX_EACH:
                 return None
-            memory.counts[whose] += 1
-            if memory.counts[whose] > MAX_EACH:  # the first beyond it stands for all of them
-                wrong = f"there are {MAX_EACH} submissions of this student already"
-                memory.known[folder.name] = replace(unseen, owner=status.st_uid, wrong=wrong)
-                return memory.known[folder.name]
-        elif (before.given_up and before.changed == status.st_ctime_ns) or opened[whose] >= MAX_OPENED:
+            memory.counts[owner] += 1
+            if memory.counts[owner] > MAX_EACH:  # report only the first one beyond the limit
+                problem = f"there are already {MAX_EACH} submissions of this student"
+                memory.arrivals[folder.name] = replace(unseen, owner=status.st_uid, problem=problem)
+                return memory.arrivals[folder.name]
+        elif (before.is_abandoned and before.change_time == status.st_ctime_ns) or opened[owner] >= MAX_OPENED:
             return before.arrival
         else:
-            opened[whose] += 1
-        coming = now - convert_file_time(status.st_ctime) <= HANDING_IN
-        arrival = self._read_arrival(folder, status, student, lab, said)
+            opened[owner] += 1
+        in_transit = now - convert_file_time(status.st_ctime) <= HANDING_IN
+        arrival = self._read_arrival(folder, status, student, lab, time_text)
         if isinstance(arrival, Arrival):
             memory.incomplete.pop(folder.name, None)
-            memory.known[folder.name] = arrival
+            memory.arrivals[folder.name] = arrival
             return arrival
-        partial = replace(unseen, owner=status.st_uid, wrong=arrival, comes=coming)
-        memory.incomplete[folder.name] = Incomplete(partial, status.st_ctime_ns, given_up=not coming)
+        partial = replace(unseen, owner=status.st_uid, problem=arrival, in_transit=in_transit)
+        memory.incomplete[folder.name] = Incomplete(partial, status.st_ctime_ns, is_abandoned=not in_transit)
         return partial
 
-    def _read_arrival(self, folder: Path, status: os.stat_result, student: str, lab: str, said: str) -> Arrival | str:
-        """What is missing if it hasn't arrived yet. What is taken from it here is not read again: its writer may
-        change it.
+    def _read_arrival(
+        self, folder: Path, status: os.stat_result, student: str, lab: str, time_text: str
+    ) -> Arrival | str:
+        """Read the submission, or return what is missing if it hasn't arrived completely.
+
+        What is read here isn't read again, since its writer may change it.
         """
         if stat.S_ISLNK(status.st_mode):
-            return Arrival(student, lab, NEVER, folder, owner=status.st_uid, wrong="its folder is a link")
+            return Arrival(student, lab, NEVER, folder, owner=status.st_uid, problem="its folder is a link")
         try:
             with open_folder(folder) as descriptor:
                 secret = read_small_text(SECRET, MAX_SECRET, descriptor)
                 if not secret:
-                    return f"it has no {SECRET} that can be read, which nbgrader submit writes last"
+                    return f"it has no readable {SECRET}, which nbgrader submit writes last"
                 owner = os.fstat(descriptor).st_uid
                 changed = find_newest_change(descriptor)
         except OSError as error:
-            return f"it cannot be read: {error.strerror}"
-        when, written = parse_time(said), convert_file_time(changed)
-        name = get_user_name(owner)
+            return f"it can't be read: {error.strerror}"
+        when, written = parse_time(time_text), convert_file_time(changed)
+        user = get_user_name(owner)
         if not student.isprintable() or student.startswith(".") or "+" in student:
-            wrong = "its name names no student"
+            problem = "its name has no valid student"
         elif when is None:
-            wrong = "its name says no time"
-        elif self.owned and name != student:
-            wrong = f"its folder is {name}'s (c.ExchangeCollect.check_owner = False takes it)"
+            problem = "its name has no valid time"
+        elif self.check_owner and user != student:
+            problem = f"its folder belongs to {user} (c.ExchangeCollect.check_owner = False accepts it)"
         else:
-            wrong = ""
-        return Arrival(student, lab, when or NEVER, folder, secret, written, owner, wrong)
+            problem = ""
+        return Arrival(student, lab, when or NEVER, folder, secret, written, owner, problem)
 
     def get_page_path(self, arrival: Arrival, notebook: str) -> Path:
-        """Where `nbgrader fetch_feedback` looks for the page of this submission."""
+        """Return where `nbgrader fetch_feedback` looks for the page of this submission."""
         return self.feedback / f"{notebook_hash(secret=arrival.secret, notebook_id=notebook)}.html"
 
     def has_page(self, arrival: Arrival, notebook: str) -> bool:
-        """Whether the page of its mark is there; one that says why there is none does not count."""
+        """Return whether the page with its mark exists; a page that says why there is no mark doesn't count."""
         try:
             with self.get_page_path(arrival, notebook).open("rb") as page:
-                return not is_unmarked(page.read(HEAD))
+                return not is_unmarked(page.read(HEAD_BYTES))
         except FileNotFoundError:
             return False
 
@@ -170,8 +172,9 @@ class Inbox:
             self.put(arrival, page.stem, page.read_bytes())
 
     def put(self, arrival: Arrival, notebook: str, page: bytes) -> None:
-        """Give this page to the student, whole or not at all."""
-        self.feedback.mkdir(mode=0o711, parents=True, exist_ok=True)  # as nbgrader: who knows a page's name reads it
+        """Give this page to the student, completely or not at all."""
+        # As in nbgrader, anyone who knows a page's name can read it.
+        self.feedback.mkdir(mode=0o711, parents=True, exist_ok=True)
         target = self.get_page_path(arrival, notebook)
         new = target.with_name(f"{target.stem}-tmp.html")
         new.write_bytes(page)
@@ -180,19 +183,20 @@ class Inbox:
 
 
 def _compile_name_pattern(labs: Iterable[str]) -> re.Pattern[str]:
-    """Of a folder's name: (student, lab, time)."""
+    """Compile the pattern of a submission's folder name; its groups are student, lab and time."""
     return re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
 
 
 def open_inbox(api: NbgraderCourse) -> Inbox:
-    """Raises GradlabError where there is no exchange folder of nbgrader's own kind."""
-    found = _find_inbox(api)
-    if isinstance(found, str):
-        raise GradlabError(found)
-    return found
+    """Open the course's inbox. Raises GradlabError if there is no exchange folder of nbgrader's own kind."""
+    inbox = _find_inbox(api)
+    if isinstance(inbox, str):
+        raise GradlabError(inbox)
+    return inbox
 
 
 def _find_inbox(api: NbgraderCourse) -> Inbox | str:
+    """Find the course's inbox, or return why there is none."""
     exchange = api.build_exchange(Exchange)
     folder = Path(exchange.root) / api.course_id
     if missing := _describe_missing(api, folder):
@@ -208,36 +212,41 @@ def _find_inbox(api: NbgraderCourse) -> Inbox | str:
 
 
 def read_exchange(api: NbgraderCourse, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
-    """(submissions of these labs in the exchange, what in it counts for nobody in lines); none where there is none.
+    """Read the submissions of these labs in the exchange; none if there is no exchange.
 
-    Raises GradlabError where the folder cannot be read.
+    Returns:
+        The submissions, and lines about what counts for no one.
+
+    Raises:
+        GradlabError: If the folder can't be read.
     """
     inbox, now = _find_inbox(api), get_utc_now()
     if isinstance(inbox, str):
         return [], []
     try:
-        found = list(inbox.iter_arrivals(labs, now=now))
-        return found, describe_uncounted(found, now) + inbox.describe_unplaced(list_assignments(api.root))
+        arrivals = list(inbox.iter_arrivals(labs, now=now))
+        return arrivals, describe_uncounted(arrivals, now) + inbox.describe_unplaced(list_assignments(api.root))
     except OSError as error:
-        raise GradlabError(f"{inbox.inbound} cannot be read: {error.strerror}") from None
+        raise GradlabError(f"{inbox.inbound} can't be read: {error.strerror}") from None
 
 
 def has_released_lab(api: NbgraderCourse, labs: Iterable[str]) -> bool:
-    """Whether students can fetch one of these labs; also where there is no exchange to tell it."""
+    """Return whether students can fetch one of these labs; True if there is no exchange that would show it."""
     root = Path(api.build_exchange(Exchange).root)
     return not root.is_dir() or any((root / api.course_id / "outbound" / lab).is_dir() for lab in labs)
 
 
 def _describe_missing(api: NbgraderCourse, folder: Path) -> str:
-    """What this course lacks of an exchange in this folder."""
+    """Say what this course lacks for an exchange in this folder; empty if nothing."""
     kind = ExchangeFactory(config=api.config).collect
     if not issubclass(kind, ExchangeCollect):
-        return f"gradlab watch looks into nbgrader's exchange folder; this course uses {kind.__name__}"
+        return f"gradlab watch needs nbgrader's exchange folder, but this course uses {kind.__name__}"
     if not api.course_id:
         return "gradlab watch needs c.CourseDirectory.course_id in nbgrader_config.py"
     if not (folder / "inbound").is_dir():
         return (
-            f"there is no {folder}/inbound: set c.Exchange.root in nbgrader_config.py, and nbgrader release_assignment"
+            f"there is no {folder}/inbound: set c.Exchange.root in nbgrader_config.py, "
+            "and run nbgrader release_assignment"
         )
     return ""
 
@@ -246,15 +255,15 @@ def _parse_timezone(name: str) -> tzinfo:
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py names no time zone: {name!r}") from None
+        raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py isn't a time zone: {name!r}") from None
 
 
 def find_newest_change(folder: int) -> float:
-    """When this folder, or what is directly in it, changed last by the file system's clock, which no student sets."""
+    """Return when this folder or an entry of it last changed, by the file system's clock, which no student sets."""
     times = [os.fstat(folder).st_ctime]
     with os.scandir(folder) as entries:
         for entry in itertools.islice(entries, MAX_TIMED):
-            with contextlib.suppress(FileNotFoundError):  # its writer may take it away meanwhile
+            with contextlib.suppress(FileNotFoundError):  # its writer may remove it meanwhile
                 times.append(entry.stat(follow_symlinks=False).st_ctime)
     return max(times)
 

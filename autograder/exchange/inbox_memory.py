@@ -1,4 +1,4 @@
-"""What earlier looks into the inbox found, so that the next one opens only what changed since."""
+"""Remembers what earlier looks into the inbox found, so the next one opens only what has changed."""
 
 from __future__ import annotations
 
@@ -7,52 +7,46 @@ from dataclasses import dataclass, field
 
 from autograder.model.arrivals import Arrival
 
-Owner = tuple[str, int | str]  # (lab, uid or name): whose submissions of a lab are counted together
+Owner = tuple[str, int | str]  # lab, and uid or name: submissions of one owner are counted together
 
 
 @dataclass
 class Incomplete:
-    """A folder that was not whole when it was opened last.
-
-    Attributes:
-        arrival: What was found, with the reason.
-        changed: The folder's change time then, in nanoseconds.
-        given_up: Whether nothing more is expected: it is opened again only once its change time is another.
-    """
+    """A folder that wasn't complete when it was last opened."""
 
     arrival: Arrival
-    changed: int
-    given_up: bool
+    """What was found, with the problem."""
+    change_time: int
+    """The folder's change time then, in nanoseconds."""
+    is_abandoned: bool
+    """Whether nothing more is expected: it's opened again only once its change time differs."""
 
 
 @dataclass
 class InboxMemory:
-    """Names of folders with what is known of them.
+    """What is known about the folders in the inbox, by name."""
 
-    Attributes:
-        known: Those that need no further look.
-        incomplete: Those that may still become whole.
-        skipped: Those that are no submission, or beyond what one owner may hand in: they are never opened.
-        counts: How many folders each owner has had among the first two.
-    """
-
-    known: dict[str, Arrival] = field(default_factory=dict)
+    arrivals: dict[str, Arrival] = field(default_factory=dict)
+    """Submissions that need no further look."""
     incomplete: dict[str, Incomplete] = field(default_factory=dict)
+    """Folders that may still become complete."""
     skipped: set[str] = field(default_factory=set)
+    """Folders that are never opened: they aren't submissions, or exceed what one owner may hand in."""
     counts: Counter[Owner] = field(default_factory=Counter)
+    """How many arrivals and incomplete folders each owner has had."""
 
     def forget_vanished(self, present: set[str]) -> None:
-        """Keep what is known of these names only: anyone can make folders and remove them, without end.
+        """Forget folders that are gone, since anyone can make and remove folders without end.
 
         Args:
-            present: Names of all folders that the last look found.
+            present: The names of all folders that the last look found.
         """
-        for table in (self.known, self.incomplete):
+        for table in (self.arrivals, self.incomplete):
             for name in table.keys() - present:
                 table.pop(name)
         self.skipped &= present
-        # Users of this machine are few, and stay counted; other names anyone can make up.
-        named = {(arrival.lab, arrival.student) for arrival in self.known.values()}
-        named |= {(each.arrival.lab, each.arrival.student) for each in self.incomplete.values()}
-        for owner in [each for each in self.counts if isinstance(each[1], str) and each not in named]:
+        # The machine's users are few and stay counted, but anyone can make up other names.
+        named = {(arrival.lab, arrival.student) for arrival in self.arrivals.values()}
+        named |= {(folder.arrival.lab, folder.arrival.student) for folder in self.incomplete.values()}
+        for owner in [owner for owner in self.counts if isinstance(owner[1], str) and owner not in named]:
             del self.counts[owner]

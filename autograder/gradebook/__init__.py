@@ -1,1 +1,1 @@
-"""Result documents and nbgrader's gradebook: written by one process, and read."""
+"""Result documents and nbgrader's gradebook: one process writes them, and any can read them."""

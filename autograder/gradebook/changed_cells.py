@@ -1,7 +1,7 @@
-"""The cells of an assignment that changed after students handed it in: their rows follow, and marks by hand stay.
+"""Updates the gradebook's rows when cells of an assignment change after students handed it in; marks by hand stay.
 
 nbgrader refuses to add or remove a cell once there are submissions. Here each submission gets a row for a new cell,
-a renamed one keeps its rows, and the marks by hand of a removed one are written to a file before its rows go.
+a renamed cell keeps its rows, and marks by hand for a removed cell are written to a file before its rows are deleted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from nbgrader.api import Comment, Grade, GradeCell, Notebook, SolutionCell, SourceCell, SubmittedNotebook, TaskCell
 
 Cells = Mapping[str, Mapping[str, Any]]  # the columns of each cell's row, by name
-LOST = "marks_of_cells_that_are_gone.jsonl"  # in results/LAB
+LOST_MARKS = "marks_of_cells_that_are_gone.jsonl"  # in results/LAB
 KINDS: Mapping[str, Any] = {"grade": GradeCell, "solution": SolutionCell, "task": TaskCell, "source": SourceCell}
 
 
@@ -28,27 +28,27 @@ class ChangedCells:
     renamed: list[tuple[str, str]] = field(default_factory=list)
     """Old and new names."""
     lost: list[dict[str, Any]] = field(default_factory=list)
-    """What a person had given for removed cells, a row for each student and cell."""
+    """Marks by hand for removed cells, a row for each student and cell."""
 
     def __bool__(self) -> bool:
         return bool(self.new or self.gone or self.renamed)
 
-    def words(self) -> str:
+    def describe(self) -> str:
         parts = [
             ("new", self.new),
-            ("gone", self.gone),
+            ("removed", self.gone),
             ("renamed", [f"{old} to {new}" for old, new in self.renamed]),
         ]
-        return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts if names)
+        return "; ".join(f"{change}: {', '.join(names)}" for change, names in parts if names)
 
 
 def update_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -> ChangedCells:
-    """Give the notebook the rows of these cells, by KINDS, and each of its submissions the rows that belong to them."""
+    """Give the notebook the rows of these cells, by kind, and each of its submissions the rows that belong to them."""
     changes = ChangedCells()
     rows = {kind: {row.name: row for row in _get_rows(notebook, kind)} for kind in KINDS}
     if all(set(rows[kind]) == set(now[kind]) for kind in KINDS):
         return changes
-    for old, new in _find_renamed(rows, now):
+    for old, new in _find_renames(rows, now):
         for kind in KINDS:
             if row := rows[kind].pop(old, None):
                 row.name = new
@@ -68,29 +68,29 @@ def update_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]
     """Give the assignment rows for exactly these notebooks, and each submission the rows that belong to them.
 
     Args:
-        now: nbgrader's names of the cells, by notebook. A new notebook with cells of a removed one renames it.
+        now: nbgrader's names of the cells, by notebook. A new notebook that shares cells with a removed one renames it.
     """
     changes, names = ChangedCells(), list(now)
-    there = {notebook.name: notebook for notebook in assignment.notebooks}
-    if not assignment.submissions or not there:
+    notebooks = {notebook.name: notebook for notebook in assignment.notebooks}
+    if not assignment.submissions or not notebooks:
         return changes
-    for name in [name for name in names if name not in there]:
-        gone = [row for old, row in there.items() if old not in names]
+    for name in [name for name in names if name not in notebooks]:
+        gone = [row for old, row in notebooks.items() if old not in names]
         best = max(gone, key=lambda row: len(now[name] & _list_names(row)), default=None)
         if best is not None and now[name] & _list_names(best):
             changes.renamed.append((f"{best.name}.ipynb", f"{name}.ipynb"))
-            there[name] = there.pop(best.name)
+            notebooks[name] = notebooks.pop(best.name)
             best.name = name
-    for name in [name for name in there if name not in names]:
+    for name in [name for name in notebooks if name not in names]:
         for kind in KINDS:
-            for row in list(_get_rows(there[name], kind)):
+            for row in list(_get_rows(notebooks[name], kind)):
                 _remove(gradebook, row, changes)
-        for submitted in list(there[name].submissions):
+        for submitted in list(notebooks[name].submissions):
             gradebook.db.delete(submitted)
         gradebook.db.flush()
-        gradebook.db.delete(there[name])
+        gradebook.db.delete(notebooks[name])
         changes.gone.append(f"{name}.ipynb")
-    for name in [name for name in names if name not in there]:
+    for name in [name for name in names if name not in notebooks]:
         notebook = Notebook(name=name, assignment=assignment)
         gradebook.db.add(notebook)
         for submission in assignment.submissions:
@@ -102,7 +102,7 @@ def update_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]
 def write_lost_marks(changes: ChangedCells, course: Path, lab: str) -> None:
     """Write the lost marks to a file before the gradebook drops them."""
     if changes.lost:
-        path = course / "results" / lab / LOST
+        path = course / "results" / lab / LOST_MARKS
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(row) + "\n" for row in changes.lost)
@@ -113,27 +113,27 @@ def _list_names(notebook: Notebook) -> set[str]:
 
 
 def _get_rows(notebook: Notebook, kind: str) -> Sequence[Any]:
-    found: Sequence[Any] = getattr(notebook, f"{kind}_cells")
-    return found
+    rows: Sequence[Any] = getattr(notebook, f"{kind}_cells")
+    return rows
 
 
-def _find_renamed(rows: Mapping[str, Mapping[str, Any]], now: Mapping[str, Cells]) -> list[tuple[str, str]]:
-    """Old and new names of removed cells that match new ones in text and kinds, in their order."""
+def _find_renames(rows: Mapping[str, Mapping[str, Any]], now: Mapping[str, Cells]) -> list[tuple[str, str]]:
+    """Return old and new names of removed cells that match new ones in text and kinds, in order."""
 
-    def make_key(name: str, of: Mapping[str, Any], cell: Any) -> tuple[Any, ...]:
-        known = cell if isinstance(cell, Mapping) else {"source": cell.source, "cell_type": cell.cell_type}
-        return (known["source"] or "").strip(), known["cell_type"], *(name in of[kind] for kind in KINDS)
+    def make_key(name: str, by_kind: Mapping[str, Any], cell: Any) -> tuple[Any, ...]:
+        columns = cell if isinstance(cell, Mapping) else {"source": cell.source, "cell_type": cell.cell_type}
+        return (columns["source"] or "").strip(), columns["cell_type"], *(name in by_kind[kind] for kind in KINDS)
 
-    free: dict[tuple[Any, ...], list[str]] = {}
+    new: dict[tuple[Any, ...], list[str]] = {}
     for name, cell in now["source"].items():
         if name not in rows["source"]:
-            free.setdefault(make_key(name, now, cell), []).append(name)
-    found = []
+            new.setdefault(make_key(name, now, cell), []).append(name)
+    renames = []
     for name, row in rows["source"].items():
-        same = free.get(make_key(name, rows, row), []) if name not in now["source"] else []
+        same = new.get(make_key(name, rows, row), []) if name not in now["source"] else []
         if same:
-            found.append((name, same.pop(0)))
-    return found
+            renames.append((name, same.pop(0)))
+    return renames
 
 
 def _add(gradebook: Any, notebook: Notebook, kind: str, name: str, columns: Mapping[str, Any]) -> None:
@@ -155,8 +155,8 @@ def _remove(gradebook: Any, cell: Any, changes: ChangedCells) -> None:
         return
     for grade in list(cell.grades):
         if grade.manual_score is not None or grade.extra_credit:
-            given = {"points": grade.manual_score, "extra credit": grade.extra_credit}
-            changes.lost.append(_make_lost_row(grade.notebook, cell.name) | given)
+            points = {"points": grade.manual_score, "extra credit": grade.extra_credit}
+            changes.lost.append(_make_lost_row(grade.notebook, cell.name) | points)
         gradebook.db.delete(grade)
     for comment in list(cell.comments):
         if comment.manual_comment:

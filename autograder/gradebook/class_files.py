@@ -1,4 +1,4 @@
-"""Reads what a class's files say: who handed in and how often, with which outcome, and which pages are written."""
+"""Reads what a class's files say: who handed in and when, with which outcome, and which pages are written."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from autograder.model.term import Term
 
 
 def read_submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
-    """When each student's submission in submitted/ was handed in; None if nbgrader kept no time."""
+    """Read when each student's submission in submitted/ was handed in; None if nbgrader kept no time."""
     return {folder.parent.name: read_time(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
 
 
 def read_counting_times(course: Path, lab: str, term: Term) -> dict[str, datetime | None]:
-    """When the submission that counts was handed in, by student: a team's newest one counts for all who handed in."""
-    there = read_submitted_times(course, lab)
-    counts = dict(there)
-    for student in there:
+    """Read when each student's counting submission was handed in: a team's newest one counts for all who handed in."""
+    submitted = read_submitted_times(course, lab)
+    counting = dict(submitted)
+    for student in submitted:
         team = term.find_team(lab, student)
-        times = [time for member in (team.members if team else ()) if (time := there.get(member))]
-        counts[student] = max(times, default=there[student])
-    return counts
+        times = [time for member in (team.members if team else ()) if (time := submitted.get(member))]
+        counting[student] = max(times, default=submitted[student])
+    return counting
 
 
 def read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
-    """The notes, the stopped cells and made_of of a result document, without its checks."""
+    """Read the notes, the stopped cells and `made_of` of a result document, without its checks."""
     path = get_result_path(course, lab, student)
     try:
         document = upgrade(from_json(path.read_bytes()) | {"cells": ()})
@@ -48,17 +48,17 @@ def read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise GradlabError(f"{path} is no result document: grade this submission again\n    {error}") from None
+        raise GradlabError(f"{path} isn't a result document: grade this submission again\n    {error}") from None
 
 
 def find_page(course: Path, lab: str, student: str) -> str:
-    """The path of a student's page, relative to results/; the graded notebook's if no feedback is written yet.
+    """Return the path of a student's page, or of the graded notebook if there is no page yet, relative to results/.
 
     For a stock assignment with several notebooks, it's the first one's.
     """
     feedback = course / "feedback" / student / lab / f"{lab}.html"
     for path in (feedback, get_autograded_path(course, lab, student)):
-        found = [path] if path.exists() else sorted(path.parent.glob(f"*{path.suffix}"))
-        if found:
-            return f"../{found[0].relative_to(course).as_posix()}"
+        candidates = [path] if path.exists() else sorted(path.parent.glob(f"*{path.suffix}"))
+        if candidates:
+            return f"../{candidates[0].relative_to(course).as_posix()}"
     return ""

@@ -1,4 +1,4 @@
-"""A lab and everyone in the course, as the report and the term's page read it."""
+"""A lab and everyone in the course, as the report and the term page read it."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ class Column:
     by_hand: bool = False
     """Whether a person marks it."""
     extra: bool = False
-    """Whether its points come on top of the lab's."""
+    """Whether its points are extra credit."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What one graded cell of a submission earns."""
+    """The mark of one graded cell of a submission."""
 
     points: float | None
     """What counts now; None if nothing does yet."""
     waits: bool = False
-    """Whether a person has yet to read it, or to read it again."""
+    """Whether a person still has to read it, perhaps again."""
 
 
 @dataclass(frozen=True)
 class Member:
-    """A student of the class, with what is known of the submission of one lab."""
+    """A student of the class, with what is known about the submission of one lab."""
 
     student: str
     name: str = ""
     handed_in: bool = False
-    """Whether there is a submission, or was one when it was graded."""
+    """Whether there is a submission, or there was one when it was graded."""
     graded: bool = False
     again: bool = False
-    """Whether a later submission than the graded one waits, or an excuse is not in the gradebook yet."""
+    """Whether a later submission than the graded one waits, or an excuse isn't in the gradebook yet."""
     older: bool = False
     """Whether the mark is from an earlier build of the lab."""
     uncollected: bool = False
-    """Whether the exchange has a still later submission."""
+    """Whether the exchange has an even later submission."""
     marks: Mapping[str, Mark] = field(default_factory=dict)
     """By the graded cell's label."""
     penalty: float = 0.0
     """Points that lateness costs."""
     submitted: datetime | None = None
     until: datetime | None = None
-    """When an extension ends, UTC without a zone."""
+    """When an extension ends, in naive UTC."""
     late: float = 0.0
     """Seconds after the due date, or after the extension."""
     damaged: bool = False
@@ -88,7 +88,7 @@ class Member:
 
     @property
     def points(self) -> float:
-        """What counts now, without what lateness takes."""
+        """What counts now, less the penalty for lateness."""
         return round(max(sum(mark.points or 0 for mark in self.marks.values()) - self.penalty, 0), 4)
 
     @property
@@ -111,7 +111,7 @@ class LabClass:
     members: tuple[Member, ...]
     due: datetime | None = None
     stubs: Mapping[str, str] = field(default_factory=dict)
-    """Each exercise as it is handed out."""
+    """Each exercise as it's handed out."""
     solutions: Mapping[str, str] = field(default_factory=dict)
     """Each exercise as the course solves it."""
 
@@ -121,14 +121,14 @@ class LabClass:
 
     @property
     def decided_in_own_process(self) -> tuple[str, ...]:
-        """The graded cells that the own process of at least one submission decided."""
+        """The graded cells that were decided in the own process of at least one submission."""
         return tuple(sorted({name for member in self.members for name in member.own_process}))
 
     @property
     def extended(self) -> tuple[tuple[Member, datetime], ...]:
-        """Members with an extension, and when it ends, the last to end first."""
-        found = [(member, member.until) for member in self.members if member.until]
-        return tuple(sorted(found, key=lambda each: each[1], reverse=True))
+        """Members with an extension, and when it ends, latest first."""
+        extensions = [(member, member.until) for member in self.members if member.until]
+        return tuple(sorted(extensions, key=lambda extension: extension[1], reverse=True))
 
     @property
     def graded(self) -> tuple[Member, ...]:

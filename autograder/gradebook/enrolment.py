@@ -1,7 +1,7 @@
-"""Works out who is on the roster, of which nbgrader keeps no list.
+"""Works out who is on the roster, since nbgrader keeps no such list.
 
-`gradlab roster`, and nbgrader's own import, write names, addresses and the LMS's numbers. Grading, in nbgrader too,
-adds students who hand in with only an id. So if anyone was imported, students with only an id weren't.
+`gradlab roster` and nbgrader's own import write names, addresses and LMS ids. Grading, in nbgrader too, adds students
+who hand in with only an id. So if anyone was imported, students who have only an id weren't.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any
 from nbgrader.api import Student
 from sqlalchemy import or_, select
 
-BROUGHT = (Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
+IMPORTED = (Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
 
 
 def list_roster_students(gradebook: Any) -> set[str]:
-    """The students whom a roster names; empty if no roster was imported, or one with only ids."""
-    return set(gradebook.db.scalars(select(Student.id).where(or_(*(column != "" for column in BROUGHT)))))
+    """List the students on the roster; none if no roster was imported, or one with only ids."""
+    return set(gradebook.db.scalars(select(Student.id).where(or_(*(column != "" for column in IMPORTED)))))
 
 
 def find_strangers(gradebook: Any, students: Iterable[str]) -> list[str]:
-    """Those of these students whom the roster doesn't name; empty if there is no roster."""
-    named = list_roster_students(gradebook)
-    return sorted(set(students) - named) if named else []
+    """Return those of these students who aren't on the roster; none if there is no roster."""
+    roster = list_roster_students(gradebook)
+    return sorted(set(students) - roster) if roster else []

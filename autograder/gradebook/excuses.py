@@ -1,4 +1,4 @@
-"""What excused checks are worth. The result document keeps what was seen; marks and pages apply excuses."""
+"""Applies excused checks to marks and pages. The result document keeps what was seen."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Excused = Mapping[str, frozenset[str]]  # ids of checks that count as passed, by
 
 
 def find_excused(labels: CellLabels, cell_id: str, excused: Excused) -> frozenset[str] | None:
-    """The excused checks of a graded cell, by its id; an empty set excuses all of them, None means no excuse."""
+    """Return the excused checks of a graded cell; an empty set excuses all of them, None means there's no excuse."""
     notebook, cell = labels.split(cell_id)
     return next((checks for name, checks in excused.items() if labels.has_name(name, cell, notebook)), None)
 
 
 def compute_points(labels: CellLabels, cell: GradedCell, excused: Excused) -> float:
-    """What the cell earns if excused checks count as passed."""
+    """Compute what the cell earns if excused checks count as passed."""
     checks = find_excused(labels, cell.id, excused)
     if checks is None:
         return cell.points
@@ -31,7 +31,7 @@ def compute_points(labels: CellLabels, cell: GradedCell, excused: Excused) -> fl
 
 
 def set_passed(outcomes: Sequence[Outcome], checks: frozenset[str]) -> list[Outcome]:
-    """Copy the outcomes, with excused checks as passed.
+    """Return the outcomes with excused checks as passed.
 
     Args:
         checks: The ids of excused checks; empty for all.

@@ -1,4 +1,4 @@
-"""Extensions of term.toml in the gradebook: one deleted from the file is taken back, one granted in nbgrader stays."""
+"""Writes term.toml's extensions to the gradebook, and revokes deleted ones; extensions granted in nbgrader stay."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from autograder.base.atomic_files import write_atomically
 
 
 def set_extension(submission: Any, due: datetime | None, until: datetime | None) -> None:
-    """Extend this row of the gradebook until a time, UTC. Without a time, an extension granted in nbgrader stays."""
+    """Extend this row of the gradebook until a time in UTC. Without one, an extension granted in nbgrader stays."""
     if until is not None and due is not None:
         submission.extension = max(until - due, timedelta())
 
 
 def remember_extended(course: Path, lab: str, students: Iterable[str]) -> set[str]:
-    """Add these to the students whom term.toml gave more time, and so may take it back. Returns the earlier ones."""
+    """Remember that term.toml gave these students more time, so it may be revoked. Returns the earlier students."""
     path = _get_path(course, lab)
     before = set(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else set()
     if not before.issuperset(students):
@@ -29,19 +29,19 @@ def remember_extended(course: Path, lab: str, students: Iterable[str]) -> set[st
 
 
 def revoke_extensions(course: Path, lab: str, gradebook: Any, extended: Iterable[str]) -> None:
-    """Take more time back from students who no longer have it by term.toml.
+    """Revoke the extensions of students who no longer have one in term.toml.
 
     Args:
-        extended: The students who have it now.
+        extended: The students who have one now.
     """
     now = set(extended)
-    gone = remember_extended(course, lab, now) - now
-    for student in gone:
+    revoked = remember_extended(course, lab, now) - now
+    for student in revoked:
         try:
             gradebook.find_submission(lab, student).extension = None
         except MissingEntry:
             continue
-    if gone:
+    if revoked:
         gradebook.db.commit()
         write_atomically(_get_path(course, lab), json.dumps(sorted(now)) + "\n")
 

@@ -1,4 +1,4 @@
-"""Names in the gradebook as people read them, and their order."""
+"""Labels for people of the names in the gradebook, and their order."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from autograder.model.metadata import make_stock_name, split_cell_name
 
 if TYPE_CHECKING:
-    from autograder.model.result import Result  # with it torch comes
+    from autograder.model.result import Result  # imports torch
 
 
 @dataclass(frozen=True)
 class CellLabels:
     """How people name the graded cells of one assignment.
 
-    In a lab a cell has the name of its exercise or question. In a stock assignment it has the name that its author
+    In a lab, a cell has the name of its exercise or question. In a stock assignment, it has the name that its author
     chose, whatever that looks like.
     """
 
@@ -26,33 +26,33 @@ class CellLabels:
     """Whether it has several notebooks, which may use one name twice."""
 
     def label(self, cell: str, notebook: str) -> str:
-        """The label of a cell by its names in the gradebook."""
+        """Return the label of a cell by its names in the gradebook."""
         if not self.is_stock:
             return _get_exercise(cell)
         return make_stock_name(notebook, cell) if self.has_several else cell
 
     def has_name(self, name: str, cell: str, notebook: str) -> bool:
-        """Whether an instructor means this cell by this name, which may omit a stock assignment's notebook."""
+        """Return whether this name can mean this cell; it may omit the notebook of a stock assignment."""
         return name in ((cell, make_stock_name(notebook, cell)) if self.is_stock else (_get_exercise(cell),))
 
     def split(self, cell_id: str) -> tuple[str, str]:
-        """The notebook and the cell that an id in a result document names; a lab's ids name no notebook."""
+        """Split an id in a result document into notebook and cell; a lab's ids have no notebook."""
         notebook, _, cell = cell_id.partition("/") if self.is_stock else ("", "", cell_id)
         return notebook, cell
 
     def label_id(self, cell_id: str) -> str:
-        """The label of a cell by its id in a result document."""
+        """Return the label of a cell by its id in a result document."""
         notebook, cell = self.split(cell_id)
         return self.label(cell, notebook)
 
 
 def make_labels(result: Result) -> CellLabels:
-    """The labels of the cells of a result document."""
+    """Return the labels for the cells of a result document."""
     return CellLabels(bool(result.notebooks), len(result.notebooks) > 1)
 
 
 def _get_exercise(cell: str) -> str:
-    """The exercise or question of a lab's graded cell."""
+    """Return the exercise or question of a lab's graded cell."""
     try:
         kind, name = split_cell_name(cell)
     except ValueError:
@@ -61,7 +61,7 @@ def _get_exercise(cell: str) -> str:
 
 
 def make_sort_key(name: str) -> list[tuple[int, str]]:
-    """A key that puts wrong_2 before wrong_10."""
+    """Return a key that sorts wrong_2 before wrong_10."""
     return [
         (int(part), "") if part.isascii() and part.isdigit() else (-1, part) for part in re.split(r"([0-9]+)", name)
     ]

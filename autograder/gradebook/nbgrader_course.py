@@ -27,11 +27,11 @@ class GeneratedAssignment:
 
     success: bool
     log: str
-    """Its log, and the error that ended it."""
+    """nbgrader's log, and the error that ended it."""
 
 
 class NbgraderCourse:
-    """A course as nbgrader sees it. nbgrader has no types, so all calls of it go through this class."""
+    """A course as nbgrader sees it. nbgrader has no types, so all calls to it go through this class."""
 
     def __init__(self, api: Any) -> None:
         """Wrap nbgrader's API.
@@ -73,29 +73,29 @@ class NbgraderCourse:
         return bool(self.api.coursedir.groupshared)
 
     def open_gradebook(self) -> AbstractContextManager[Gradebook]:
-        """The gradebook. Raises GradlabError if no database answers."""
+        """Open the gradebook. Raises GradlabError if no database answers."""
         from autograder.gradebook.writer import open_gradebook
 
         return open_gradebook(self.db_url, self.course_id)
 
     def build_exchange(self, kind: Callable[..., T]) -> T:
-        """One of nbgrader's exchange classes, for this course."""
+        """Build one of nbgrader's exchange classes for this course."""
         return kind(coursedir=self.api.coursedir, config=self.api.config)
 
     def read_timestamp(self, folder: Path) -> datetime | None:
-        """When the submission in this folder was handed in, UTC without a zone."""
-        found: datetime | None = self.api.coursedir.get_existing_timestamp(str(folder))
-        return found
+        """Read when the submission in this folder was handed in, in naive UTC."""
+        time: datetime | None = self.api.coursedir.get_existing_timestamp(str(folder))
+        return time
 
     def generate_assignment(self, name: str) -> GeneratedAssignment:
         """Put the assignment's cells and points into the gradebook, and its notebooks into release/."""
-        came = self.api.generate_assignment(name, force=True, create=True)
-        log = "\n".join(str(came.get(part) or "") for part in ("log", "error"))
-        return GeneratedAssignment(bool(came["success"]), log)
+        outcome = self.api.generate_assignment(name, force=True, create=True)
+        log = "\n".join(str(outcome.get(part) or "") for part in ("log", "error"))
+        return GeneratedAssignment(bool(outcome["success"]), log)
 
 
 def open_course(course: Path, isolation: str = "") -> NbgraderCourse:
-    """The course in this folder, which holds its nbgrader_config.py.
+    """Open the course in this folder, which holds its nbgrader_config.py.
 
     Args:
         isolation: A level of `gradlab doctor`, instead of the one in nbgrader_config.py.
@@ -106,16 +106,16 @@ def open_course(course: Path, isolation: str = "") -> NbgraderCourse:
 
     if isolation:
         config.Examine.isolation = isolation
-    log = _make_silent_log()  # it looks for an exchange at once, which a command may not need
+    log = _make_silent_log()  # the API looks for an exchange at once, which a command may not need
     return NbgraderCourse(NbGraderAPI(coursedir=CourseDirectory(config=config, log=log), config=config, log=log))
 
 
 def read_config(course: Path) -> Any:
-    """The course's nbgrader_config.py, read without changing any other program's logging."""
+    """Read the course's nbgrader_config.py without changing any other program's logging."""
     course = course.resolve()
     if not (course / "nbgrader_config.py").exists():
         raise GradlabError(
-            f"{course} has no nbgrader_config.py: run gradlab in the course's folder, or name it: --course"
+            f"{course} has no nbgrader_config.py: run gradlab in the course's folder, or name it with --course"
         )
     _add_alembic_path()
     _silence_warnings()
@@ -129,7 +129,7 @@ def read_config(course: Path) -> Any:
 
 
 def _make_silent_log() -> logging.Logger:
-    """A log that prints nothing: what an operation of nbgrader logs is returned with its result."""
+    """Make a log that prints nothing, since what nbgrader logs is returned with its result."""
     log = logging.getLogger("autograder.nbgrader")
     log.propagate = False
     log.handlers = [logging.NullHandler()]
@@ -138,7 +138,7 @@ def _make_silent_log() -> logging.Logger:
 
 
 def _silence_warnings() -> None:
-    """Silence nbgrader's database code, which warns on every new submission about nothing that users can change."""
+    """Silence nbgrader's database code, which warns on every new submission about things that users can't change."""
     warnings.filterwarnings("ignore", category=Warning, module=r"nbgrader\.api")
     warnings.filterwarnings("ignore", message="Non-unique cell id")
 

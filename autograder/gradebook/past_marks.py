@@ -1,6 +1,6 @@
-"""Every mark that a submission has had, when and why, a line each in results/LAB/history/STUDENT.jsonl.
+"""Every mark that a submission has had, when and why: a line each in results/LAB/history/STUDENT.jsonl.
 
-The result document holds no time, so the same submission gives the same bytes; this file does.
+Times are here and not in the result document, so the same submission always gives the same result document.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class PastMark(Model):
     cause: str
     """What graded it: grade, regrade, watch, or nbgrader autograde."""
     points: float
-    """What checks gave, excused ones included."""
+    """Points from checks, including excused ones."""
     worth: float
     submitted: datetime | None = None
-    """When it was handed in, if that is known."""
+    """When it was handed in, if that's known."""
     device: str = "cpu"
     versions: Versions
     key: str = ""
@@ -37,8 +37,8 @@ class PastMark(Model):
     excused: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """The excused checks, by exercise; an empty tuple means all of them."""
 
-    def has(self, excused: Excused) -> bool:
-        """Whether it was made with these excuses."""
+    def has_excuses(self, excused: Excused) -> bool:
+        """Return whether exactly these checks were excused."""
         return self.excused == _sort_excuses(excused)
 
 
@@ -47,7 +47,7 @@ def get_history_path(course: Path, lab: str, student: str) -> Path:
 
 
 def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
-    """The marks, the oldest first. A line that a crash cut off is left out."""
+    """Read the marks, oldest first, without a line that a crash cut off."""
     path = get_history_path(course, lab, student)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return [PastMark.model_validate_json(line) for line in lines if line.endswith("}")]

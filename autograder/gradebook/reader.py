@@ -27,14 +27,14 @@ LAB_LABELS = CellLabels(is_stock=False)
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
-    """The results of every graded submission of a lab, by student. Raises GradlabError if the lab is unknown."""
+    """Read the results of every graded submission of a lab, by student. Raises GradlabError if the lab is unknown."""
     with open_gradebook(db_url) as gradebook:
         try:
             submissions = gradebook.assignment_submissions(lab)
             gradebook.find_assignment(lab)
         except MissingEntry:
             refuse_unknown_lab(course, lab)
-            raise GradlabError(f"nothing of {lab} is graded yet: gradlab grade {quote(lab)} first") from None
+            raise GradlabError(f"no submission of {lab} is graded yet: run gradlab grade {quote(lab)} first") from None
         term = read_term(course)
         return sorted(
             (_build_result(s, course, lab, term) for s in submissions), key=lambda r: make_sort_key(r.student)
@@ -42,23 +42,23 @@ def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
 
 
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
-    """The result of one graded submission. Raises GradlabError if there isn't one."""
+    """Read the result of one graded submission. Raises GradlabError if there isn't one."""
     with open_gradebook(db_url) as gradebook:
         return find_result(gradebook, course, lab, student)
 
 
 def find_result(gradebook: Gradebook, course: Path, lab: str, student: str) -> SubmissionResult:
-    """The result of one graded submission, from an open gradebook. Raises GradlabError if there isn't one."""
+    """Find the result of one graded submission in an open gradebook. Raises GradlabError if there isn't one."""
     try:
         return _build_result(gradebook.find_submission(lab, student), course, lab, read_term(course))
     except MissingEntry:
-        raise GradlabError(f"the gradebook knows no submission of {lab} by {student}: grade it first") from None
+        raise GradlabError(f"the gradebook has no submission of {lab} by {student}: grade it first") from None
 
 
 def read_due_date(db_url: str, lab: str) -> datetime | None:
-    """When the lab is due, UTC without a zone; None if it has no due date."""
+    """Read when the lab is due, in naive UTC; None if it has no due date."""
     with open_gradebook(db_url) as gradebook:
-        return next((each.duedate for each in gradebook.assignments if each.name == lab), None)
+        return next((assignment.duedate for assignment in gradebook.assignments if assignment.name == lab), None)
 
 
 def _build_result(submission: Any, course: Path, lab: str, term: Term) -> SubmissionResult:
@@ -68,7 +68,7 @@ def _build_result(submission: Any, course: Path, lab: str, term: Term) -> Submis
     grades = [grade for submitted in submission.notebooks for grade in submitted.grades]
     comments = {c.name: c.comment or "" for submitted in submission.notebooks for c in submitted.comments}
     graded = {cell.id: cell for cell in document.cells} if document else {}
-    excused = term.excused(lab, student)
+    excused = term.get_excuses(lab, student)
     if document and document.notebooks:
         exercises = _build_stock_exercises(submission, document, course, excused)
     else:
@@ -107,7 +107,7 @@ def _build_exercise(grade: Any, graded: GradedCell | None, comment: str, excused
 
 
 def _build_stock_exercises(submission: Any, document: Result, course: Path, excused: Excused) -> list[ExerciseResult]:
-    """The graded cells of a stock assignment, by notebook and in order."""
+    """Build the graded cells of a stock assignment, by notebook and in order."""
     cells, labels = {cell.id: cell for cell in document.cells}, make_labels(document)
     exercises = []
     for part in sorted(submission.notebooks, key=lambda part: part.name):
@@ -115,24 +115,24 @@ def _build_stock_exercises(submission: Any, document: Result, course: Path, excu
         comments = {comment.name: comment.comment or "" for comment in part.comments}
         for grade in sorted(part.grades, key=lambda g: order.index(g.name) if g.name in order else len(order)):
             cell = cells.get(make_stock_name(part.name, grade.name))
-            about = {
+            update = {
                 "name": labels.label(grade.name, part.name),
                 "by_hand": cell is None and part.name not in document.missing,
                 "notebook": part.name,
                 "own_process": cell is not None and cell.own_process,
                 "excused": find_excused(labels, make_stock_name(part.name, grade.name), excused),
             }
-            found = _build_exercise(grade, cell, comments.get(grade.name, ""), excused)
-            exercises.append(found.model_copy(update=about))
+            exercise = _build_exercise(grade, cell, comments.get(grade.name, ""), excused)
+            exercises.append(exercise.model_copy(update=update))
     return exercises
 
 
 def read_cell_names(path: Path) -> list[str]:
-    """The names of the cells of this notebook, in order; empty if there is no such file."""
+    """Read the names of the cells of this notebook, in order; none if there is no such file."""
     notebook = read_notebook(path)
     return [get_cell_name(cell) for cell in notebook.cells] if notebook else []
 
 
 def read_notebook(path: Path) -> Any:
-    """The notebook in this file; None if there is no such file."""
+    """Read the notebook in this file; None if there is no such file."""
     return nbformat.read(path, as_version=4) if path.exists() else None

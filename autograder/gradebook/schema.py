@@ -1,4 +1,4 @@
-"""The result of one submission with penalties, marks by hand and comments, as feedback, reports and exports read it."""
+"""The result of one submission with penalties, marks by hand and comments, for feedback, reports and exports."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ class ExerciseResult(Model):
 
     name: str
     points: float | None
-    """What it earns; None if a person has yet to mark it."""
+    """What it earns; None if a person still has to mark it."""
     worth: float
     by_hand: bool = False
     """Whether a person marks it."""
     comment: str = ""
-    """What that person says about it."""
+    """That person's comment."""
     checks: tuple[Outcome, ...] = ()
     waits: bool = False
-    """Whether a person has to read it, perhaps again, since the answer has changed since it was marked."""
+    """Whether a person has to read it, perhaps again because the answer has changed since it was marked."""
     excused: frozenset[str] | None = None
-    """The ids of checks that count as passed; an empty set means all of them, None no excuse."""
+    """The ids of checks that count as passed; an empty set means all of them, None means there's no excuse."""
     extra: bool = False
-    """Whether its points come on top of the lab's."""
+    """Whether its points are extra credit."""
     notebook: str = ""
-    """The notebook that it is in, in a stock assignment."""
+    """The notebook that it's in, in a stock assignment."""
     own_process: bool = False
     """Whether the submission's own process decided it."""
 
@@ -49,11 +49,11 @@ class SubmissionResult(Model):
     changed: tuple[str, ...] = ()
     """The course's names that it had rebound, for the instructor."""
     submitted: datetime | None = None
-    """UTC without a zone, if that is known."""
+    """When it was handed in, in naive UTC, if that's known."""
     late: float = 0.0
     """Seconds after the due date, or after the student's extension."""
     notebooks: tuple[str, ...] = ()
-    """The names of a stock assignment's notebooks, also of those without a graded cell."""
+    """The names of a stock assignment's notebooks, including those without a graded cell."""
 
     def get_points(self, name: str) -> float | None:
         return next((e.points for e in self.exercises if e.name == name), None)

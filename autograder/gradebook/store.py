@@ -1,4 +1,4 @@
-"""Keeps result documents in results/LAB/STUDENT.json, in the course's folder."""
+"""Reads and writes result documents, in results/LAB/STUDENT.json in the course's folder."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def get_result_path(course: Path, lab: str, student: str) -> Path:
 
 
 def write_result(course: Path, result: Result) -> None:
-    """Write it whole or not at all: a reader finds the old document or the new one."""
+    """Write a result document completely or not at all: a reader finds the old document or the new one."""
     write_atomically(get_result_path(course, result.lab, result.student), result.to_json())
 
 
 def load_result(course: Path, lab: str, student: str) -> Result | None:
-    """The result document of a submission; None if there isn't one. Raises GradlabError if it is damaged."""
+    """Load the result document of a submission; None if there isn't one. Raises GradlabError if it's damaged."""
     path = get_result_path(course, lab, student)
     if not path.exists():
         return None
@@ -33,4 +33,4 @@ def load_result(course: Path, lab: str, student: str) -> Result | None:
     try:
         return Result.model_validate_json(path.read_bytes())
     except ValidationError as error:
-        raise GradlabError(f"{path} is no result document: grade this submission again\n    {error}") from None
+        raise GradlabError(f"{path} isn't a result document: grade this submission again\n    {error}") from None

@@ -1,8 +1,8 @@
 """Writes marks into nbgrader's gradebook: one writer, many submissions in one transaction.
 
-The rows are those of `nbgrader autograde`; manual scores, comments by hand and extra credit stay as they are. A person
-has to look at a manual score again only if the answer's text has changed; nbgrader asks after every grading. If the
-answer is now blank, there is nothing to read, and the score of the earlier text goes.
+It writes the rows that `nbgrader autograde` writes; manual scores, comments by hand and extra credit stay. A person has
+to review a manual score only if the answer's text has changed, while nbgrader asks for it after every grading. If the
+answer is now blank, there is nothing to read, and the score of the earlier text is removed.
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ from autograder.model.metadata import choose_name, get_answer_name, make_stock_n
 if TYPE_CHECKING:
     from autograder.model.result import Result
 
-WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries, besides SQLite's own five each
-AGAIN = "the results are kept, so the same command goes on"
-NOBODY: Excused = {}
+WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between tries, besides the five seconds that SQLite itself waits each time
+RETRY = "finished results are kept, so run the same command again"
 Extended = Mapping[str, datetime]  # when extensions end, UTC, by student
 Penalty = Callable[[str, float, float], float | None]  # called with student, score and seconds late
 
 
 def apply_decisions(marks: Marks, result: Result, excused: Excused, before: Result | None) -> Marks:
-    """The marks with the decisions for this student: excused checks, and marks by hand that still hold.
+    """Apply the decisions for this student to the marks: excused checks, and marks by hand that still hold.
 
     Args:
         excused: The excused checks.
@@ -55,7 +54,10 @@ def apply_decisions(marks: Marks, result: Result, excused: Excused, before: Resu
 
 
 def is_same_answer(name: str, before: Result, now: Result) -> bool:
-    """Whether the answer that this graded cell is about is unchanged; if that is unclear, whether all answers are."""
+    """Return whether the answer that this graded cell is about is unchanged.
+
+    If it's unclear which answer that is, return whether all answers are unchanged.
+    """
     answer = get_answer_name(name)
     if answer in now.answers and answer not in before.answers:  # the cell was renamed
         return now.answers[answer] in {text for cell, text in before.answers.items() if cell not in now.answers}
@@ -74,13 +76,13 @@ def open_gradebook(db_url: str, course_id: str = "default_course") -> Iterator[G
     try:
         gradebook = Gradebook(db_url, course_id)
     except (ImportError, NoSuchModuleError, OperationalError) as error:
-        where = make_url(db_url).render_as_string(hide_password=True)
+        address = make_url(db_url).render_as_string(hide_password=True)
         cause = getattr(error, "orig", None) or error
         if isinstance(error, OperationalError) and "locked" in str(cause):
-            raise GradlabError(_describe_trouble(error, "the same command goes on then")) from None
+            raise GradlabError(_describe_trouble(error, "then run the same command again")) from None
         raise GradlabError(
-            f"the gradebook {where} cannot be opened: {cause}\n    fix: set c.CourseDirectory.db_url in "
-            "nbgrader_config.py right; PostgreSQL needs pip install 'psycopg[binary]'"
+            f"the gradebook {address} can't be opened: {cause}\n    fix: correct c.CourseDirectory.db_url in "
+            "nbgrader_config.py; PostgreSQL needs pip install 'psycopg[binary]'"
         ) from None
     with gradebook:
         yield gradebook
@@ -94,90 +96,90 @@ class RecordedMarks:
     """The automatic scores, by grade_id."""
     submitted: datetime | None
     late: bool
-    """Whether it is late, or was once taken as late."""
+    """Whether it's late, or once counted as late."""
 
     def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
-        """Whether there is nothing to write. A late one is never up to date: its penalty depends on settings."""
+        """Return whether there is nothing to write; never for late ones, since their penalty depends on settings."""
         return self.has_points_of(result, excused) and not self.late and submitted in (None, self.submitted)
 
     def has_points_of(self, result: Result, excused: Excused) -> bool:
-        """Whether the automatic scores are those of this result with these excuses."""
+        """Return whether the automatic scores are those of this result with these excuses."""
         labels = make_labels(result)
         return all(self.scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
 
 
 def read_recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, RecordedMarks]:
-    """What the gradebook has for a lab, by student. It reads rows, not objects: a large class has tens of thousands.
+    """Read what the gradebook has for a lab, by student, as rows and not objects: a large class has tens of thousands.
 
     Args:
         students: Only these students; empty for all.
     """
-    mine = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
+    is_wanted = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
     if students:
-        mine = mine & SubmittedAssignment.student_id.in_(students)
-    found = {}
-    for submission in gradebook.db.query(SubmittedAssignment).filter(mine):
+        is_wanted = is_wanted & SubmittedAssignment.student_id.in_(students)
+    recorded = {}
+    for submission in gradebook.db.query(SubmittedAssignment).filter(is_wanted):
         late = submission.total_seconds_late > 0
-        found[submission.student_id] = RecordedMarks({}, submission.timestamp, late)
-    submitted = select(SubmittedAssignment.student_id).where(mine).join(SubmittedAssignment.notebooks)
+        recorded[submission.student_id] = RecordedMarks({}, submission.timestamp, late)
+    submitted = select(SubmittedAssignment.student_id).where(is_wanted).join(SubmittedAssignment.notebooks)
     cells = submitted.join(SubmittedNotebook.notebook).join(SubmittedNotebook.grades).join(Grade.cell)
     for student, notebook, name, score in gradebook.db.execute(
         cells.add_columns(Notebook.name, BaseCell.name, Grade.auto_score)
     ):
-        found[student].scores.update({name: score, make_stock_name(notebook, name): score})
+        recorded[student].scores.update({name: score, make_stock_name(notebook, name): score})
     for (student,) in gradebook.db.execute(submitted.where(SubmittedNotebook.late_submission_penalty > 0)):
-        found[student] = replace(found[student], late=True)
+        recorded[student] = replace(recorded[student], late=True)
     gradebook.db.commit()  # no transaction stays open while submissions are graded
-    return found
+    return recorded
 
 
 def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
     """Write the marks of these submissions, all of them or none.
 
-    If another program holds the gradebook, it tries again for a while. Raises GradlabError after that, or if the disk
+    If another program has locked the gradebook, try again for a while. Raises GradlabError after that, or if the disk
     is full.
     """
     write_with_retries(gradebook, lambda: _record(gradebook, lab, marks, penalty, extended))
 
 
-def write_with_retries(gradebook: Gradebook, write: Callable[[], None], again: str = AGAIN) -> None:
-    """Write in a separate transaction, and try again for a while if another program holds the gradebook.
+def write_with_retries(gradebook: Gradebook, write: Callable[[], None], advice: str = RETRY) -> None:
+    """Write in a separate transaction, and try again for a while if another program has locked the gradebook.
 
     Args:
         write: What to do.
-        again: What the user can do if that doesn't help.
+        advice: What the user can do if that doesn't help.
     """
     for wait in (*WAITS, None):
         try:
-            with gradebook.db.no_autoflush:  # a row that is flushed half made would be lost
+            with gradebook.db.no_autoflush:  # a row that is flushed before it's complete would be lost
                 write()
             gradebook.db.commit()
             return
         except OperationalError as error:
             gradebook.db.rollback()
             if wait is None or "locked" not in str(error.orig):
-                raise GradlabError(_describe_trouble(error, again)) from None
+                raise GradlabError(_describe_trouble(error, advice)) from None
             time.sleep(wait)
 
 
-def _describe_trouble(error: OperationalError, again: str) -> str:
+def _describe_trouble(error: OperationalError, advice: str) -> str:
     if "locked" in str(error.orig):
-        return f"another program holds the gradebook: end it (the formgrader, another nbgrader); {again}"
+        return f"another program has locked the gradebook: close it (the formgrader, or another nbgrader); {advice}"
     if "full" in str(error.orig):
-        return f"the gradebook cannot be written, the disk is full: make room; {again}"
-    return f"the gradebook cannot be written: {error.orig}; {again}"
+        return f"the gradebook can't be written, since the disk is full: free some space; {advice}"
+    return f"the gradebook can't be written: {error.orig}; {advice}"
 
 
 def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
     assignment = gradebook.find_assignment(lab)
-    wanted = [m.student for m in marks]
-    known = {s.student_id: s for s in _load_submissions(gradebook, lab, wanted)}
-    students = {s.id: s for s in gradebook.db.query(Student).filter(Student.id.in_(wanted))}
+    names = [m.student for m in marks]
+    submissions = {s.student_id: s for s in _load_submissions(gradebook, lab, names)}
+    students = {s.id: s for s in gradebook.db.query(Student).filter(Student.id.in_(names))}
     for mark in marks:
         if mark.student not in students:
             students[mark.student] = Student(id=mark.student)
             gradebook.db.add(students[mark.student])
-        submission = known.get(mark.student) or _create_submission(gradebook, assignment, students[mark.student])
+        submission = submissions.get(mark.student) or _create_submission(gradebook, assignment, students[mark.student])
         if mark.submitted is not None:
             submission.timestamp = mark.submitted
         set_extension(submission, assignment.duedate, extended.get(mark.student))
@@ -187,15 +189,15 @@ def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Pen
 
 
 def apply_late_penalty(gradebook: Gradebook, submission: Any, penalty: Penalty) -> None:
-    """Take off the penalty for lateness, by the marks as they are now."""
+    """Apply the penalty for lateness to the current marks."""
     for notebook in submission.notebooks:
         notebook.late_submission_penalty = None
     if submission.total_seconds_late > 0:
         gradebook.db.flush()
         for notebook in submission.notebooks:
             gradebook.db.refresh(notebook, ["score"])
-            taken_off = penalty(submission.student_id, notebook.score, submission.total_seconds_late)
-            notebook.late_submission_penalty = None if taken_off is None else min(max(taken_off, 0), notebook.score)
+            points = penalty(submission.student_id, notebook.score, submission.total_seconds_late)
+            notebook.late_submission_penalty = None if points is None else min(max(points, 0), notebook.score)
 
 
 def _load_submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | None = None) -> list[Any]:
@@ -212,7 +214,7 @@ def _load_submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | 
 
 
 def _create_submission(gradebook: Gradebook, assignment: Any, student: Any) -> Any:
-    """A submission with a row for each cell, as Gradebook.add_submission makes it."""
+    """Create a submission with a row for each cell, as Gradebook.add_submission does."""
     submission = SubmittedAssignment(assignment=assignment, student=student)
     for notebook in assignment.notebooks:
         submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
@@ -225,7 +227,7 @@ def _create_submission(gradebook: Gradebook, assignment: Any, student: Any) -> A
 
 
 def set_score(grade: Any, marks: Marks, name: str) -> None:
-    """Give this row the score that the marks have under this name."""
+    """Set this row's score to the one that the marks have under this name."""
     score, same = marks.scores[name], name in marks.same
     grade.auto_score = score
     if not same and marks.unanswered.get(name) and score is not None:

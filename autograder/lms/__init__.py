@@ -1,1 +1,1 @@
-"""What goes to a learning management system and comes from it: the roster, submissions, grades, feedback."""
+"""Exchange with learning management systems: the roster, submissions, grades, feedback."""

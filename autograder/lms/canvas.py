@@ -1,4 +1,4 @@
-"""Canvas: its gradebook's export is both roster and form of grades; pages return under the names of submitted files."""
+"""Canvas: its gradebook export is both roster and form of grades; pages are named after the submitted files."""
 
 from __future__ import annotations
 
@@ -9,38 +9,39 @@ from pathlib import Path, PurePosixPath
 from autograder.lms.grades import Exporter, GradeTable, format_points
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Submitter
-from autograder.lms.zip_entries import Pile, ZipEntry, report_rest
+from autograder.lms.zip_entries import SubmissionFiles, ZipEntry, report_ignored
 
 NUMBERED = r"(?P<name>(?:(?!_\d+_)[^/])+?)_(?P<late>LATE_)?(?P<user>\d+)_"
 FILE = re.compile(NUMBERED + r"(?P<file>\d+)_(?P<rest>[^/]+)")
-PAGE = re.compile(NUMBERED + r"_?(?:text|link)\.html")  # what was typed instead of uploaded
+PAGE = re.compile(NUMBERED + r"_?(?:text|link)\.html")  # typed text instead of an uploaded file
 
 
 def _is_own(entry: ZipEntry) -> bool:
     return bool(FILE.fullmatch(entry.first) or PAGE.fullmatch(entry.first))
 
 
-def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
-    """A pile for each name and number, without what Canvas wrote itself, or a student put into a folder."""
-    piles: dict[tuple[str, str], Pile] = {}
-    rest: dict[str, list[str]] = {}
+def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[SubmissionFiles]:
+    """Group files by name and number, without those that Canvas wrote itself or that a student put into a folder."""
+    submissions: dict[tuple[str, str], SubmissionFiles] = {}
+    ignored: dict[str, list[str]] = {}
     for entry in entries:
-        found = FILE.fullmatch(entry.first)
-        if found is None or len(entry.parts) > 1:
-            page = found or PAGE.fullmatch(entry.first)
-            rest.setdefault(f"{page['name']}_{page['user']}" if page else entry.first, []).append(entry.name)
+        file = FILE.fullmatch(entry.first)
+        if file is None or len(entry.parts) > 1:
+            match = file or PAGE.fullmatch(entry.first)
+            ignored.setdefault(f"{match['name']}_{match['user']}" if match else entry.first, []).append(entry.name)
             continue
-        key = (found["name"], found["user"])
-        if key not in piles or found["rest"].endswith(".ipynb"):
-            pile = piles.setdefault(key, Pile("", (Submitter(name=key[0], number=key[1], lasting=True),)))
-            pile.origin, pile.late = entry.first, bool(found["late"])
-        piles[key].add(found["rest"], entry)
-    report_rest(rest, trouble)
-    return list(piles.values())
+        key = (file["name"], file["user"])
+        if key not in submissions or file["rest"].endswith(".ipynb"):
+            submitter = Submitter(name=key[0], number=key[1], is_number_permanent=True)
+            submission = submissions.setdefault(key, SubmissionFiles("", (submitter,)))
+            submission.origin, submission.late = entry.first, bool(file["late"])
+        submissions[key].add(file["rest"], entry)
+    report_ignored(ignored, trouble)
+    return list(submissions.values())
 
 
 def _name_pages(origin: str, pages: Sequence[Path]) -> list[str]:
-    """Names by which Canvas recognises pages: that of the submitted file; several pages add their own at the end."""
+    """Name pages as Canvas recognises them: like the submitted file; several pages add their own names at the end."""
     stem = PurePosixPath(origin).stem
     return [f"{stem}{f'-{page.stem}' if len(pages) > 1 else ''}.html" for page in pages]
 
@@ -54,7 +55,7 @@ CANVAS = LearningSystem(
     "Canvas",
     Exporter("canvas.csv", GRADES.write),
     roster={"name": "student", "id": "sis login id", "lms_id": "id"},
-    nobody=("Points Possible", "Student, Test"),  # each column's points, and the student that teachers play
+    other_rows=("Points Possible", "Student, Test"),  # each column's points, and the test student
     is_own=_is_own,
     find_strangers=lambda entries: [entry for entry in entries if not _is_own(entry)],
     read_zip=_group_files,

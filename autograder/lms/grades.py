@@ -1,4 +1,4 @@
-"""Grades as a table that other systems read: a row for everyone in the course, columns for each lab."""
+"""Writes grades as a table that other systems import: a row for everyone in the course, columns for each lab."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ class Exporter:
     """Writes everyone's marks in one form: what `gradlab export` writes."""
 
     file: str
-    """Its name in results/."""
+    """The name of its file in results/."""
     write: Callable[[Path, Sequence[Person], Sequence[LabClass]], object]
     """Called with the path, everyone in the course, and the labs that count."""
 
 
 @dataclass(frozen=True)
 class GradeTable:
-    """A form of grades that is such a table."""
+    """A form of grades that is a table."""
 
     person: Mapping[str, str]
-    """The field of Person in each column on the left, by heading; empty for a column that is left empty."""
+    """The field of Person in each column on the left, by heading; empty for an empty column."""
     lab: Mapping[str, Callable[[LabClass, Member | None], str]]
-    """What is in each column of a lab, by the end of its heading, after the lab's name; empty cells mean no mark."""
+    """Formats each column of a lab, by the part of its heading after the lab's name; empty cells mean no mark."""
     worth_row: str = ""
-    """How a first row begins that says what each lab is worth; empty for no such row."""
+    """The first cell of a row that says what each lab is worth; empty for no such row."""
 
     def write(self, path: Path, people: Sequence[Person], labs: Sequence[LabClass]) -> None:
         """Write the table, as an Exporter does."""

@@ -1,4 +1,4 @@
-"""Gradescope: a list in its export says whose each folder is; it takes no feedback files."""
+"""Gradescope: a list in its export says whose each folder is; it accepts no feedback files."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from autograder.gradebook.class_schema import LabClass, Member
 from autograder.lms.grades import Exporter, GradeTable, format_lateness, format_points, format_worth
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Submitter
-from autograder.lms.zip_entries import Pile, ZipEntry, report_rest
+from autograder.lms.zip_entries import SubmissionFiles, ZipEntry, report_ignored
 
 LIST = "submission_metadata.yml"
 MAX_LIST = 10_000_000  # bytes
 
 
 class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """Reads YAML without aliases, with which a short text can expand to one that fills the memory."""
+    """Reads YAML without aliases, by which a short text can expand until it fills the memory."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -28,15 +28,17 @@ class PlainLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
         return super().compose_node(parent, index)
 
 
-def read_list(content: bytes) -> dict[str, Pile]:
-    """What the list says about each folder, without files. Raises GradlabError if it can't be read."""
+def read_list(content: bytes) -> dict[str, SubmissionFiles]:
+    """Read what the list says about each folder, without files. Raises GradlabError if it can't be read."""
     if len(content) > MAX_LIST:
-        raise GradlabError(f"{LIST} cannot be read: it is over {MAX_LIST // 1_000_000} MB")
+        raise GradlabError(f"{LIST} can't be read: it's over {MAX_LIST // 1_000_000} MB")
     try:
-        said = yaml.load(content, PlainLoader)
-        if not isinstance(said, dict):
+        document = yaml.load(content, PlainLoader)
+        if not isinstance(document, dict):
             raise ValueError("it lists no submissions")
-        return {str(name): _parse_entry(str(name), entry) for name, entry in said.items() if isinstance(entry, dict)}
+        return {
+            str(name): _parse_entry(str(name), entry) for name, entry in document.items() if isinstance(entry, dict)
+        }
     except (
         yaml.YAMLError,
         ValueError,
@@ -46,17 +48,17 @@ def read_list(content: bytes) -> dict[str, Pile]:
         AttributeError,
         RecursionError,
     ) as error:
-        raise GradlabError(f"{LIST} cannot be read: {str(error)[:1000]}") from None
+        raise GradlabError(f"{LIST} can't be read: {str(error)[:1000]}") from None
 
 
-def _parse_entry(folder: str, entry: dict[object, object]) -> Pile:
+def _parse_entry(folder: str, entry: dict[object, object]) -> SubmissionFiles:
     submitters, when = entry.get(":submitters"), entry.get(":created_at")
-    return Pile(
+    return SubmissionFiles(
         folder,
         tuple(
-            Submitter(_to_text(each.get(":name")), _to_text(each.get(":email")), _to_text(each.get(":sid")))
-            for each in (submitters if isinstance(submitters, list) else [])
-            if isinstance(each, dict)
+            Submitter(_to_text(row.get(":name")), _to_text(row.get(":email")), _to_text(row.get(":sid")))
+            for row in (submitters if isinstance(submitters, list) else [])
+            if isinstance(row, dict)
         ),
         when if isinstance(when, datetime) else None,
     )
@@ -67,7 +69,7 @@ def _to_text(value: object) -> str:
 
 
 def _is_list(entry: ZipEntry) -> bool:
-    """Whether it is the list, at the top of the zip or of a folder: deeper, a student may have put it there."""
+    """Return whether this is the list, at the top of the zip or of a folder; a deeper one may be a student's."""
     return entry.parts[-1:] == (LIST,) and len(entry.parts) <= 2
 
 
@@ -76,24 +78,24 @@ def _find_list(entries: Sequence[ZipEntry]) -> ZipEntry:
 
 
 def _find_strangers(entries: Sequence[ZipEntry]) -> list[ZipEntry]:
-    """What isn't in the list's folder: the zip itself, or its only folder."""
+    """Return files outside of the list's folder, which is the zip itself or its only folder."""
     top = _find_list(entries).parts[:-1]
     return [entry for entry in entries if entry.parts[: len(top)] != top]
 
 
-def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
+def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[SubmissionFiles]:
     """Group files only by the list and the folders beside it, since students name what is inside them."""
     listing = _find_list(entries)
-    piles = read_list(listing.read(MAX_LIST))
-    rest: dict[str, list[str]] = {}
+    submissions = read_list(listing.read(MAX_LIST))
+    ignored: dict[str, list[str]] = {}
     for entry in entries:
-        below = entry.parts[len(listing.parts) - 1 :]
-        if len(below) > 1 and below[0] in piles:
-            piles[below[0]].add(below[-1], entry)
+        path = entry.parts[len(listing.parts) - 1 :]
+        if len(path) > 1 and path[0] in submissions:
+            submissions[path[0]].add(path[-1], entry)
         elif entry is not listing:
-            rest.setdefault("".join(below[:1]), []).append(entry.name)
-    report_rest(rest, trouble)
-    return list(piles.values())
+            ignored.setdefault("".join(path[:1]), []).append(entry.name)
+    report_ignored(ignored, trouble)
+    return list(submissions.values())
 
 
 def _format_time(lab: LabClass, member: Member | None) -> str:

@@ -1,4 +1,4 @@
-"""Moodle: grades are imported by address or ID number, and pages by *Upload multiple feedback files in a zip*."""
+"""Moodle: it imports grades by email address or ID number, and pages by *Upload multiple feedback files in a zip*."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from collections.abc import Sequence
 from autograder.lms.grades import Exporter, GradeTable, format_points
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Submitter
-from autograder.lms.zip_entries import Pile, ZipEntry, report_rest
+from autograder.lms.zip_entries import SubmissionFiles, ZipEntry, report_ignored
 
 MARK = "_assignsubmission_"
 FILE = re.compile(rf"(?P<name>.+?)_(?P<participant>\d+){MARK}(?P<plugin>[a-z]+)(?:_(?P<rest>.*))?", re.DOTALL)
 
 
-def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Pile]:
-    """A pile for each name and number, with uploaded files only: no online text, no comments."""
-    piles: dict[tuple[str, str], Pile] = {}
-    rest: dict[str, list[str]] = {}
-    alike: dict[str, list[str]] = {}
+def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[SubmissionFiles]:
+    """Group uploaded files by name and number, without online texts and comments."""
+    submissions: dict[tuple[str, str], SubmissionFiles] = {}
+    ignored: dict[str, list[str]] = {}
+    ambiguous: dict[str, list[str]] = {}
     for entry in entries:
-        found = FILE.fullmatch(entry.first)
-        if found is None:
-            rest.setdefault(entry.first, []).append(entry.name)
+        match = FILE.fullmatch(entry.first)
+        if match is None:
+            ignored.setdefault(entry.first, []).append(entry.name)
             continue
-        key = (found["name"], found["participant"])
-        origin = f"{key[0]}_{key[1]}{MARK}{found['plugin']}_"
-        name = entry.parts[-1] if len(entry.parts) > 1 else found["rest"]
-        if found["plugin"] != "file" or not name:
-            rest.setdefault(origin, []).append(entry.name)
+        key = (match["name"], match["participant"])
+        origin = f"{key[0]}_{key[1]}{MARK}{match['plugin']}_"
+        name = entry.parts[-1] if len(entry.parts) > 1 else match["rest"]
+        if match["plugin"] != "file" or not name:
+            ignored.setdefault(origin, []).append(entry.name)
         elif entry.name.count(MARK) > 1:
-            alike.setdefault(origin, []).append(entry.name)
-        else:  # the number differs for each assignment
-            piles.setdefault(key, Pile(origin, (Submitter(name=key[0], number=key[1]),))).add(name, entry)
-    report_rest(rest, trouble)
-    report_rest(alike, trouble, "named like the submission of another")
-    return list(piles.values())
+            ambiguous.setdefault(origin, []).append(entry.name)
+        else:
+            submitter = Submitter(name=key[0], number=key[1])  # the number differs for each assignment
+            submissions.setdefault(key, SubmissionFiles(origin, (submitter,))).add(name, entry)
+    report_ignored(ignored, trouble)
+    report_ignored(ambiguous, trouble, "named like another student's submission")
+    return list(submissions.values())
 
 
 GRADES = GradeTable(

@@ -23,7 +23,7 @@ class Person(Model):
     last_name: str = ""
     email: str = ""
     lms_id: str = ""
-    """The number or name in the LMS, if it is known."""
+    """The number or name in the LMS, if it's known."""
 
     @property
     def full_name(self) -> str:
@@ -36,18 +36,18 @@ class Person(Model):
 
 @dataclass(frozen=True)
 class Submitter:
-    """What an LMS identifies a student by."""
+    """What identifies a student in an LMS."""
 
     name: str = ""
     email: str = ""
     id: str = ""
     number: str = ""
-    lasting: bool = False
+    is_number_permanent: bool = False
     """Whether the number is the same in every zip, so a different one in the roster is another student's."""
 
 
 def list_people(gradebook: Gradebook) -> list[Person]:
-    """All students in the gradebook, by last name."""
+    """List all students in the gradebook, by last name."""
     columns = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
     rows = gradebook.db.execute(select(*columns))
     people = [Person(**dict(zip(Person.model_fields, map(_to_text, row), strict=True))) for row in rows]
@@ -55,49 +55,49 @@ def list_people(gradebook: Gradebook) -> list[Person]:
 
 
 def find_person(people: Sequence[Person], submitter: Submitter) -> Person:
-    """The person who submitted, by what identifies best. Raises GradlabError if no one matches, or several do."""
-    for asked, known in (
+    """Find who submitted, by the best identifier. Raises GradlabError if no one matches, or several people do."""
+    for identifier, get_known in (
         (submitter.number, lambda p: [p.lms_id]),
         (submitter.id, lambda p: [p.id]),
         (submitter.email, lambda p: [p.email]),
         (submitter.name, lambda p: [p.full_name, p.sortable_name, p.last_name + p.first_name, p.id]),
     ):
-        wanted = normalize_name(asked)
-        found = [p for p in people if wanted and wanted in map(normalize_name, known(p))]
-        if len(found) == 1:
-            if submitter.lasting and found[0].lms_id not in ("", submitter.number):
+        key = normalize_name(identifier)
+        matches = [p for p in people if key and key in map(normalize_name, get_known(p))]
+        if len(matches) == 1:
+            if submitter.is_number_permanent and matches[0].lms_id not in ("", submitter.number):
                 raise GradlabError(
                     f"{submitter.name!r} has the number {submitter.number}, "
-                    f"and in the roster {found[0].id} has {found[0].lms_id}\n"
-                    "    fix: the roster's lms_user_id, where it is wrong"
+                    f"but {matches[0].id} has {matches[0].lms_id} in the roster\n"
+                    "    fix: correct lms_user_id in the roster"
                 )
-            return found[0]
-        if found:
-            ids = ", ".join(p.id for p in found)
+            return matches[0]
+        if matches:
+            ids = ", ".join(p.id for p in matches)
             raise GradlabError(
-                f"{asked!r} may be any of {ids}, who have one name\n"
-                "    fix: with Canvas, its numbers: gradlab roster FILE with lms_user_id (Moodle has none that stays)"
+                f"{identifier!r} may be any of {ids}, who have the same name\n"
+                "    fix: for Canvas, gradlab roster FILE with its numbers as lms_user_id (Moodle's numbers change)"
             )
-    who = " / ".join(filter(None, (submitter.name, submitter.email, submitter.id)))
-    raise GradlabError(f"nobody in the roster is {who!r}\n    fix: gradlab roster FILE")
+    name = " / ".join(filter(None, (submitter.name, submitter.email, submitter.id)))
+    raise GradlabError(f"no one on the roster is {name!r}\n    fix: gradlab roster FILE")
 
 
 @functools.cache
 def normalize_name(name: str) -> str:
-    """The name without case, blanks, signs, and accents on Latin letters: Canvas writes `lovelaceada` for Ada Lovelace.
+    """Drop case, blanks, signs, and accents on Latin letters: Canvas writes `lovelaceada` for Ada Lovelace.
 
     Cached: finding 500 names among 500 people takes 0.3 s instead of 3.3 s.
     """
-    kept: list[str] = []
+    letters: list[str] = []
     for letter in unicodedata.normalize("NFKD", name.casefold()):
-        accent = unicodedata.combining(letter) and kept and kept[-1].isascii()
+        accent = unicodedata.combining(letter) and letters and letters[-1].isascii()
         if unicodedata.category(letter)[0] in "LMN" and not accent:
-            kept.append(letter)
-    return "".join(kept)
+            letters.append(letter)
+    return "".join(letters)
 
 
 def group_same_names(people: Sequence[Person]) -> list[tuple[Person, ...]]:
-    """Groups of people who can't be distinguished by their names."""
+    """Return groups of people who can't be distinguished by their names."""
     groups: dict[str, list[Person]] = {}
     for person in people:
         if person.first_name or person.last_name:

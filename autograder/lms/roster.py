@@ -1,4 +1,4 @@
-"""Reads a roster: a CSV file as an LMS exports it, or with nbgrader's own names for columns."""
+"""Reads a roster: a CSV file as an LMS exports it, or with nbgrader's column names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.lms.learning_system import LearningSystem, load_systems
 from autograder.lms.people import Person
 
-# What a column is, by its heading in lower case. If there are several, the first one counts.
+# The headings, in lower case, that mean each field. If a file has several of them, the first counts.
 COLUMNS = {
     "id": ("id number", "sis login id", "username", "student id", "sid", "student_id", "login", "id"),
     "first_name": ("first_name", "first name", "given name"),
@@ -32,17 +32,17 @@ def read_roster(path: Path) -> list[Person]:
     rows = [(reader.line_num, row) for row in reader]
     if not rows:
         raise GradlabError(f"{path} is empty")
-    places = _find_columns(path, systems, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
-    nobody = {name for system in systems for name in system.nobody}
+    columns = _find_columns(path, systems, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
+    other_rows = {name for system in systems for name in system.other_rows}
     people: dict[str, Person] = {}
     trouble: list[str] = []
     for line, row in rows[1:]:
-        if not any(cell.strip() for cell in row) or row[0].strip() in nobody:
+        if not any(cell.strip() for cell in row) or row[0].strip() in other_rows:
             continue
-        said = {name: row[place].strip() for name, place in places.items() if place < len(row)}
+        fields = {name: row[column].strip() for name, column in columns.items() if column < len(row)}
         try:
-            person = _parse_person(path, line, said)
-            _refuse_second(path, line, person, people)
+            person = _parse_person(path, line, fields)
+            _refuse_duplicate(path, line, person, people)
         except GradlabError as error:
             trouble.append(str(error))
         else:
@@ -50,18 +50,18 @@ def read_roster(path: Path) -> list[Person]:
     if trouble:
         raise GradlabError("\n".join(trouble))
     if not people:
-        raise GradlabError(f"{path} names nobody")
+        raise GradlabError(f"{path} lists no students")
     return list(people.values())
 
 
-def _refuse_second(path: Path, line: int, person: Person, people: Mapping[str, Person]) -> None:
+def _refuse_duplicate(path: Path, line: int, person: Person, people: Mapping[str, Person]) -> None:
     if person.id in people:
-        raise GradlabError(f"{path}, line {line}: {person.id!r} stands there twice\n    fix: remove a row")
+        raise GradlabError(f"{path}, line {line}: {person.id!r} is listed twice\n    fix: remove a row")
     for other in people.values():
         if person.lms_id and person.lms_id == other.lms_id:
             raise GradlabError(
-                f"{path}, line {line}: {person.id!r} has the number {person.lms_id} of {other.id!r}\n"
-                "    fix: give each student a number of their own"
+                f"{path}, line {line}: {person.id!r} has the same number as {other.id!r}, {person.lms_id}\n"
+                "    fix: give each student their own number"
             )
 
 
@@ -69,8 +69,8 @@ def write_roster(gradebook: Gradebook, people: list[Person]) -> tuple[int, int]:
     """Add people to the gradebook, and keep others there. Returns how many are new, and how many were known."""
     known = {student.id for student in gradebook.students}
     for person in people:
-        said = person.model_dump(exclude={"id", "lms_id"}) | {"lms_user_id": person.lms_id}
-        gradebook.update_or_create_student(person.id, **{name: value for name, value in said.items() if value})
+        fields = person.model_dump(exclude={"id", "lms_id"}) | {"lms_user_id": person.lms_id}
+        gradebook.update_or_create_student(person.id, **{name: value for name, value in fields.items() if value})
     return sum(p.id not in known for p in people), sum(p.id in known for p in people)
 
 
@@ -78,12 +78,12 @@ def _read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise GradlabError(f"{path} cannot be read: {error.strerror}") from None
+        raise GradlabError(f"{path} can't be read: {error.strerror}") from None
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise GradlabError(f"{path}, line {line} is no UTF-8\n    fix: save it as CSV UTF-8") from None
+        raise GradlabError(f"{path}, line {line} isn't UTF-8\n    fix: save it as CSV UTF-8") from None
 
 
 def _detect_delimiter(text: str) -> str:
@@ -92,33 +92,33 @@ def _detect_delimiter(text: str) -> str:
 
 
 def _find_columns(path: Path, systems: Sequence[LearningSystem], heads: list[str]) -> dict[str, int]:
-    places = {
-        name: heads.index(known)
-        for name, names in COLUMNS.items()
-        for known in [next((each for each in names if each in heads), None)]
-        if known is not None
+    columns = {
+        name: heads.index(heading)
+        for name, headings in COLUMNS.items()
+        for heading in [next((heading for heading in headings if heading in heads), None)]
+        if heading is not None
     }
     for system in systems:
         if set(heads) >= set(system.roster.values()):
-            places |= {name: heads.index(heading) for name, heading in system.roster.items()}
-    if "id" not in places and "email" not in places:
+            columns |= {name: heads.index(heading) for name, heading in system.roster.items()}
+    if "id" not in columns and "email" not in columns:
         raise GradlabError(
-            f"{path}, line 1: no column says who a student is; it has {', '.join(heads)}\n"
+            f"{path}, line 1: no column identifies a student; the columns are {', '.join(heads)}\n"
             "    fix: name a column id, or email"
         )
-    return places
+    return columns
 
 
-def _parse_person(path: Path, line: int, said: dict[str, str]) -> Person:
-    last, comma, first = said.pop("name", "").partition(",")
+def _parse_person(path: Path, line: int, fields: dict[str, str]) -> Person:
+    last, comma, first = fields.pop("name", "").partition(",")
     if comma:
-        said = {"last_name": last.strip(), "first_name": first.strip()} | said
-    elif last and "last_name" not in said:
+        fields = {"last_name": last.strip(), "first_name": first.strip()} | fields
+    elif last and "last_name" not in fields:
         first, _, last = last.rpartition(" ")
-        said |= {"first_name": first, "last_name": last}
-    id_ = said.get("id") or said.get("email", "").partition("@")[0]
+        fields |= {"first_name": first, "last_name": last}
+    id_ = fields.get("id") or fields.get("email", "").partition("@")[0]
     if not id_:
         raise GradlabError(f"{path}, line {line}: this row has no id\n    fix: fill it in, or remove the row")
     if "/" in id_ or id_.startswith(".") or not id_.isprintable() or "+" in id_:
-        raise GradlabError(f"{path}, line {line}: {id_!r} cannot be an id: it is a folder's name, without / and +")
-    return Person(**(said | {"id": id_}))
+        raise GradlabError(f"{path}, line {line}: {id_!r} can't be an id, since ids are folder names, without / and +")
+    return Person(**(fields | {"id": id_}))

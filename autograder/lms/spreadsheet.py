@@ -1,4 +1,4 @@
-"""No LMS: everything that is known of all marks, for a spreadsheet, and feedback pages in folders by student."""
+"""No LMS: everything known about all marks, for a spreadsheet, and feedback pages in folders by student."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The data that packages share: courses and labs, a notebook's metadata, results, marks, terms."""
+"""Data that packages share: courses and labs, notebook metadata, results, marks, terms."""

@@ -23,17 +23,17 @@ class Arrival:
     student: str
     lab: str
     when: datetime
-    """The time that its name gives, UTC without a zone, as nbgrader keeps times."""
+    """The time in its name, in naive UTC, as nbgrader keeps times."""
     folder: Path
     secret: str = ""
     written: datetime = NEVER
     """When it last changed, by the file system."""
     owner: int = -1
     """The uid of its folder."""
-    wrong: str = ""
+    problem: str = ""
     """Why it counts for no one."""
-    comes: bool = False
-    """Whether it is so new that it may still be being copied; `wrong` then says what is missing."""
+    in_transit: bool = False
+    """Whether it's so new that it may still be being copied; `problem` then says what is missing."""
 
     @property
     def shown_name(self) -> str:
@@ -42,12 +42,13 @@ class Arrival:
 
 
 def find_problem(arrival: Arrival, now: datetime) -> str:
-    """The reason why it doesn't count now; empty if it does."""
-    return arrival.wrong or ("its time lies ahead: it counts from then on" if arrival.when > now + CLOCKS else "")
+    """Return the reason why a submission doesn't count now; empty if it does."""
+    is_early = arrival.when > now + CLOCKS
+    return arrival.problem or ("its time is in the future, and it counts from then on" if is_early else "")
 
 
 def select_newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
-    """The newest that counts of each student and lab, in order of arrival."""
+    """Return the newest submission that counts of each student and lab, in order of arrival."""
     last: dict[tuple[str, str], Arrival] = {}
     for arrival in arrivals:
         key = arrival.student, arrival.lab
@@ -57,41 +58,41 @@ def select_newest(arrivals: Iterable[Arrival], now: datetime) -> list[Arrival]:
 
 
 def collect_times(arrivals: Iterable[Arrival], lab: str, now: datetime) -> dict[str, list[datetime]]:
-    """The times at which submissions of this lab that count were handed in, by student."""
-    found: dict[str, list[datetime]] = {}
+    """Return the times at which counting submissions of this lab were handed in, by student."""
+    by_student: dict[str, list[datetime]] = {}
     for arrival in arrivals:
         if arrival.lab == lab and not find_problem(arrival, now):
-            found.setdefault(arrival.student, []).append(arrival.when)
-    return {student: sorted(times) for student, times in found.items()}
+            by_student.setdefault(arrival.student, []).append(arrival.when)
+    return {student: sorted(times) for student, times in by_student.items()}
 
 
-def find_uncollected(times: Mapping[str, list[datetime]], there: Mapping[str, datetime | None]) -> set[str]:
-    """Students who have a later submission in the exchange than in submitted/.
+def find_uncollected(times: Mapping[str, list[datetime]], submitted: Mapping[str, datetime | None]) -> set[str]:
+    """Return students who have a later submission in the exchange than in submitted/.
 
     Args:
         times: What is in the exchange, by student, as collect_times() returns it.
-        there: The times of the submissions in submitted/, by student.
+        submitted: The times of the submissions in submitted/, by student.
     """
     return {
         student
-        for student, own in times.items()
-        if student not in there or ((collected := there[student]) is not None and own[-1] > collected)
+        for student, in_exchange in times.items()
+        if student not in submitted or ((collected := submitted[student]) is not None and in_exchange[-1] > collected)
     }
 
 
 def group_by_reason(arrivals: Iterable[Arrival], now: datetime) -> dict[str, list[Arrival]]:
-    """Submissions that count for no one, by reason, without those that may still be being copied."""
-    found: dict[str, list[Arrival]] = {}
+    """Return submissions that count for no one, by reason, without those that may still be being copied."""
+    by_reason: dict[str, list[Arrival]] = {}
     for arrival in arrivals:
-        if (why := find_problem(arrival, now)) and not arrival.comes:
-            found.setdefault(why, []).append(arrival)
-    return found
+        if (reason := find_problem(arrival, now)) and not arrival.in_transit:
+            by_reason.setdefault(reason, []).append(arrival)
+    return by_reason
 
 
 def describe_uncounted(arrivals: Iterable[Arrival], now: datetime) -> list[str]:
-    """What counts for no one, a line for each reason."""
+    """Return a line for each reason why submissions count for no one."""
     return [
-        f"in the exchange, and counts for nobody, since {why}: "
-        f"{join_names(sorted(arrival.shown_name for arrival in found))}"
-        for why, found in group_by_reason(arrivals, now).items()
+        f"in the exchange, but counts for no one, since {reason}: "
+        f"{join_names(sorted(arrival.shown_name for arrival in group))}"
+        for reason, group in group_by_reason(arrivals, now).items()
     ]

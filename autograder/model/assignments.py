@@ -1,4 +1,4 @@
-"""The labs of a course, which are the folders in source/, and what to say about an unknown name."""
+"""Finds the assignments of a course, which are the folders in source/, and explains unknown names."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class AssignmentKind(StrEnum):
 
 
 def list_assignments(course: Path) -> set[str]:
-    """The names of the course's assignments."""
+    """List the names of the course's assignments."""
     return {path.name for path in (course / "source").glob("*") if path.is_dir()}
 
 
 def list_source_notebooks(course: Path, name: str) -> list[Path]:
-    """The notebooks of the folder source/NAME, sorted by name."""
+    """List the notebooks of the folder source/NAME, sorted by name."""
     return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
 
 
 def is_stock(course: Path, name: str) -> bool:
-    """Whether the assignment was made for stock nbgrader: no notebook in source/NAME is from Gradlab's builder."""
-    found = list_source_notebooks(course, name)
-    return bool(found) and not any(_is_built(path) for path in found)
+    """Return whether this is a stock assignment: no notebook in source/NAME is from Gradlab's builder."""
+    notebooks = list_source_notebooks(course, name)
+    return bool(notebooks) and not any(_is_built(path) for path in notebooks)
 
 
 def require_source(course: Path, name: str) -> None:
@@ -48,18 +48,18 @@ def _is_built(path: Path) -> bool:
     try:
         return KEY in json.loads(path.read_bytes()).get("metadata", {})
     except (ValueError, AttributeError) as error:
-        raise GradlabError(f"{path} is no notebook: {error}") from None
+        raise GradlabError(f"{path} isn't a notebook: {error}") from None
 
 
 def refuse_unknown_lab(course: Path, lab: str) -> None:
     """Raise GradlabError if source/ has no lab of this name."""
     if lab not in (known := list_assignments(course)):
         raise GradlabError(
-            f"no lab {lab!r} in {course}/source: check the name{suggest_nearest(lab, known)}, or gradlab build"
+            f"no lab {lab!r} in {course}/source: check the name{suggest_nearest(lab, known)}, or run gradlab build"
         )
 
 
 def suggest_nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that may be meant, as words in brackets; empty if there is no such name."""
-    found = get_close_matches(name, list(known), 1)
-    return f" (the nearest is {found[0]})" if found else ""
+    """Suggest the most similar known name, in brackets; empty if none is similar."""
+    matches = get_close_matches(name, list(known), 1)
+    return f" (did you mean {matches[0]}?)" if matches else ""

@@ -1,4 +1,4 @@
-"""The model of a course, which the builder reads from `labs/` and everything else uses."""
+"""The model of a course, which the builder reads from `labs/` and all other packages use."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Traits:
     """What follows from a cell's kind."""
 
     markdown: bool = False
-    """Whether it is text in the notebook instead of code."""
+    """Whether it's text in the notebook instead of code."""
     named: bool = False
     """Whether it belongs to an exercise, question or prediction."""
     locked: bool = False
     """Whether students can't change it."""
     written: bool = False
-    """Whether a student writes it, in the place of a solution."""
+    """Whether a student writes it, instead of the solution."""
     graded: bool = False
     """Whether it carries points."""
     step: str = ""
@@ -34,7 +34,7 @@ class Traits:
 
 
 class Kind(StrEnum):
-    """What a cell of a lab is for. What follows from that is in TRAITS, and nowhere else."""
+    """What a cell of a lab is for. TRAITS says everything that follows from it."""
 
     PROSE = "prose"
     GIVEN = "given"  # read-only course code that exercises and checks may use
@@ -72,14 +72,14 @@ class QuizStatement(Model):
     """Markdown."""
     true: bool
     reason: str
-    """Why it is true or false, in Markdown."""
+    """Why it's true or false, in Markdown."""
 
 
 class AnotherWay(Model):
     """A right answer in another form than the reference."""
 
     label: str
-    """What is different in it."""
+    """How it differs."""
     source: str
 
 
@@ -91,7 +91,7 @@ class Cell(Model):
     source: str
     """Its text, without the header."""
     path: Path
-    """The file that it was read from."""
+    """The file it was read from."""
     line: int
     """The line of its header in that file."""
     lines: tuple[int, ...]
@@ -107,7 +107,7 @@ class Cell(Model):
     """The statements that the letters of this exercise refer to."""
 
     def get_line(self, number: int) -> int:
-        """The line of the file that holds this line of the source, counted from 1."""
+        """Return the line of the file that holds this line of the source, counted from 1."""
         return self.lines[min(number, len(self.lines)) - 1] if self.lines else self.line
 
 
@@ -117,7 +117,7 @@ class Check(Model):
     id: str
     """A short name, for lists of checks."""
     label: str
-    """What holds if it passes, as students read it."""
+    """What's true if it passes, as students read it."""
     weight: float = 1.0
     guard: bool = False
     """Whether it pays only if the others don't all fail."""
@@ -143,7 +143,7 @@ class Answer(Model):
     fails: tuple[str, ...] = ()
     """The ids of exactly the checks that fail."""
     raises: str = ""
-    """The type of the exception by which they may fail; empty if an exception would prove nothing."""
+    """The type of the exception that may make them fail; empty if an exception would prove nothing."""
     liar: bool = False
     """Whether it computes without the demanded technique, and redefines the probes to claim it."""
 
@@ -160,7 +160,7 @@ class Exercise(Model):
     """The parameters of the function or class that it defines."""
     answers: tuple[Answer, ...] = ()
     equivalent: dict[str, str] = {}
-    """Mutants of the solution that no check can tell from it, and why."""
+    """Mutants that no check can tell from the solution, with the reason."""
 
     @property
     def observed_points(self) -> float:
@@ -209,7 +209,7 @@ class LabEntry(Model):
 
 
 class Course(Model):
-    """The manifest: the labs in their order."""
+    """The manifest of a course: its labs, in order."""
 
     title: str
     root: Path

@@ -20,10 +20,10 @@ from autograder.model.versions import Versions
 if TYPE_CHECKING:
     from autograder.model.result import Result
 
-# Parts of a result, under the names that people read if one of them changed.
+# Parts of a result, by the names that messages use if one of them changed.
 CODE, SUBMISSION, BESIDE = "Gradlab's code", "the submission", "what lies beside the notebook"
 LAB, RELEASES = "the lab", "earlier releases of the lab"
-COMES_WITH = {BESIDE: SUBMISSION, RELEASES: LAB}  # not worth mentioning if the other changed, too
+IMPLIED_BY = {BESIDE: SUBMISSION, RELEASES: LAB}  # not worth mentioning if the other changed, too
 SHORT = 12  # digits of a digest, enough to tell one thing from another
 
 SHARED = (  # can change both marks and proofs; names in autograder/
@@ -62,52 +62,52 @@ DISPLAY = ("hint.py", "pictures", "progress.py", "start.py", "verdict.py")
 
 @functools.cache
 def digest_code(names: Sequence[str]) -> str:
-    """The digest of these parts of autograder, and of labkit without what only displays."""
-    own = Path(__file__).parent.parent
-    checks = Path(
-        str(getattr(find_spec("labkit"), "origin", ""))
-    ).parent  # an import of it takes seconds: it brings torch
-    shared = [path for path in sorted(checks.iterdir()) if path.suffix == ".py" or path.is_dir()]
-    return digest_statements(*(path for path in shared if path.name not in DISPLAY), *(own / name for name in names))
+    """Digest these parts of autograder, and labkit without what only displays."""
+    autograder = Path(__file__).parent.parent
+    # Importing labkit would take seconds, since it imports torch.
+    labkit = Path(str(getattr(find_spec("labkit"), "origin", ""))).parent
+    paths = [path for path in sorted(labkit.iterdir()) if path.suffix == ".py" or path.is_dir()]
+    checks = [path for path in paths if path.name not in DISPLAY]
+    return digest_statements(*checks, *(autograder / name for name in names))
 
 
 @functools.cache
 def get_versions() -> Versions:
-    """The versions that this process grades with."""
+    """Return the versions that this process grades with."""
     import torch
 
     return Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)
 
 
 def describe_environment(layers: Sequence[str]) -> dict[str, str]:
-    """What results depend on besides their task: two machines with the same description grade alike.
+    """Describe what results depend on besides their task: two machines with the same description grade alike.
 
     Args:
-        layers: Those between the submission and the grader.
+        layers: The sandbox layers between the submission and the grader.
     """
-    found = get_versions()  # Gradlab's own version says less than its code
+    versions = get_versions()  # Gradlab's own version says less than its code
     return {
         CODE: digest_code(MARKS)[:SHORT],
-        "Python": found.python,
-        "torch": found.torch,
+        "Python": versions.python,
+        "torch": versions.torch,
         "the sandbox": ", ".join(sorted(layers)),
     }
 
 
 def digest_lab(source: bytes) -> str:
-    """The digest of a lab's source notebook, as Result.made_of has it."""
+    """Digest a lab's source notebook, as in Result.made_of."""
     return digest(source)[:SHORT]
 
 
 def list_changes(result: Result, parts: dict[str, str]) -> tuple[str, ...]:
-    """What has changed since this result was made, in words.
+    """Describe what has changed since this result was made.
 
     Args:
-        parts: The digests of the parts now, by name.
+        parts: The current digests of the parts, by name.
     """
     if not result.key:
-        return ("one exercise alone, or nbgrader autograde, had been graded",)
+        return ("only one exercise was regraded before, or nbgrader autograde was used",)
     if not result.made_of:
-        return ("an earlier Gradlab had graded it",)
+        return ("an earlier Gradlab graded it",)
     names = [name for name in parts if result.made_of.get(name) != parts[name]]
-    return tuple(f"{name} changed" for name in names if COMES_WITH.get(name) not in names)
+    return tuple(f"{name} changed" for name in names if IMPLIED_BY.get(name) not in names)

@@ -11,20 +11,20 @@ from nbformat import NotebookNode
 from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
 
 if TYPE_CHECKING:
-    from autograder.model.result import Result  # with it torch comes
+    from autograder.model.result import Result  # imports torch
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What the gradebook takes from a submission. Cells go by their ids in the result document."""
+    """The marks of a submission for the gradebook. Cells have their ids from the result document."""
 
     student: str
     scores: Mapping[str, float | None]
     """Points of each graded cell; None if a person has to mark it."""
     unanswered: Mapping[str, bool] = field(default_factory=dict)
-    """Whether the answer is still as it was handed out, for each cell that students write."""
+    """Whether the answer is unchanged since it was handed out, for each cell that students write."""
     submitted: datetime | None = None
-    """When it was handed in, UTC without a zone, if that is known."""
+    """When it was handed in, in naive UTC, if that's known."""
     worth: Mapping[str, float] = field(default_factory=dict)
     """The points that each graded cell is worth."""
     same: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ class Marks:
 
 
 def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:
-    """The marks of a lab's submission, from its result and its autograded notebook."""
+    """Compute the marks of a lab's submission from its result and its autograded notebook."""
     scores: dict[str, float | None] = {}
     worth = {}
     unanswered = {}

@@ -1,4 +1,4 @@
-"""The sentences that people read about a result. Nothing reads them back."""
+"""Turns notes about a result into sentences for people. No code parses these sentences."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from autograder.model.notes import Note, NoteKind
 
 
 def describe_note(note: Note, name_notebook: bool = False) -> str:
-    """A note as one line.
+    """Describe a note in one line.
 
     Args:
-        note: What to say.
-        name_notebook: Whether to say which notebook it is about.
+        name_notebook: Whether to say which notebook the note is about.
     """
-    about = f"{note.notebook}: " if name_notebook and note.notebook else ""
+    prefix = f"{note.notebook}: " if name_notebook and note.notebook else ""
     match note.kind:
         case NoteKind.REFUSED:
-            return f"{about}Your file could not be graded, so it counts as empty. {note.words}"
+            return f"{prefix}Your file could not be graded, so it counts as empty. {note.words}"
         case NoteKind.STOPPED:
-            return f"{about}{note.shown or note.cell}: {note.words}. The cells after it ran without it."
+            return f"{prefix}{note.shown or note.cell}: {note.words}. The cells after it ran without it."
         case NoteKind.TEST:
-            return f"{about}{note.shown or note.cell}: {note.words}."
-    return f"{about}{note.words}"
+            return f"{prefix}{note.shown or note.cell}: {note.words}."
+    return f"{prefix}{note.words}"
 
 
 def describe_notes(notes: Iterable[Note], notebooks: int = 1) -> list[str]:
-    """The notes of a submission with this many notebooks, a line each."""
+    """Describe the notes of a submission with this many notebooks, a line each."""
     return [describe_note(note, name_notebook=notebooks > 1) for note in notes]

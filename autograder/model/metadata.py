@@ -1,7 +1,6 @@
-"""What a notebook says of the course's cells, in `metadata.gradlab`. The builder writes it; only this file reads it.
+"""What a notebook says about the course's cells, in `metadata.gradlab`. The builder writes it; only this file reads it.
 
-A cell without it was added by a student. The release lists only the checks of a check cell that the student can read:
-those that aren't hidden.
+A cell without it was added by a student. In the release, a check cell lists only the checks that aren't hidden.
 """
 
 from __future__ import annotations
@@ -17,37 +16,37 @@ from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, Model, Q
 KEY = "gradlab"
 NAMED = tuple(kind for kind in Kind if kind.traits.named)
 WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"  # for answers in words
-SECRET = {"hint", "misconceptions"}  # parts of a check's code, which a student may not have
+SECRET = {"hint", "misconceptions"}  # parts of a check's code that students may not have
 
 
 class Facts(Model):
-    """What a notebook says of one cell."""
+    """What a notebook says about one cell."""
 
     kind: Kind
     exercise: str = ""
     """The exercise, question or prediction that it belongs to."""
     points: float = 0.0
     checks: tuple[Check, ...] = ()
-    """The checks of a check cell, in their order, without hints and misconceptions."""
+    """The checks of a check cell, in order, without hints and misconceptions."""
     answer: tuple[str, ...] = ()
     """The right choices of a prediction, or its number."""
     stub: str = ""
-    """The text of an exercise or a question as it is handed out."""
+    """The text of an exercise or a question as it's handed out."""
     quiz: tuple[QuizStatement, ...] = ()
     another: AnotherWay | None = None
     """Another right answer, for students who have earned all points."""
 
 
 def make_lab_metadata(lab: Lab) -> dict[str, Any]:
-    """The notebook's own metadata: what a student's front end shows of the lab, without its sources."""
+    """Make the notebook's own metadata: what a student's front end shows about the lab, without its sources."""
     return {"lab": lab.name, "title": lab.title, "minutes": lab.minutes, "needs": list(lab.needs)}
 
 
 def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
-    """The metadata of a cell of the source notebook.
+    """Make the metadata of a cell of the source notebook.
 
     Args:
-        stub: The text that is handed out, for a cell that students write.
+        stub: The text that's handed out, for a cell that students write.
     """
     checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
     facts = Facts(
@@ -64,7 +63,7 @@ def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
 
 
 def _find_another_answer(cell: Cell, lab: Lab) -> AnotherWay | None:
-    """The first right answer of an exercise; a quiz has no other way."""
+    """Return the first right answer of an exercise; None for a quiz, which has only one."""
     if cell.kind is not Kind.EXERCISE or cell.quiz:
         return None
     right = next((answer for answer in lab.exercise(cell.name).answers if answer.right), None)
@@ -72,7 +71,7 @@ def _find_another_answer(cell: Cell, lab: Lab) -> AnotherWay | None:
 
 
 def clear_hidden(metadata: dict[str, Any]) -> None:
-    """Remove what the student's notebook doesn't hold."""
+    """Remove what the student's notebook must not hold."""
     if "checks" in metadata.get(KEY, {}):
         metadata[KEY]["checks"] = [check for check in metadata[KEY]["checks"] if not check.get("hidden")]
     for secret in ("quiz", "another"):
@@ -80,19 +79,19 @@ def clear_hidden(metadata: dict[str, Any]) -> None:
 
 
 def read_facts(cell: NotebookNode) -> Facts | None:
-    """What the notebook says of this cell; None if the course didn't write it."""
-    found = cell.metadata.get(KEY)
-    return None if found is None else Facts.model_validate(found)
+    """Read what the notebook says about this cell; None if the course didn't write it."""
+    metadata = cell.metadata.get(KEY)
+    return None if metadata is None else Facts.model_validate(metadata)
 
 
 def read_kind(cell: NotebookNode) -> Kind | None:
-    """The cell's kind; None if the course didn't write it."""
-    found = cell.metadata.get(KEY)
-    return None if found is None else Kind(found["kind"])
+    """Read the cell's kind; None if the course didn't write it."""
+    metadata = cell.metadata.get(KEY)
+    return None if metadata is None else Kind(metadata["kind"])
 
 
 def is_built(notebook: NotebookNode) -> bool:
-    """Whether Gradlab's builder made this notebook, and so wrote down what its cells are for."""
+    """Return whether Gradlab's builder made this notebook, and so recorded what its cells are for."""
     return KEY in notebook.metadata
 
 
@@ -106,58 +105,58 @@ def refuse_unbuilt(course: NotebookNode) -> None:
 
 
 def is_written(cell: NotebookNode) -> bool:
-    """Whether a student writes this cell: an exercise, or an answer in words."""
+    """Return whether a student writes this cell: an exercise, or an answer in words."""
     return bool(cell.metadata.get("nbgrader", {}).get("solution"))
 
 
 def get_answer_name(name: str) -> str:
-    """The name of the cell with the answer that this graded cell is about; for a question, its own name."""
+    """Return the name of the cell with the answer that this graded cell is about; for a question, its own name."""
     exercise = name.removeprefix(make_cell_name(Kind.CHECK, ""))
     return name if exercise == name else make_cell_name(Kind.EXERCISE, exercise)
 
 
 def read_stub(cell: NotebookNode) -> str:
-    """The text of this exercise or question as it is handed out."""
+    """Read the text of this exercise or question as it's handed out."""
     return str(cell.metadata[KEY]["stub"])
 
 
 def read_exercise_name(cell: NotebookNode) -> str:
-    """The exercise that students write in this cell; empty for any other cell."""
+    """Read the name of the exercise that students write in this cell; empty for any other cell."""
     return str(cell.metadata[KEY]["exercise"]) if read_kind(cell) is Kind.EXERCISE else ""
 
 
 def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
-    """The exercises that students write, by the name of their cell."""
+    """Collect the exercises that students write, by the name of their cell."""
     return {get_cell_name(cell): exercise for cell in cells if (exercise := read_exercise_name(cell))}
 
 
 def get_cell_name(cell: NotebookNode) -> str:
-    """nbgrader's name for a cell of the course, or the cell's own id."""
+    """Return nbgrader's name for a cell of the course, or the cell's own id."""
     return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "")))
 
 
 def make_cell_name(kind: Kind, exercise: str) -> str:
-    """The name of a cell that belongs to an exercise, a question or a prediction, in notebooks and in the gradebook."""
+    """Make the name, in notebooks and the gradebook, of a cell that belongs to an exercise, question or prediction."""
     return f"{kind}-{exercise}"
 
 
 def make_stock_name(notebook: str, grade_id: str) -> str:
-    """The name of a cell of a stock assignment, where two notebooks may use the same grade_id."""
+    """Make the name of a cell of a stock assignment, in which two notebooks may use the same grade_id."""
     return f"{notebook}/{grade_id}"
 
 
 def choose_name(names: Container[str], notebook: str, grade_id: str) -> str:
-    """The name that the gradebook's cell has among these: a stock assignment's, or nbgrader's own."""
+    """Return the name that the gradebook's cell has among these: a stock assignment's, or nbgrader's own."""
     name = make_stock_name(notebook, grade_id)
     return name if name in names else grade_id
 
 
 def is_named(name: str) -> bool:
-    """Whether this is the name of a cell that belongs to an exercise or a question."""
+    """Return whether this is the name of a cell that belongs to an exercise, question or prediction."""
     return name.startswith(tuple(make_cell_name(kind, "") for kind in NAMED))
 
 
 def split_cell_name(name: str) -> tuple[Kind, str]:
-    """The kind, and the exercise or question, in a name from make_cell_name(): the gradebook keeps nothing else."""
+    """Split a name from make_cell_name() into the kind and the exercise or question."""
     kind, _, exercise = name.partition("-")
     return Kind(kind), exercise

@@ -1,4 +1,4 @@
-"""What a result says besides points: what was repaired, refused, stopped or doubtful, each as a value."""
+"""What a result says besides points: what was repaired, refused, stopped or is doubtful, as values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class NoteKind(StrEnum):
     """What a note is about."""
 
     REPAIR = "repair"
-    """The notebook or its folder: what was put right, or left out."""
+    """The notebook or its folder: what was repaired or left out."""
     REFUSED = "refused"
-    """Why a notebook could not be graded."""
+    """Why a notebook couldn't be graded."""
     STOPPED = "stopped"
     """The limit that a cell ran into, or how it ended its process."""
     TEST = "test"
@@ -32,9 +32,9 @@ class Note(Model):
     cell: str = ""
     """The id of the cell, if the note is about one."""
     shown: str = ""
-    """What a student finds that cell by."""
+    """How a student finds that cell."""
 
 
 def is_refused(notes: Iterable[Note]) -> bool:
-    """Whether one of these notes says that the notebook could not be graded."""
+    """Return whether one of these notes says that the notebook couldn't be graded."""
     return any(note.kind is NoteKind.REFUSED for note in notes)

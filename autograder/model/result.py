@@ -1,7 +1,7 @@
-"""The result document of one submission: what the examiner found, from which the gradebook and the pages are made.
+"""The result document of one submission: what the examiner found. The gradebook and the pages are made from it.
 
-docs/result.schema.json is its JSON schema. It holds the student's id and nothing else personal, no time and no address,
-so the same submission, lab, device and versions give the same bytes.
+docs/result.schema.json is its JSON schema. It has no time, no address, and of the student only the id, so the same
+submission, lab, device and versions give the same bytes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class GradedCell(Model):
     id: str
     """nbgrader's grade_id; in a stock assignment, the notebook's name, a slash and the grade_id."""
     key: str = ""
-    """A digest of everything that these outcomes depend on; empty if it wasn't asked for."""
+    """A digest of everything that these outcomes depend on; empty if it wasn't requested."""
     points: float
     """What it earned."""
     worth: float
     checks: tuple[Outcome, ...]
-    """For the instructor: what is said of a hidden check may quote its inputs. reports/student_view.py removes that."""
+    """For the instructor: those of hidden checks may quote inputs. reports/student_view.py removes that."""
     own_process: bool = False
     """Whether the submission's own process decided it, as in nbgrader, so the points rest on its word."""
 
@@ -42,20 +42,20 @@ class Result(Model):
     key: str = ""
     """A digest of everything that this document depends on: a task with this key is already graded.
 
-    Empty if it wasn't asked for.
+    Empty if it wasn't requested.
     """
     made_of: dict[str, str] = Field(default_factory=dict)
     """Digests of the parts of the key, which show what changed."""
     device: str = "cpu"
     versions: Versions
     isolation: tuple[str, ...]
-    """The layers between the submission and the grader."""
+    """The sandbox layers between the submission and the grader."""
     notes: tuple[Note, ...] = ()
     """What the intake repaired and what limits were hit, for the student and the instructor."""
     remarks: tuple[Note, ...] = ()
     """For the instructor only."""
     empty: bool = False
-    """Whether the file couldn't be read, and counts as one without answers."""
+    """Whether the file couldn't be read, so it counts as empty."""
     stopped: tuple[str, ...] = ()
     """Cells that ran into a limit or ended their process."""
     answers: dict[str, str] = Field(default_factory=dict)
@@ -69,7 +69,7 @@ class Result(Model):
     notebooks: tuple[str, ...] = ()
     """The names of a stock assignment's notebooks."""
     missing: tuple[str, ...] = ()
-    """Those that were not handed in, or could not be read."""
+    """Notebooks that weren't handed in, or couldn't be read."""
 
     @model_validator(mode="before")
     @classmethod

@@ -1,6 +1,6 @@
-"""Upgrades result documents of format 1, in which a reason was a sentence, to format 2.
+"""Upgrades result documents from format 1, in which a reason was a sentence, to format 2.
 
-The sentences here are exactly those that format 1 was written with. No other code reads sentences.
+The sentences here are exactly those of format 1. No other code parses sentences.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 COUNTS_AS_EMPTY = "Your file could not be graded, so it counts as empty. "
 RAN_WITHOUT = ". The cells after it ran without it."
 TIMED_OUT = re.compile(r"the time limit of ([\d.e+]+) s for a check was reached")
-CAUSES = {  # values of labkit.cause.Cause, an import of which would bring torch
+CAUSES = {  # values of labkit.cause.Cause, whose import would also import torch
     "This exercise is not written yet.": "unwritten",
     "the machine was too busy for this check": "busy",
     "the Python process ended during this check": "ended",
@@ -20,16 +20,16 @@ NOTHING = re.compile(r"your \w+ is None")
 
 
 def upgrade(document: dict[str, Any]) -> dict[str, Any]:
-    """The document in format 2; unchanged if it already is."""
+    """Upgrade a document to format 2, unless it already has it."""
     if document.get("format") != "gradlab result 1":
         return document
     notebooks = document.get("notebooks", ())
-    said = {name: [_read_note(text, notebooks) for text in document.get(name, ())] for name in ("notes", "remarks")}
+    notes = {name: [_parse_note(text, notebooks) for text in document.get(name, ())] for name in ("notes", "remarks")}
     cells = [cell | {"checks": [_add_cause(check) for check in cell["checks"]]} for cell in document.get("cells", ())]
-    return document | said | {"format": "gradlab result 2", "cells": cells}
+    return document | notes | {"format": "gradlab result 2", "cells": cells}
 
 
-def _read_note(text: str, notebooks: list[str]) -> dict[str, str]:
+def _parse_note(text: str, notebooks: list[str]) -> dict[str, str]:
     notebook = next((name for name in notebooks if text.startswith(f"{name}: ")), "") if len(notebooks) > 1 else ""
     text = text.removeprefix(f"{notebook}: ") if notebook else text
     note = {"notebook": notebook or (notebooks[0] if len(notebooks) == 1 else "")}
@@ -43,7 +43,7 @@ def _read_note(text: str, notebooks: list[str]) -> dict[str, str]:
 
 def _add_cause(check: dict[str, Any]) -> dict[str, Any]:
     seen = check.get("seen", "")
-    if check.get("blame") == "process" and (found := TIMED_OUT.fullmatch(seen)):
-        return check | {"cause": "time", "limit": float(found[1])}
-    usual = "other" if check.get("blame") == "process" else None
-    return check | {"cause": "nothing" if NOTHING.fullmatch(seen) else CAUSES.get(seen, usual)}
+    if check.get("blame") == "process" and (match := TIMED_OUT.fullmatch(seen)):
+        return check | {"cause": "time", "limit": float(match[1])}
+    default = "other" if check.get("blame") == "process" else None
+    return check | {"cause": "nothing" if NOTHING.fullmatch(seen) else CAUSES.get(seen, default)}

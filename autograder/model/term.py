@@ -1,6 +1,6 @@
-"""What an instructor decided for this term: extensions, excused checks, teams, and what differs for one lab.
+"""The instructor's decisions for this term: extensions, excused checks, teams, and settings of single labs.
 
-It is in term.toml in the course's folder, for people to read and to edit; `gradlab extend` and `gradlab excuse` add
+They're in term.toml in the course's folder, which people can read and edit; `gradlab extend` and `gradlab excuse` add
 to it. Times are UTC unless they say otherwise.
 """
 
@@ -22,12 +22,12 @@ from autograder.model.course import Model
 
 FILE = "term.toml"
 Tell = Literal["all", "visible", "points"]  # how much of a mark: with hidden checks, without them, or only the points
-TABLE = re.compile(r"(?<!\n)\n(?=\[\[?(?:extension|excuse|team|labs)\b)")  # one that begins without a blank line above
-HEAD = "What was decided for this term. gradlab extend and gradlab excuse write here; you may edit it, too."
+TABLE = re.compile(r"(?<!\n)\n(?=\[\[?(?:extension|excuse|team|labs)\b)")  # one without a blank line above
+HEAD = "Decisions for this term. gradlab extend and gradlab excuse write here, and you can edit it, too."
 
 
 class Extension(Model):
-    """A later end for one student, until which handing in a lab isn't late."""
+    """A later due date of a lab for one student."""
 
     lab: str
     student: str
@@ -60,14 +60,14 @@ class Team(Model):
 
 
 class LabTerm(Model):
-    """What differs for one lab."""
+    """The settings of one lab."""
 
     practice: bool = False
     """Whether students see its marks, but no export and no total includes them."""
     extra_credit: tuple[str, ...] = ()
-    """Exercises whose points come on top of the lab's."""
+    """Exercises whose points are extra credit."""
     solutions: datetime | None = None
-    """From when on feedback shows the worked solution."""
+    """When feedback begins to show the worked solution."""
     attempts: int | None = Field(default=None, ge=1)
     """How many submissions of one student `gradlab watch` marks."""
     wait_minutes: float = Field(default=0.0, ge=0)
@@ -75,23 +75,23 @@ class LabTerm(Model):
     until: datetime | None = None
     """When `gradlab watch` stops marking."""
     tell: Tell = "all"
-    """What a page shows that `gradlab watch` releases."""
+    """What pages released by `gradlab watch` show."""
 
 
-def _refuse_crossed(team: tuple[Team, ...]) -> tuple[Team, ...]:
+def _refuse_overlap(teams: tuple[Team, ...]) -> tuple[Team, ...]:
     """Raise ValueError if it isn't clear whose newest submission counts for a student."""
-    for index, each in enumerate(team):
-        if doubled := {member for member in each.members if each.members.count(member) > 1}:
-            raise ValueError(f"team {each.name!r} names {', '.join(sorted(doubled))} twice")
-        for other in team[:index]:
-            if each.labs and other.labs and not set(each.labs) & set(other.labs):
+    for index, team in enumerate(teams):
+        if repeated := {member for member in team.members if team.members.count(member) > 1}:
+            raise ValueError(f"team {team.name!r} names {', '.join(sorted(repeated))} twice")
+        for other in teams[:index]:
+            if team.labs and other.labs and not set(team.labs) & set(other.labs):
                 continue
-            if both := set(each.members) & set(other.members):
+            if both := set(team.members) & set(other.members):
                 names = ", ".join(sorted(both))
-                raise ValueError(f"{names} in two teams of one lab, {other.name!r} and {each.name!r}")
-            if each.name == other.name:
-                raise ValueError(f"two teams of one lab are called {each.name!r}")
-    return team
+                raise ValueError(f"{names} in two teams of one lab, {other.name!r} and {team.name!r}")
+            if team.name == other.name:
+                raise ValueError(f"two teams of one lab are called {team.name!r}")
+    return teams
 
 
 class Term(Model):
@@ -100,7 +100,7 @@ class Term(Model):
     labs: dict[str, LabTerm] = Field(default_factory=dict)
     extension: tuple[Extension, ...] = ()
     excuse: tuple[Excuse, ...] = ()
-    team: Annotated[tuple[Team, ...], AfterValidator(_refuse_crossed)] = ()
+    team: Annotated[tuple[Team, ...], AfterValidator(_refuse_overlap)] = ()
 
     def lab(self, lab: str) -> LabTerm:
         return self.labs.get(lab, LabTerm())
@@ -110,41 +110,42 @@ class Term(Model):
         """The labs whose marks are in no export and no total."""
         return frozenset(name for name, lab in self.labs.items() if lab.practice)
 
-    def extended(self, lab: str) -> dict[str, datetime]:
-        """When each student's extension ends, UTC without a zone, as nbgrader keeps times."""
+    def get_extensions(self, lab: str) -> dict[str, datetime]:
+        """Return when each student's extension ends, in naive UTC, as nbgrader keeps times."""
         return {e.student: to_naive_utc(e.until) for e in self.extension if e.lab == lab}
 
-    def excused(self, lab: str, student: str) -> dict[str, frozenset[str]]:
-        """The checks that count as passed, by exercise; an empty set stands for all of them."""
-        found: dict[str, frozenset[str]] = {}
+    def get_excuses(self, lab: str, student: str) -> dict[str, frozenset[str]]:
+        """Return the checks that count as passed, by exercise; an empty set means all of them."""
+        checks: dict[str, frozenset[str]] = {}
         for excuse in self.excuse:
             if excuse.lab == lab and excuse.student in ("", student):
-                before = found.get(excuse.exercise)
-                whole = not excuse.check or before == frozenset()
-                found[excuse.exercise] = frozenset() if whole else (before or frozenset()) | {excuse.check}
-        return found
+                before = checks.get(excuse.exercise)
+                is_whole = not excuse.check or before == frozenset()
+                checks[excuse.exercise] = frozenset() if is_whole else (before or frozenset()) | {excuse.check}
+        return checks
 
     def find_team(self, lab: str, student: str) -> Team | None:
         return next((t for t in self.team if student in t.members and t.is_for_lab(lab)), None)
 
 
 def read_term(course: Path) -> Term:
-    """The course's term; an empty one if there is no file. Raises GradlabError if the file isn't valid."""
+    """Read the course's term.toml; without the file, the term is empty. Raises GradlabError if the file isn't valid."""
     path = course / FILE
     try:
         return Term.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return Term()
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise GradlabError(f"{path} cannot be read: {error}") from None
+        raise GradlabError(f"{path} can't be read: {error}") from None
     except ValidationError as error:
-        unknown = "there is no such key"
-        told = [
-            (each["loc"], unknown if each["type"] == "extra_forbidden" else each["msg"].removeprefix("Value error, "))
-            for each in error.errors()
-        ]
-        wrong = "\n".join(f"    {'.'.join(map(str, place))}: {words}" for place, words in told)
-        raise GradlabError(f"{path} says what it cannot say:\n{wrong}") from None
+        problems = "\n".join(map(_describe_problem, error.errors()))
+        raise GradlabError(f"{path} isn't valid:\n{problems}") from None
+
+
+def _describe_problem(error: Mapping[str, Any]) -> str:
+    is_unknown = error["type"] == "extra_forbidden"
+    message = "there is no such key" if is_unknown else error["msg"].removeprefix("Value error, ")
+    return f"    {'.'.join(map(str, error['loc']))}: {message}"
 
 
 def add_extension(course: Path, extension: Extension) -> None:
@@ -164,17 +165,17 @@ def _add(course: Path, kind: str, entry: Model, same: tuple[str, ...]) -> None:
     if kind not in document:
         document.append(kind, tomlkit.aot())
     entries: Any = document[kind]
-    said = {name: value for name, value in entry.model_dump().items() if value != ""}
+    fields = {name: value for name, value in entry.model_dump().items() if value != ""}
     for number in reversed(range(len(entries))):
-        if all(entries[number].get(name, "") == said.get(name, "") for name in same):
+        if all(entries[number].get(name, "") == fields.get(name, "") for name in same):
             del entries[number]
-    entries.append(_make_table(said))
+    entries.append(_make_table(fields))
     write_atomically(path, TABLE.sub("\n\n", tomlkit.dumps(document)))
 
 
-def _make_table(said: Mapping[str, Any]) -> Any:
+def _make_table(fields: Mapping[str, Any]) -> Any:
     table = tomlkit.table()
-    for name, value in said.items():
+    for name, value in fields.items():
         table.add(name, to_utc(value) if isinstance(value, datetime) else value)
     return table
 
@@ -187,15 +188,15 @@ def _create_document() -> Any:
 
 
 def to_utc(time: datetime) -> datetime:
-    """The time in UTC; one without a zone is taken as UTC."""
+    """Convert a time to UTC; one without a zone is taken as UTC."""
     return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def to_naive_utc(time: datetime) -> datetime:
-    """The time in UTC without a zone, as nbgrader keeps times."""
+    """Convert a time to naive UTC, as nbgrader keeps times."""
     return to_utc(time).replace(tzinfo=None)
 
 
-def format_minute(when: datetime) -> str:
-    """A time to the minute, without a zone."""
-    return f"{when:%Y-%m-%d %H:%M}"
+def format_minute(time: datetime) -> str:
+    """Format a time to the minute, without a zone."""
+    return f"{time:%Y-%m-%d %H:%M}"

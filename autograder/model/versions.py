@@ -1,4 +1,4 @@
-"""The versions that a submission was graded with, in a module that, unlike result.py, doesn't load torch."""
+"""The versions that a submission was graded with. Unlike result.py, this module doesn't import torch."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What nbgrader_config.py plugs into nbgrader, so that its own commands and its formgrader grade as `gradlab` does.
+"""Plugs into nbgrader, from nbgrader_config.py, so its own commands and its formgrader grade as `gradlab` does.
 
-Every command reads that file, so what grades is imported only when nbgrader asks for it by name.
+Every command reads that file, so the grader is imported only when nbgrader loads it by name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from traitlets.config import Config
 
 
 def make_usual_config() -> Config:
-    """The settings that configure() makes."""
+    """Return the settings that configure() makes."""
     config = Config()
     configure(config)
     return config
@@ -23,9 +23,9 @@ def make_usual_config() -> Config:
 def configure(c: Any) -> None:
     """Set up nbgrader for a Gradlab course. Call it from nbgrader_config.py with `get_config()`.
 
-    Classes are named by their paths: the formgrader passes its configuration on as JSON.
+    Classes are given by their paths, since the formgrader passes its configuration on as JSON.
     """
-    # release/ is committed: without this, nbgrader would see it and never put the lab into its gradebook.
+    # release/ is committed: without this, nbgrader would find it and never put the lab into its gradebook.
     c.GenerateAssignment.force = True
     stock = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
     names = [f"{kind.__module__}.{kind.__name__}" for kind in stock if kind is not ClearSolutions]
@@ -50,7 +50,7 @@ def configure(c: Any) -> None:
     ]
     c.GenerateFeedback.exporter_class = "autograder.plugin.converters.FeedbackExporter"
     c.GenerateFeedback.preprocessors = []
-    # What a student's cell displays must not run in the browser of someone who reads it in the formgrader.
+    # A student's output must not run in the browser of someone who reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
     c.HTMLExporter.preprocessors = ["autograder.plugin.formgrader_text.BoundPictures"]
     filters = {
@@ -59,8 +59,8 @@ def configure(c: Any) -> None:
         "highlight_code": "colour_code",
         "ansi2html": "show_output",
     }
-    c.HTMLExporter.filters = {name: f"autograder.plugin.formgrader_text.{own}" for name, own in filters.items()}
-    # Drawings as images, since a sanitised page shows their HTML as text; no formulas, of which MathJax makes links.
+    c.HTMLExporter.filters = {name: f"autograder.plugin.formgrader_text.{ours}" for name, ours in filters.items()}
+    # Drawings as images, since a sanitised page shows their HTML as text; no formulas, in which MathJax makes links.
     kinds = [kind for kind in NbConvertBase().display_data_priority if kind != "text/latex"]
     c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *kinds]
     c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError()"}

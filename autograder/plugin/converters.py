@@ -1,4 +1,4 @@
-"""What replaces nbgrader's own: exporters, preprocessors and a hook, each named in configure()."""
+"""Replacements for parts of nbgrader: exporters, preprocessors and a hook, each named in configure()."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from autograder.plugin.stock_autograde import (
     normalize_stock_folder,
     sanitize_notebook,
 )
-from autograder.reports.feedback import NO_SOLUTIONS, render_page_or_bare
+from autograder.reports.feedback import NO_SOLUTIONS, render_page_with_fallback
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
 from autograder.stock.assignment import upgrade_metadata
@@ -52,7 +52,7 @@ _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
 
 
 class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
-    """Reads what a student handed in through the intake; everything after it sees a sound notebook."""
+    """Reads a submission through the intake, so everything after it sees a valid notebook."""
 
     def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> Any:
         autograde: Any = self.parent
@@ -83,7 +83,7 @@ class UpgradeMetadata(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 class ClearAnswers(ClearSolutions):  # type: ignore[misc]
-    """nbgrader's, with the placeholder for answers in words that labs have; a stock assignment has its own."""
+    """nbgrader's ClearSolutions with the labs' placeholder for answers in words; stock assignments have their own."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         if is_built(nb):
@@ -109,9 +109,9 @@ class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
 
 
 def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
-    """Make the folder one that can be copied: nbgrader's hook before it copies a submission, which follows links."""
+    """Make the folder safe to copy, since nbgrader, which calls this hook before it copies, follows links."""
     folder = Path(notebooks[0]).parent
-    if is_stock(Path.cwd(), assignment):  # nbgrader goes to the course's folder first
+    if is_stock(Path.cwd(), assignment):  # nbgrader changes to the course's folder first
         normalize_stock_folder(Path.cwd(), folder, notebooks)
         return
     normalize_folder(folder, assignment)
@@ -142,8 +142,9 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
             settings.isolation, settings.limits, course, find_course_groups(course, [ids["assignment"]])
         )
         if is_stock(course, ids["assignment"]):
-            own, grading = find_stock_notebook(course, ids, self.config), (settings, self.config, self._list_ignored())
-            resources["gradlab"] = examine_notebook(nb, own, ids, course, fork_server, grading)
+            source = find_stock_notebook(course, ids, self.config)
+            grading = settings, self.config, list(self.parent.parent.coursedir.ignore)
+            resources["gradlab"] = examine_notebook(nb, source, ids, course, fork_server, grading)
             for remark in resources["gradlab"].remarks:
                 self.log.warning("%s: %s", ids["student"], describe_note(remark, name_notebook=True))
             return nb, resources
@@ -152,17 +153,15 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
             resources["gradlab"] = grade_notebook(nb, submission, fork_server, settings.timeouts)
         return nb, resources
 
-    def _list_ignored(self) -> list[str]:
-        return list(self.parent.parent.coursedir.ignore)
-
 
 class SaveScores(SaveAutoGrades):  # type: ignore[misc]
-    """Writes the result document, and its scores into the gradebook; no score is read from a cell's output."""
+    """Writes the result document, and its scores to the gradebook. No score is read from a cell's output."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course, result = Path(self.parent.parent.coursedir.root), resources["gradlab"]
         term = read_term(course)
-        excused, until = term.excused(result.lab, result.student), term.extended(result.lab).get(result.student)
+        excused = term.get_excuses(result.lab, result.student)
+        until = term.get_extensions(result.lab).get(result.student)
         before = load_result(course, result.lab, result.student)
         if result.notebooks:
             marks = compute_stock_marks(result, {resources["nbgrader"]["notebook"]: nb})
@@ -174,11 +173,11 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         self._marks = apply_decisions(marks, result, excused, before)
         nb, resources = super().preprocess(nb, resources)
         points = sum(self._marks.scores[cell.id] or 0.0 for cell in result.cells if cell.id in self._marks.scores)
-        remember_mark(course, result, points, self._extended(result, until), "nbgrader autograde", excused)
+        remember_mark(course, result, points, self._set_extension(result, until), "nbgrader autograde", excused)
         return nb, resources
 
-    def _extended(self, result: Result, until: datetime | None) -> datetime | None:
-        """When it was handed in. The row gets its extension, which AssignLatePenalties looks at next."""
+    def _set_extension(self, result: Result, until: datetime | None) -> datetime | None:
+        """Set the extension, which AssignLatePenalties uses next. Returns when the submission was handed in."""
         with self.gradebook:
             submission = self.gradebook.find_submission(result.lab, result.student)
             set_extension(submission, submission.assignment.duedate, until)
@@ -197,7 +196,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
 class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
     """Gives nbgrader's generate_feedback, and the formgrader's button, the pages of `gradlab feedback`.
 
-    They leave out what term.toml doesn't show for a lab: only `gradlab feedback` shows it.
+    These pages leave out what term.toml withholds for a lab; only `gradlab feedback` shows that.
     """
 
     def from_filename(self, filename: str, resources: Any = None, **_: Any) -> Any:
@@ -205,12 +204,12 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
         tell = read_term(Path(coursedir.root)).lab(ids["assignment"]).tell
-        page = render_page_or_bare(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
+        page = render_page_with_fallback(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
         return page, {**resources, "output_extension": ".html"}
 
 
 def _get_fork_server(isolation: str, limits: Limits, course: Path, groups: frozenset[str]) -> ForkServer:
-    """One fork server for all submissions of a lab that this process grades, and another if it is lost."""
+    """Return the fork server for all submissions of a lab that this process grades, or a new one if it's lost."""
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:
         close_fork_servers()
@@ -225,6 +224,6 @@ def close_fork_servers() -> None:
 
 
 def get_source_path(coursedir: Any, ids: dict[str, str]) -> str:
-    """The source notebook of a submission's lab."""
+    """Return the path of the source notebook of a submission's lab."""
     folder = coursedir.format_path(coursedir.source_directory, ".", ids["assignment"])
     return str(Path(folder) / f"{ids['notebook']}.ipynb")

@@ -1,7 +1,7 @@
-"""How the formgrader shows what a student wrote: nbgrader's own template works on it in the instructor's server.
+"""Filters with which the formgrader shows what a student wrote, in nbgrader's own template on the instructor's server.
 
-The filters here replace nbconvert's. They make no HTML of a student's HTML, which can keep a sanitizer busy for hours,
-and bound what a page holds: nbconvert makes a tree of all its elements.
+They replace nbconvert's. They never render a student's HTML, which can keep a sanitizer busy for hours, and bound what
+a page holds, since nbconvert makes a tree of all its elements.
 """
 
 from __future__ import annotations
@@ -24,42 +24,41 @@ from nbformat import NotebookNode
 from autograder.model.course import Kind
 from autograder.model.metadata import read_facts
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
-from autograder.reports.prose import PIXELS_OF_PAGE, Budget, bound_page, render_prose
+from autograder.reports.prose import PAGE_PIXELS, Budget, bound_page, render_prose
 from autograder.reports.safe_svg import count_safe_pixels
 
-MAX_COLOURED = 100_000  # characters of code in a page, and lines: the highlighter's time grows with their square
-MAX_LINES = 500
+MAX_COLOURED, MAX_LINES = 100_000, 500  # characters and lines of code on a page: highlighting is quadratic in them
 MAX_SHOWN = 100_000  # characters of a value
-MAX_ELEMENTS = 40_000  # of a page's texts, begin and end counted
-MAX_COLOURS = 2_000  # changes of colour in what a page's cells printed
-SHARE = "gradlab_share"  # what is left for the page, in its resources
+MAX_ELEMENTS = 40_000  # of a page's texts; begin and end count separately
+MAX_COLOURS = 2_000  # changes of colour in the outputs of a page
+SHARE = "gradlab_share"  # the key of the page's budget in its resources
 NO_FORMULAS = Markup('<div class="tex2jax_ignore mathjax_ignore">{}</div>')  # MathJax would make links in them
 
 
 @dataclass
 class Share:
-    """What is left for one page."""
+    """What the rest of one page may use."""
 
     texts: Budget = field(default_factory=lambda: Budget(elements=MAX_ELEMENTS))
     """For Markdown that students wrote."""
     code: int = MAX_COLOURED
-    """Characters that are coloured."""
+    """Characters of code in colours."""
     colours: int = MAX_COLOURS
     """Changes of colour in outputs."""
 
 
 def get_share(context: Context) -> Share:
-    """What is left for the page that is being made."""
+    """Return what the rest of the current page may use."""
     resources: Any = context.get("resources")
     share: Share = resources.setdefault(SHARE, Share()) if isinstance(resources, dict) else Share()
     return share
 
 
 class BoundPictures(Preprocessor):  # type: ignore[misc]
-    """Leaves out pictures of cells' outputs that a browser can't show, or that run in it, and says so."""
+    """Replaces pictures in outputs that a browser can't show, or that would run in it, by a message."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
-        left = PIXELS_OF_PAGE
+        left = PAGE_PIXELS
         for output in (output for cell in nb.cells for output in cell.get("outputs", [])):
             data = output.get("data", {})
             for kind in [kind for kind in data if kind.startswith("image/")]:
@@ -77,16 +76,16 @@ class BoundPictures(Preprocessor):  # type: ignore[misc]
 
 @pass_context
 def render_text(context: Context, source: str) -> Markup:
-    """Show a text as HTML: the course's own as nbconvert does, everything else without HTML, scripts and addresses.
+    """Render a text as HTML: the course's own as nbconvert does, others without HTML, scripts and addresses.
 
-    Only a locked cell has the course's text for certain: the intake puts it back.
+    Only a locked cell is certain to have the course's text, since the intake restores it.
     """
     cell: Any = context.get("cell") or {}
     flags = cell.get("metadata", {}).get("nbgrader", {})
     attachments = cell.get("attachments") or {}
     if cell.get("cell_type") == "markdown" and flags.get("locked") and not flags.get("solution"):
         renderer = IPythonRenderer(escape=False, attachments=attachments)
-        with contextlib.suppress(InvalidNotebook):  # of a picture that isn't there
+        with contextlib.suppress(InvalidNotebook):  # raised for a missing picture
             return Markup(MarkdownWithMath(renderer=renderer).render(source))
     with bound_page(get_share(context).texts):
         return NO_FORMULAS.format(render_prose(source, attachments))
@@ -94,7 +93,7 @@ def render_text(context: Context, source: str) -> Markup:
 
 @pass_context
 def render_html(context: Context, html: str) -> str:
-    """Show HTML of the grader's own: what render_text() made, and the card of a check. Of a value show its text."""
+    """Show the grader's own HTML: from render_text(), or the card of a check. Show any other value as its text."""
     if isinstance(html, Markup):
         return html
     cell: Any = context.get("cell")
@@ -109,7 +108,7 @@ def render_html(context: Context, html: str) -> str:
 
 @pass_context
 def colour_code(context: Context, source: str, language: str | None = None, metadata: Any = None) -> str:
-    """Show code in colours, unless it is more than a page's share: then as it is."""
+    """Show code in colours, or without if it exceeds the page's budget."""
     share = get_share(context)
     cost = len(source) + MAX_COLOURED // MAX_LINES * source.count("\n")
     if cost > share.code:
@@ -120,7 +119,7 @@ def colour_code(context: Context, source: str, language: str | None = None, meta
 
 @pass_context
 def show_output(context: Context, text: str) -> str:
-    """Show what a cell printed, in its colours unless these are more than a page's share."""
+    """Show what a cell printed in its colours, or without if they exceed the page's budget."""
     share, changes = get_share(context), text.count("\x1b[")
     if changes > share.colours:
         return str(escape(strip_ansi(text)))

@@ -1,4 +1,4 @@
-"""nbgrader's preprocessor that puts cells into the gradebook, also of assignments that changed after hand-ins."""
+"""nbgrader's preprocessor that puts cells into the gradebook, even if the assignment changed after hand-ins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from autograder.gradebook.changed_cells import update_cells, write_lost_marks
 
 
 class SaveChangedCells(SaveCells):  # type: ignore[misc]
-    """Updates the rows of submissions, where nbgrader's own refuses to add or remove a cell."""
+    """Updates the rows of submissions; nbgrader's own preprocessor refuses to add or remove a cell."""
 
     def _create_notebook(self, nb: NotebookNode) -> None:
         try:
@@ -29,7 +29,7 @@ class SaveChangedCells(SaveCells):  # type: ignore[misc]
             with self.gradebook.db.no_autoflush:
                 changes = update_cells(self.gradebook, notebook, now)
             if changes:
-                self.log.warning("%s changed after submissions: %s", self.notebook_id, changes.words())
+                self.log.warning("%s changed after submissions: %s", self.notebook_id, changes.describe())
             write_lost_marks(changes, Path(self.parent.parent.coursedir.root), self.assignment_id)
             self.gradebook.db.commit()
         super()._create_notebook(nb)

@@ -1,4 +1,4 @@
-"""A stock assignment in nbgrader's own autograde, which goes through one notebook of a submission at a time."""
+"""Grades a stock assignment in nbgrader's own autograde, which processes one notebook of a submission at a time."""
 
 from __future__ import annotations
 
@@ -32,35 +32,40 @@ from autograder.submission.task import Task, apply_stock_limits
 
 
 def normalize_stock_folder(course: Path, folder: Path, notebooks: list[str]) -> None:
-    """Make the folder one that can be copied, and keep only those notebooks that the assignment has."""
+    """Make the folder safe to copy, and keep only those notebooks that the assignment has."""
     names = [path.stem for path in list_source_notebooks(course, folder.name)]
     normalize_folder(folder, folder.name, names)
-    asked = {Path(path).stem for path in notebooks} if len(names) > 1 else set(names)
-    notebooks[:] = [str(folder / f"{name}.ipynb") for name in names if name in asked]
+    selected = {Path(path).stem for path in notebooks} if len(names) > 1 else set(names)
+    notebooks[:] = [str(folder / f"{name}.ipynb") for name in names if name in selected]
 
 
 def find_stock_notebook(course: Path, ids: dict[str, str], config: Any) -> StockNotebook:
-    """The assignment's notebook for the one that nbgrader grades. Raises GradlabError if the gradebook has none."""
+    """Find the source of the notebook that nbgrader grades. Raises GradlabError if the gradebook doesn't have it."""
     with open_gradebook(ids["db_url"]) as gradebook:
         for notebook in read_content(course, ids["assignment"], gradebook, config).notebooks:
             if notebook.name == ids["notebook"]:
                 return notebook
-    raise GradlabError(f"the gradebook knows no notebook {ids['notebook']}: run nbgrader generate_assignment first")
+    raise GradlabError(f"the gradebook has no notebook {ids['notebook']}: run nbgrader generate_assignment first")
 
 
-def sanitize_notebook(path: Path, own: StockNotebook) -> tuple[NotebookNode, list[Note]]:
-    """The file as a notebook that can be graded, and what was put right."""
+def sanitize_notebook(path: Path, source: StockNotebook) -> tuple[NotebookNode, list[Note]]:
+    """Read the file as a notebook that can be graded, with notes about repairs."""
     try:
         content, notes = read_file(path, [other for other in path.parent.glob("*.ipynb") if other != path])
-        return repair(read_notebook(content, notes), own)
+        return repair(read_notebook(content, notes), source)
     except RefusedSubmission as refused:
-        return build_blank(own, str(refused))
+        return build_blank(source, str(refused))
 
 
 def examine_notebook(
-    notebook: NotebookNode, own: StockNotebook, ids: dict[str, str], course: Path, fork_server: ForkServer, grading: Any
+    notebook: NotebookNode,
+    source: StockNotebook,
+    ids: dict[str, str],
+    course: Path,
+    fork_server: ForkServer,
+    grading: Any,
 ) -> Result:
-    """The result of one notebook, whose cells get their outputs here.
+    """Grade one notebook, and write the outputs into its cells.
 
     Args:
         grading: Settings, configuration and ignored patterns.
@@ -70,15 +75,23 @@ def examine_notebook(
     paths = list_companion_files(
         course, ids["assignment"], ids["student"], ignore, get_student_files(config, ids["assignment"])
     )
-    files, given, told = read_companion_files(course, ids["assignment"], ids["student"], paths)
-    whose = ids["assignment"], ids["student"]
-    # This process grades the whole class, and no other can replace it: tests run in a child of it.
-    task = Task(*whose, (), b"", settings, support_files=files, course_files=given, isolates_tests=True)
-    notes = [*read_notes(notebook), *(Note(words=words, notebook=own.name) for words in told)]
+    files, course_files, messages = read_companion_files(course, ids["assignment"], ids["student"], paths)
+    # This process grades the whole class and can't be replaced, so tests run in a child process.
+    task = Task(
+        ids["assignment"],
+        ids["student"],
+        (),
+        b"",
+        settings,
+        support_files=files,
+        course_files=course_files,
+        isolates_tests=True,
+    )
+    notes = [*read_notes(notebook), *(Note(words=words, notebook=source.name) for words in messages)]
     empty = is_refused(notes)
     os.environ["GRADLAB_DEVICE"] = settings.device
-    file = f"{own.name}.ipynb", format_notebook(build_released_notebook(notebook, own)).encode()
-    ran = None if empty else run_stock_notebook(notebook, own, fork_server, task, [file])
+    file = f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()
+    ran = None if empty else run_stock_notebook(notebook, source, fork_server, task, [file])
     return Result(
         lab=ids["assignment"],
         student=ids["student"],
@@ -87,46 +100,45 @@ def examine_notebook(
         notes=(*notes, *(ran.notes if ran else ())),
         remarks=tuple(ran.remarks if ran else ()),
         empty=empty,
-        stopped=tuple(make_stock_name(own.name, ran.short_names[name]) for name in ran.stopped) if ran else (),
-        answers=digest_answers({own.name: notebook}),
-        cells=tuple(ran.cells if ran else make_zero_cells(notebook, own.name)),
-        notebooks=(own.name,),
-        missing=(own.name,) if empty else (),
+        stopped=tuple(make_stock_name(source.name, ran.short_names[name]) for name in ran.stopped) if ran else (),
+        answers=digest_answers({source.name: notebook}),
+        cells=tuple(ran.cells if ran else make_zero_cells(notebook, source.name)),
+        notebooks=(source.name,),
+        missing=(source.name,) if empty else (),
     )
 
 
 def merge_results(before: Result | None, now: Result, course: Path) -> Result:
-    """The result document of a submission of which one notebook was just graded."""
+    """Merge the result of the notebook that was just graded into the submission's result document."""
     names = [path.stem for path in list_source_notebooks(course, now.lab)]
     if len(names) == 1:
         return now
     (name,) = now.notebooks
     if before is None or not before.notebooks:
         return now
-    kept = [cell for cell in before.cells if not _is_cell_of(name, cell.id)]
-    others = set(before.notebooks) - {name}
-    missing = {each for each in before.missing if each != name} | set(now.missing)
-    found = tuple(each for each in names if each in others or each == name)
+    other_cells = [cell for cell in before.cells if not _is_cell_of(name, cell.id)]
+    missing = (set(before.missing) - {name}) | set(now.missing)
+    notebooks = tuple(notebook for notebook in names if notebook in before.notebooks or notebook == name)
     return now.model_copy(
         update={
             "notes": tuple(note for note in before.notes if note.notebook != name) + now.notes,
             "remarks": tuple(note for note in before.remarks if note.notebook != name) + now.remarks,
-            "empty": missing == set(found),
+            "empty": missing == set(notebooks),
             "stopped": tuple(cell for cell in before.stopped if not _is_cell_of(name, cell)) + now.stopped,
             "answers": {k: v for k, v in before.answers.items() if not _is_cell_of(name, k)} | now.answers,
-            "cells": tuple(sorted([*kept, *now.cells], key=lambda cell: names.index(cell.id.split("/")[0]))),
-            "notebooks": found,
-            "missing": tuple(each for each in found if each in missing),
+            "cells": tuple(sorted([*other_cells, *now.cells], key=lambda cell: names.index(cell.id.split("/")[0]))),
+            "notebooks": notebooks,
+            "missing": tuple(notebook for notebook in notebooks if notebook in missing),
         }
     )
 
 
 def drop_absent_notebooks(result: Result, present: Sequence[str]) -> Result:
-    """The document without notebooks that this submission doesn't hold, for which nbgrader gave no points."""
-    gone = [name for name in result.notebooks if name not in present]
-    cells = tuple(cell for cell in result.cells if not any(_is_cell_of(name, cell.id) for name in gone))
-    kept = tuple(name for name in result.notebooks if name not in gone)
-    return result.model_copy(update={"cells": cells, "notebooks": kept})
+    """Drop notebooks that the submission doesn't have, for which nbgrader gave no points."""
+    absent = [name for name in result.notebooks if name not in present]
+    cells = tuple(cell for cell in result.cells if not any(_is_cell_of(name, cell.id) for name in absent))
+    notebooks = tuple(name for name in result.notebooks if name in present)
+    return result.model_copy(update={"cells": cells, "notebooks": notebooks})
 
 
 def _is_cell_of(notebook: str, cell: str) -> bool:

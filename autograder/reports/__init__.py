@@ -1,1 +1,1 @@
-"""What people read: feedback pages, reports, exports."""
+"""Feedback pages, reports and exports."""

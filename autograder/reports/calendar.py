@@ -1,4 +1,4 @@
-"""The term's calendar: when each lab is due, and its other dates, from the gradebook and term.toml."""
+"""The term's calendar: each lab's due date and its other dates, from the gradebook and term.toml."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from autograder.gradebook.class_schema import LabClass
 from autograder.gradebook.names import make_sort_key
 from autograder.model.term import Term, format_minute, to_naive_utc
 
-MOST = 5  # extensions of one lab in a line
+MAX_NAMED = 5  # extensions of one lab in a line
 NEVER = datetime.max
 
 
 @dataclass(frozen=True)
 class Dates:
-    """The dates of a lab, UTC without a zone. See LabTerm for the fields without a description."""
+    """The dates of a lab, in naive UTC. LabTerm describes the fields that have no description here."""
 
     lab: str
     due: datetime | None = None
     watched_until: datetime | None = None
     """When `gradlab watch` stops marking."""
     solutions: datetime | None = None
-    """From when on pages show worked solutions."""
+    """When pages begin to show worked solutions."""
     extensions: dict[str, datetime] = field(default_factory=dict)
-    """When each student's extension ends, the last to end first."""
+    """When each student's extension ends, latest first."""
     attempts: int | None = None
     wait_minutes: float = 0.0
     practice: bool = False
@@ -34,29 +34,30 @@ class Dates:
     @property
     def tries(self) -> str:
         """How often a watch marks a student's submissions, in words; empty if there is no limit."""
-        often = "" if self.attempts is None else str(self.attempts)
-        return f"{often or 'any'}, {self.wait_minutes:g} min apart" if self.wait_minutes else often
+        attempts = "" if self.attempts is None else str(self.attempts)
+        return f"{attempts or 'any'}, {self.wait_minutes:g} min apart" if self.wait_minutes else attempts
 
-    def extended(self) -> str:
-        """Students who have an extension, the first few by name."""
-        named = [f"{student} until {format_minute(until)}" for student, until in list(self.extensions.items())[:MOST]]
+    def list_extensions(self) -> str:
+        """Return the students who have an extension, in words, the first few by name."""
+        first = list(self.extensions.items())[:MAX_NAMED]
+        named = [f"{student} until {format_minute(until)}" for student, until in first]
         more = len(self.extensions) - len(named)
         return ", ".join(named) + (f" and {more} more: gradlab report {quote(self.lab)}" if more else "")
 
 
 def build_calendar(labs: Sequence[LabClass], term: Term) -> list[Dates]:
-    """The dates of every lab that has a class or is in term.toml, in order; labs without dates are last."""
+    """Return the dates of every lab that has a class or is in term.toml, in order; labs without dates are last."""
     classes = {group.lab: group for group in labs}
-    known = sorted({*classes, *term.labs}, key=make_sort_key)
-    return sorted((_make_dates(lab, classes.get(lab), term) for lab in known), key=_find_first_date)
+    names = sorted({*classes, *term.labs}, key=make_sort_key)
+    return sorted((_make_dates(lab, classes.get(lab), term) for lab in names), key=_find_first_date)
 
 
 def _make_dates(lab: str, group: LabClass | None, term: Term) -> Dates:
-    of_lab = term.lab(lab)
-    watched_until, solutions = (to_naive_utc(time) if time else None for time in (of_lab.until, of_lab.solutions))
+    rules = term.lab(lab)
+    watched_until, solutions = (to_naive_utc(time) if time else None for time in (rules.until, rules.solutions))
     extensions = {m.student: until for m, until in group.extended} if group else {}
     due = group.due if group else None
-    return Dates(lab, due, watched_until, solutions, extensions, of_lab.attempts, of_lab.wait_minutes, of_lab.practice)
+    return Dates(lab, due, watched_until, solutions, extensions, rules.attempts, rules.wait_minutes, rules.practice)
 
 
 def _find_first_date(dates: Dates) -> datetime:

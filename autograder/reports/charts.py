@@ -1,7 +1,7 @@
-"""Charts of a page: SVG in the page itself, in the page's own colours.
+"""Charts as SVG within a page, in the page's own colours.
 
 Colours are the page's CSS variables, so a theme or a printer changes them without a script. Bars and boxes have
-tooltips; a screen reader gets the numbers as a sentence, and a table of the page has most of them.
+tooltips; a screen reader gets the numbers as a sentence, and most of them are also in a table on the page.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, draw_frame
 from labkit.pictures.svg import INK, draw_line, draw_path, draw_rect, draw_text, escape_text, to_svg
 
 MARK, LINE = "var(--mark)", "var(--line)"
-WIDTH, NAMES = 640, 170  # pixels of a chart, and of the names at its left
-BAR, GAP = 16, 8  # pixels of a row, and between two
-LONGEST = 24  # characters of a name
-MAX_TIMES = 200  # more points would not be visible
+WIDTH, NAMES = 640, 170  # pixels of a chart, and of the names on its left
+BAR, GAP = 16, 8  # pixels of a row, and between two rows
+MAX_NAME = 24  # characters
+MAX_TIMES = 200  # more points wouldn't be visible
 STEPS = [timedelta(hours=hours) for hours in (1, 3, 6, 12, 24, 48, 168, 336, 672, 2016, 4032, 8064)]
 
 
 @dataclass(frozen=True)
 class Chart:
     name: str
-    """The section that it belongs to; its parts' ids contain it."""
+    """The section that the chart belongs to; ids of its parts contain it."""
     title: str
     svg: Markup
-    """The picture, with its numbers as words for a screen reader."""
+    """The chart, with its numbers as words for a screen reader."""
 
 
 def draw_points_chart(points: Sequence[float], worth: float) -> Chart:
     """Draw how many students have how many points."""
     bins = compute_bins(points, worth)
-    most = max(n for _, _, n in bins)
-    axes = Axes("points", "students", (0, bins[-1][1]), (0, max(6, most)), width=WIDTH - LEFT - 16, height=180)
+    highest = max(n for _, _, n in bins)
+    axes = Axes("points", "students", (0, bins[-1][1]), (0, max(6, highest)), width=WIDTH - LEFT - 16, height=180)
     parts = draw_frame(axes)
     for low, high, n in bins:
         (left, top), (right, base) = axes.place(low, n), axes.place(high, 0)
@@ -75,22 +75,22 @@ def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: 
     Args:
         times: Sorted times of submissions.
         due: When the lab is due.
-        first: Whether the times are of each student's first submission instead of the last.
+        first: Whether the times are those of each student's first submission instead of the last.
     """
     counts = list(enumerate(times, start=1))
-    kept = counts[:: max(1, len(times) // MAX_TIMES)]
-    kept += [] if kept[-1] == counts[-1] else counts[-1:]
+    drawn = counts[:: max(1, len(times) // MAX_TIMES)]
+    drawn += [] if drawn[-1] == counts[-1] else counts[-1:]
     begin, end = min(times[0], due or times[0]), max(times[-1], due or times[-1])
     if begin == end:
         begin, end = begin - STEPS[0], end + STEPS[0]
     span = (_count_seconds(begin), _count_seconds(end))
     axes = Axes("UTC", "handed in", span, (0, max(6, len(times))), width=WIDTH - LEFT - 40, height=180, x_ticks=())
     parts = draw_frame(axes)
-    for when in _list_round_times(begin, end):
-        x, base = axes.place(_count_seconds(when), 0)
+    for time in _list_round_times(begin, end):
+        x, base = axes.place(_count_seconds(time), 0)
         parts.append(draw_line(x, base, x, base + 4, LINE))
-        parts.append(draw_text(x, base + 16, f"{when:%b %d %H:%M}", anchor="middle", size=11))
-    corners = [axes.place(_count_seconds(when), n) for n, when in kept]
+        parts.append(draw_text(x, base + 16, f"{time:%b %d %H:%M}", anchor="middle", size=11))
+    corners = [axes.place(_count_seconds(time), n) for n, time in drawn]
     corners = [corners[0], *(p for a, b in itertools.pairwise(corners) for p in ((b[0], a[1]), b))]
     first_x, base = corners[0][0], axes.place(span[0], 0)[1]
     parts.append(draw_path([(first_x, base), *corners], MARK, 2))
@@ -108,7 +108,7 @@ def draw_labs_chart(spreads: Sequence[tuple[str, Spread, int]]) -> Chart:
     """Draw a box plot of each lab.
 
     Args:
-        spreads: Lab, the spread of students' shares of its points, and how many students.
+        spreads: Lab, the spread of students' shares of its points, and the number of students.
     """
     parts, height = _draw_rows([name for name, _, _ in spreads], "share of the points")
     for row, (name, numbers, students) in enumerate(spreads):
@@ -121,14 +121,14 @@ def draw_labs_chart(spreads: Sequence[tuple[str, Spread, int]]) -> Chart:
             draw_rect(lower, top, upper - lower, BAR, MARK),
             draw_line(median, top - 2, median, top + BAR + 2, INK, 3),
         ]
-        told = ", ".join(f"{what} {share:.0%}" for what, share in vars(numbers).items())
-        parts.append(_label(f"{name}: {told}; {format_count(students, 'student')}", *box))
+        summary = ", ".join(f"{name} {share:.0%}" for name, share in vars(numbers).items())
+        parts.append(_label(f"{name}: {summary}; {format_count(students, 'student')}", *box))
     words = "; ".join(f"{name}: median {numbers.median:.0%}" for name, numbers, _ in spreads)
     return _build_chart("labs", "Share of points by lab", f"Box plots of the share of points. {words}.", parts, height)
 
 
 def _draw_rows(names: Sequence[str], label: str) -> tuple[list[str], float]:
-    """Draw names at the left, and shares from 0 to 100 % below. Returns the parts and the height."""
+    """Draw names on the left, and shares from 0 to 100 % below. Returns the parts and the height."""
     base = _place_row(len(names))
     parts = []
     for percent in range(0, 101, 20):
@@ -137,7 +137,7 @@ def _draw_rows(names: Sequence[str], label: str) -> tuple[list[str], float]:
         parts.append(draw_text(x, base + 14, f"{percent} %", anchor="middle", size=11))
     parts.append(draw_text(_place_share(0.5), base + 31, label, anchor="middle", size=11))
     for row, name in enumerate(names):
-        short = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+        short = name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
         parts.append(_label(name, draw_text(NAMES - 8, _place_row(row) + BAR - 4, short, anchor="end")))
     return parts, base + BOTTOM
 
@@ -150,16 +150,16 @@ def _place_share(share: float) -> float:
     return NAMES + (WIDTH - NAMES - 20) * min(share, 1.0)
 
 
-def _count_seconds(when: datetime) -> float:
-    return when.replace(tzinfo=UTC).timestamp()
+def _count_seconds(time: datetime) -> float:
+    return time.replace(tzinfo=UTC).timestamp()
 
 
-def _list_round_times(begin: datetime, end: datetime, most: int = 5) -> list[datetime]:
-    """Whole hours, days or weeks between these times."""
-    step = next((step for step in STEPS if (end - begin) / step <= most), end - begin)
+def _list_round_times(begin: datetime, end: datetime, max_steps: int = 5) -> list[datetime]:
+    """Return whole hours, days or weeks between these times."""
+    step = next((step for step in STEPS if (end - begin) / step <= max_steps), end - begin)
     start = datetime(begin.year, begin.month, begin.day)
-    found = itertools.takewhile(lambda when: when <= end, (start + step * n for n in itertools.count()))
-    return [when for when in found if when >= begin]
+    times = itertools.takewhile(lambda time: time <= end, (start + step * n for n in itertools.count()))
+    return [time for time in times if time >= begin]
 
 
 def _label(words: str, *parts: str) -> str:

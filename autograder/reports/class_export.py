@@ -1,4 +1,4 @@
-"""The report on a lab for programs: a row for each student as CSV, and everything on the page as JSON."""
+"""The report on a lab for programs: CSV with a row for each student, and JSON with everything on the page."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ HEAD = "student name points worth penalty submitted extended_until late_seconds 
 
 def write_class_csv(group: LabClass, path: Path) -> None:
     """Write a row for everyone in the course; an exercise without points has an empty cell."""
-    anybody = any(member.handed_in for member in group.members)
+    any_handed_in = any(member.handed_in for member in group.members)
     rows = []
     for member in group.members:
         marks = [mark.points if (mark := member.marks.get(column.name)) else None for column in group.columns]
-        words = ", ".join(list_standings(member, anybody))
+        standings = ", ".join(list_standings(member, any_handed_in))
         times = [_format_time(member.submitted), _format_time(member.until), member.late, len(member.attempts)]
-        known = [member.student, member.name, member.points if member.graded else None, group.worth, member.penalty]
-        rows.append([*known, *times, words, *marks])
+        total = [member.student, member.name, member.points if member.graded else None, group.worth, member.penalty]
+        rows.append([*total, *times, standings, *marks])
     write_table(path, [*HEAD, *(column.name for column in group.columns)], rows)
 
 
 def write_class_json(group: LabClass, path: Path) -> None:
     """Write JSON with the keys of the CSV and of the page's tables. It quotes hidden checks: it's for instructors."""
-    numbers = compute_spread([member.points for member in group.counted])
-    said = {
+    spread = compute_spread([member.points for member in group.counted])
+    document = {
         "format": "gradlab class 1",
         "lab": group.lab,
         "worth": group.worth,
         "due": _format_time(group.due),
-        "points": vars(numbers) if numbers else None,
+        "points": vars(spread) if spread else None,
         "standing": {str(s): [m.student for m in members] for s, members in group_by_standing(group).items()},
         "exercises": [_encode_exercise(e) for e in findings.summarize_exercises(group)],
         "failed_checks": [vars(check) for check in findings.list_failed_checks(group)],
@@ -46,23 +46,22 @@ def write_class_json(group: LabClass, path: Path) -> None:
         "students": [_encode_member(member) for member in group.members],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def _encode_exercise(found: findings.ExerciseFinding) -> dict[str, Any]:
-    goes = found.discrimination
+def _encode_exercise(finding: findings.ExerciseFinding) -> dict[str, Any]:
     return {
-        **vars(found.column),
-        "wrote": found.wrote,
-        "blank": found.blank,
-        "waiting": found.waiting,
-        "share": found.share,
-        "discrimination": vars(goes) if goes else None,
+        **vars(finding.column),
+        "wrote": finding.wrote,
+        "blank": finding.blank,
+        "waiting": finding.waiting,
+        "share": finding.share,
+        "discrimination": vars(finding.discrimination) if finding.discrimination else None,
     }
 
 
-def _encode_alike(found: findings.AlikeAnswers) -> dict[str, Any]:
-    return {"exercise": found.exercise, "how": found.how, "students": [m.student for m in found.members]}
+def _encode_alike(answers: findings.AlikeAnswers) -> dict[str, Any]:
+    return {"exercise": answers.exercise, "how": answers.failures, "students": [m.student for m in answers.members]}
 
 
 def _encode_member(member: Member) -> dict[str, Any]:
@@ -77,7 +76,7 @@ def _encode_member(member: Member) -> dict[str, Any]:
         "submitted": _format_time(member.submitted),
         "extended_until": _format_time(member.until),
         "late_seconds": member.late,
-        "attempts": [_format_time(when) for when in member.attempts],
+        "attempts": [_format_time(time) for time in member.attempts],
         "marks": {name: mark.points for name, mark in member.marks.items()},
         "waits": [name for name, mark in member.marks.items() if mark.waits],
         "notes": member.messages,
@@ -85,5 +84,5 @@ def _encode_member(member: Member) -> dict[str, Any]:
     }
 
 
-def _format_time(when: datetime | None) -> str | None:
-    return f"{when.isoformat(timespec='seconds')}Z" if when else None
+def _format_time(time: datetime | None) -> str | None:
+    return f"{time.isoformat(timespec='seconds')}Z" if time else None

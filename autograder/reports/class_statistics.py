@@ -1,4 +1,4 @@
-"""Numbers about a class on which people base decisions; None if too few students support a number."""
+"""Statistics of a class on which people base decisions; None if too few students support a number."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from itertools import pairwise
 
 import numpy as np
 
-FEW = 5  # below it, a mean says more about single students than about the exercise
-FEW_PAIRS = 10  # below it, the interval of a correlation covers nearly everything
+MIN_STUDENTS = 5  # for fewer, a mean says more about single students than about the exercise
+MIN_PAIRS = 10  # for fewer, the interval of a correlation covers nearly everything
 NORMAL = 1.959964  # 95 % of a normal distribution are within this many standard deviations
 
 
 @dataclass(frozen=True)
 class Correlation:
-    """r and its 95 % confidence interval, by Fisher's transformation."""
+    """A correlation with its 95 % confidence interval, by Fisher's transformation."""
 
     r: float
     low: float
@@ -36,12 +36,12 @@ class Spread:
 
 
 def compute_mean_share(shares: Sequence[float]) -> float | None:
-    """The difficulty of an exercise: the mean share of its points; None for fewer than five."""
-    return float(np.mean(shares)) if len(shares) >= FEW else None
+    """Return the difficulty of an exercise: the mean share of its points; None for fewer than five."""
+    return float(np.mean(shares)) if len(shares) >= MIN_STUDENTS else None
 
 
 def compute_discrimination(item: Sequence[float], total: Sequence[float]) -> Correlation | None:
-    """The discrimination of an exercise: how its points correlate with those of the rest of the lab.
+    """Return the discrimination of an exercise: how its points correlate with those of the rest of the lab.
 
     Args:
         item: Each student's points for the exercise.
@@ -52,7 +52,7 @@ def compute_discrimination(item: Sequence[float], total: Sequence[float]) -> Cor
     """
     points = np.asarray(item, dtype=float)
     rest = np.asarray(total, dtype=float) - points
-    if len(points) < FEW_PAIRS or _is_constant(points) or _is_constant(rest):
+    if len(points) < MIN_PAIRS or _is_constant(points) or _is_constant(rest):
         return None
     r = float(np.clip(np.corrcoef(points, rest)[0, 1], -1, 1))
     if abs(r) > 1 - 1e-9:
@@ -62,27 +62,31 @@ def compute_discrimination(item: Sequence[float], total: Sequence[float]) -> Cor
 
 
 def compute_spread(points: Sequence[float]) -> Spread | None:
-    """The spread of these points; None for fewer than five."""
-    if len(points) < FEW:
+    """Return the spread of these points; None for fewer than five."""
+    if len(points) < MIN_STUDENTS:
         return None
     least, lower, median, upper, most = (float(q) for q in np.percentile(points, (0, 25, 50, 75, 100)))
     return Spread(least, lower, median, upper, most, float(np.mean(points)))
 
 
-def compute_bins(points: Sequence[float], worth: float, most: int = 20) -> list[tuple[float, float, int]]:
-    """From, to and how many, in equal steps from 0 to worth. Extra credit beyond that counts in the last one."""
+def compute_bins(points: Sequence[float], worth: float, max_bins: int = 20) -> list[tuple[float, float, int]]:
+    """Count points in equal bins from 0 to worth; extra credit beyond that counts in the last bin.
+
+    Returns:
+        The lower edge, upper edge and count of each bin.
+    """
     if not worth > 0:
         return []
-    step = _choose_step(worth, most)
+    step = _choose_step(worth, max_bins)
     edges = np.arange(math.ceil(worth / step - 1e-9) + 1) * step
     counts, _ = np.histogram(np.clip(points, 0, edges[-1]), edges)
     return [(float(a), float(b), int(n)) for (a, b), n in zip(pairwise(edges), counts, strict=True)]
 
 
-def _choose_step(worth: float, most: int) -> float:
-    """The smallest of 1, 2 and 5 times a power of ten that needs at most this many steps."""
-    power = 10.0 ** math.floor(math.log10(worth / most))
-    return next(power * times for times in (1, 2, 5, 10, 20) if worth / (power * times) <= most + 1e-9)
+def _choose_step(worth: float, max_bins: int) -> float:
+    """Return the smallest of 1, 2 and 5 times a power of ten that needs at most this many steps."""
+    power = 10.0 ** math.floor(math.log10(worth / max_bins))
+    return next(power * times for times in (1, 2, 5, 10, 20) if worth / (power * times) <= max_bins + 1e-9)
 
 
 def _is_constant(values: np.ndarray) -> bool:

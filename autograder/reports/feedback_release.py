@@ -1,4 +1,4 @@
-"""What nbgrader's release_feedback needs besides the pages, and what to know before they are handed out."""
+"""Prepares feedback pages for nbgrader's release_feedback, and says who can still hand in."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from autograder.model.term import format_minute
 
 
 def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
-    """Give submissions without a secret, which says who may fetch a page, one that no one knows.
+    """Give a random secret to each submission that has none.
 
-    nbgrader stops if a secret is missing, and gives the page to anyone who knows it.
+    A secret says who may fetch a page. nbgrader stops if one is missing, and gives the page to anyone who knows it.
 
     Returns:
         The students whose pages can't be handed out through the exchange.
     """
-    outside = []
+    unreachable = []
     for folder in dict.fromkeys(page.parent for page in pages):
         student = folder.parent.name
         if not (course / "autograded" / student / lab / SECRET).exists():
-            outside.append(student)
+            unreachable.append(student)
         for name, text in ((TIMESTAMP, ""), (SECRET, secrets.token_hex())):
             if not (folder / name).exists():
                 (folder / name).write_text(text)
-    return outside
+    return unreachable
 
 
 def describe_still_working(
     due: datetime | None, extended: Mapping[str, datetime], now: datetime, until: datetime | None = None
 ) -> str:
-    """Who may still hand in, in words; empty if no one may. Times are UTC without a zone.
+    """Describe who may still hand in; empty if no one may. Times are naive UTC.
 
     Args:
         until: When `gradlab watch` stops marking.
     """
-    if end := max((each for each in (due, until) if each is not None and each > now), default=None):
-        return f"everybody until {format_minute(end)} UTC"
-    open_ = {student: until for student, until in extended.items() if until > now}
-    return ", ".join(f"{student} until {format_minute(until)} UTC" for student, until in sorted(open_.items()))
+    if end := max((time for time in (due, until) if time is not None and time > now), default=None):
+        return f"everyone until {format_minute(end)} UTC"
+    working = {student: until for student, until in extended.items() if until > now}
+    return ", ".join(f"{student} until {format_minute(until)} UTC" for student, until in sorted(working.items()))

@@ -1,4 +1,4 @@
-"""What the checks of a whole class show: exercises, checks, misconceptions, and answers that behave alike."""
+"""What the checks of a whole class show: exercises, checks, misconceptions, and answers with the same mistakes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from labkit.outcome import Outcome
 
 MAX_SEEN = 200  # characters of what a check saw
-MAX_CODE = 1500  # of an example
+MAX_CODE = 1500  # characters of an example
 
 
 @dataclass(frozen=True)
@@ -23,13 +23,15 @@ class ExerciseFinding:
 
     column: Column
     wrote: int
+    """How many students wrote it."""
     blank: int
+    """How many left it blank."""
     share: float | None
     """The mean share of the points, among students who wrote it and have points."""
     discrimination: Correlation | None
     """Its correlation with the rest of the lab, among the same students."""
     waiting: int = 0
-    """How many have yet to get points from a person."""
+    """How many answers a person has yet to mark."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class CheckFinding:
     label: str
     hidden: bool
     failed: int
-    """How many of those who wrote the exercise fail it."""
+    """How many of them fail the check."""
     wrote: int
     """How many wrote the exercise."""
 
@@ -50,8 +52,8 @@ class AlikeAnswers:
     """Answers to an exercise that fail the same checks in the same way."""
 
     exercise: str
-    how: tuple[str, ...]
-    """A line for each of these checks."""
+    failures: tuple[str, ...]
+    """A line for each of the failed checks."""
     members: tuple[Member, ...]
 
     @property
@@ -61,18 +63,18 @@ class AlikeAnswers:
 
 
 def has_written(member: Member, exercise: str) -> bool:
-    """Whether the exercise differs from what was handed out, or has points anyway."""
+    """Return whether the exercise differs from what was handed out, or has points anyway."""
     mark = member.marks.get(exercise)
     return exercise in member.written or bool(mark and mark.points)
 
 
 def summarize_exercises(group: LabClass) -> list[ExerciseFinding]:
-    found = []
+    exercises = []
     for column in group.columns:
         writers = [m for m in group.graded if has_written(m, column.name)]
-        read = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
-        found.append(_summarize_exercise(column, read, len(writers), len(group.graded) - len(writers)))
-    return found
+        marked = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
+        exercises.append(_summarize_exercise(column, marked, len(writers), len(group.graded) - len(writers)))
+    return exercises
 
 
 def _summarize_exercise(column: Column, members: Sequence[Member], written: int, blank: int) -> ExerciseFinding:
@@ -90,40 +92,43 @@ def _get_points(member: Member, name: str) -> float:
 
 
 def list_failed_checks(group: LabClass) -> list[CheckFinding]:
-    """The checks that at least one student failed, the commonest first."""
+    """Return the checks that at least one student failed, the most common first."""
     failed: Counter[tuple[str, str, bool]] = Counter()
     writers = {column.name: sum(has_written(m, column.name) for m in group.graded) for column in group.columns}
     for exercise, _, outcome in _list_failures(group):
         failed[exercise, outcome.label, outcome.hidden] += 1
-    found = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
-    return sorted(found, key=lambda f: (-f.failed, f.exercise, f.label))
+    checks = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
+    return sorted(checks, key=lambda c: (-c.failed, c.exercise, c.label))
 
 
 def list_misconceptions(group: LabClass) -> list[AlikeAnswers]:
-    """The misconceptions that checks know by name, with the students who hold them, the commonest first."""
-    found: dict[tuple[str, str], dict[str, Member]] = {}
+    """Return the misconceptions that checks recognize, with the students who hold them, the most common first."""
+    holders: dict[tuple[str, str], dict[str, Member]] = {}
     for exercise, member, outcome in _list_failures(group):
         if outcome.misconception:
-            found.setdefault((exercise, outcome.misconception), {})[member.student] = member
+            holders.setdefault((exercise, outcome.misconception), {})[member.student] = member
     return _sort_answers(
-        [AlikeAnswers(exercise, (words,), tuple(who.values())) for (exercise, words), who in found.items()]
+        [
+            AlikeAnswers(exercise, (misconception,), tuple(members.values()))
+            for (exercise, misconception), members in holders.items()
+        ]
     )
 
 
 def find_alike_answers(group: LabClass) -> list[AlikeAnswers]:
-    """Answers of two or more that are wrong in the same way, the commonest first."""
-    ways: dict[tuple[str, str], list[str]] = {}
+    """Return the wrong answers that two or more students share, the most common first."""
+    failures: dict[tuple[str, str], list[str]] = {}
     members = {member.student: member for member in group.graded}
     for exercise, member, outcome in _list_failures(group):
-        ways.setdefault((exercise, member.student), []).append(_describe_failure(outcome))
-    found: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
-    for (exercise, student), how in ways.items():
-        found.setdefault((exercise, tuple(how)), []).append(members[student])
-    return _sort_answers([AlikeAnswers(*key, tuple(who)) for key, who in found.items() if len(who) > 1])
+        failures.setdefault((exercise, member.student), []).append(_describe_failure(outcome))
+    alike: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
+    for (exercise, student), lines in failures.items():
+        alike.setdefault((exercise, tuple(lines)), []).append(members[student])
+    return _sort_answers([AlikeAnswers(*key, tuple(sharers)) for key, sharers in alike.items() if len(sharers) > 1])
 
 
 def _list_failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
-    """The exercise, member and outcome of each failed check of an exercise that was written."""
+    """Return the exercise, member and outcome of each failed check of an exercise that was written."""
     return [
         (exercise, member, outcome)
         for member in group.graded
@@ -140,5 +145,5 @@ def _describe_failure(outcome: Outcome) -> str:
     return f"{outcome.label}: {words}" if words else outcome.label
 
 
-def _sort_answers(found: list[AlikeAnswers]) -> list[AlikeAnswers]:
-    return sorted(found, key=lambda a: (-len(a.members), a.exercise, a.how))
+def _sort_answers(answers: list[AlikeAnswers]) -> list[AlikeAnswers]:
+    return sorted(answers, key=lambda a: (-len(a.members), a.exercise, a.failures))

@@ -1,7 +1,7 @@
-"""Markdown with formulas as HTML that runs nothing and fetches nothing.
+"""Renders Markdown with formulas as HTML that runs nothing and fetches nothing.
 
-`python -m autograder.reports.markdown SECONDS` renders what arrives on its standard input, in a process that ends when
-a text takes too long or too much memory. prose.py starts it: parsers of strangers' texts have no place in the grader.
+`python -m autograder.reports.markdown SECONDS` renders what arrives on its standard input, and ends if a text takes
+too long or too much memory. prose.py starts it, since students' texts must not be parsed in the grader's own process.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 from autograder.reports.prose import ANSWER, LENGTH, Attachments
 
 MAX_FORMULA = 2_000  # characters
-MAX_ADDRESS = 1_000  # characters of a link's, which is in the page twice
-# A domain of letters: browsers take a last part with a digit for an address in numbers.
+MAX_ADDRESS = 1_000  # characters of a link's address, which is on the page twice
+# A domain of letters: browsers read a last part with a digit as a numeric address.
 WEB = re.compile(
     r"https?://(?P<names>(?:[a-z0-9_-]+\.)+)(?P<domain>[a-z]{2,}|xn--[a-z0-9-]+)(?::\d+)?(?:[/?#]|$)", re.IGNORECASE
 )
-# Endings of names that the public web hasn't, or that routers answer to, and routers' names under public ones.
+# Endings of names that aren't on the public web, or that routers answer to, and routers' names under public ones.
 PRIVATE = frozenset(
     """localhost local localdomain internal lan home corp intranet private mail domain host workgroup wlan network arpa
     test example invalid alt onion box ip cpe cube nas router gateway modem station hub dsl""".split()
@@ -61,10 +61,11 @@ PICTURES = {"image/png", "image/jpeg", "image/gif"}
 def render_markdown(text: str, attachments: Attachments) -> tuple[str, int]:
     """Render a text as HTML.
 
-    HTML in the text is shown as text. Pictures are the cell's own attachments. Links lead to the web and show where.
+    HTML in the text is shown as text. Pictures are the cell's own attachments. Links lead only to the public web, and
+    show their address.
 
     Returns:
-        The HTML, and how many pixels its pictures have.
+        The HTML, and the pixels of its pictures together.
     """
     shown: dict[str, int] = {}
     page = str(_build_parser().render(text, {"attachments": attachments, "shown": shown, "links": []}))
@@ -82,20 +83,22 @@ def _build_parser() -> MarkdownIt:
 
 
 def _render_formula(content: str, options: Mapping[str, Any]) -> str:
-    """MathML, which browsers show on their own; anything that isn't a formula stays as it was written."""
+    """Render a formula as MathML, which browsers show on their own; show anything else as code."""
     try:
         if len(content) > MAX_FORMULA or MACROS.search(content):
             raise ValueError("too much for a formula")
         return _check_formula(str(convert(content, display="block" if options.get("display_mode") else "inline")))
-    except Exception:  # a parser of a student's text: whatever it raises, the text is shown
+    except Exception:  # whatever the parser raises on a student's text, the text is shown
         return f"<code>{escape(content)}</code>"
 
 
 def _check_formula(formula: str) -> str:
-    """Write MathML of known elements that refer to nothing anew: \\href and \\text put in what they were given.
+    """Rewrite MathML that has only known elements and refers to nothing, since \\href and \\text insert any text.
+
+    A browser reads some texts differently, so nothing is passed through unparsed.
 
     Raises:
-        ValueError: It holds more than a formula. A browser reads some texts differently, so nothing is passed through.
+        ValueError: It holds more than a formula.
     """
     if "<!" in formula or "<?" in formula:
         raise ValueError("more than a formula")
@@ -103,7 +106,7 @@ def _check_formula(formula: str) -> str:
     for element in root.iter():
         if element.tag not in ELEMENTS or not ATTRIBUTES.issuperset(element.attrib):
             raise ValueError("more than a formula")
-        element.tag = element.tag.removeprefix(MATHML)  # HTML has it without
+        element.tag = element.tag.removeprefix(MATHML)  # HTML has no namespaces
     return ElementTree.tostring(root, encoding="unicode", short_empty_elements=False)
 
 
@@ -114,13 +117,13 @@ def _render_picture(_: RendererHTML, tokens: Sequence[Token], number: int, __: A
     for kind, data in env["attachments"].get(name, {}).items() if name not in shown else ():
         size = count_pixels(data) if source.startswith("attachment:") and kind in PICTURES else None
         if size is not None and size <= MAX_PIXELS:
-            shown[name] = size  # once: its bytes would be in the page each time
+            shown[name] = size  # shown once: its bytes would be on the page each time
             return f'<img alt="{words}" src="data:{kind};base64,{escape("".join(data.split()))}">'
     return f"<em>(a picture: {words or escape(source)})</em>"
 
 
 def _open_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
-    """A link to the web; any other could lead to a server of the reader's own, with their login."""
+    """Open a link if it leads to the public web; any other could reach a local server with the reader's login."""
     href = str(tokens[number].attrGet("href") or "")
     env["links"].append(href)
     return f'<a href="{escape(href)}" rel="noopener noreferrer nofollow">' if _is_web(href) else ""
@@ -133,7 +136,7 @@ def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, 
 
 
 def _is_web(href: str) -> bool:
-    """Whether this address is one of the public web: no number, and no name that only a machine or a house knows."""
+    """Return whether this address is on the public web: not numeric, and not a machine or local network."""
     address = WEB.match(href) if len(href) <= MAX_ADDRESS else None
     if address is None or address["domain"].lower() in PRIVATE:
         return False
@@ -142,12 +145,12 @@ def _is_web(href: str) -> bool:
 
 
 def serve(requests: IO[bytes], answers: IO[bytes], seconds: float) -> None:
-    """Render one text after another: [text, attachments] as JSON. The answer is the HTML, or empty if it can't be.
+    """Render one text after another. The answer is HTML, or empty if the text can't be rendered.
 
     Args:
-        requests: Each message has its length in front of it.
-        answers: Each has ANSWER in front of it.
-        seconds: Processor time of one text; a text that takes longer ends the process.
+        requests: Messages, each `[text, attachments]` as JSON, preceded by its length.
+        answers: Answers, each preceded by ANSWER.
+        seconds: Processor time for one text; a text that takes longer ends the process.
     """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     while head := requests.read(LENGTH.size):
@@ -157,7 +160,7 @@ def serve(requests: IO[bytes], answers: IO[bytes], seconds: float) -> None:
             text, attachments = json.loads(requests.read(LENGTH.unpack(head)[0]))
             html, size = render_markdown(text, attachments)
             page = html.encode("utf-8", "replace")
-        except Exception:  # too deep, too much memory, a parser's own mistake: the text is shown as it is
+        except Exception:  # too deep, too much memory, a bug in the parser: the text is shown unformatted
             page = b""
         signal.setitimer(signal.ITIMER_PROF, 0)
         answers.write(ANSWER.pack(len(page), time.process_time() - begin, size) + page)

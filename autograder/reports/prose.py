@@ -1,6 +1,6 @@
-"""A student's text as HTML, rendered in a process of its own within a bound on time and memory, or shown as it is.
+"""A student's text as HTML, rendered in a separate process with bounded time and memory, or shown unformatted.
 
-Markdown and formulas are read by libraries that a few hundred characters can keep busy for hours.
+A few hundred characters can keep the libraries that read Markdown and formulas busy for hours.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from markupsafe import Markup
 
 Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
 
-LENGTH = struct.Struct("!I")  # in front of each message to the process that renders
-ANSWER = struct.Struct("!IdQ")  # in front of each answer: its length, the seconds that it took, pixels of its pictures
-MAX_TEXT = 10_000  # characters that are formatted; a longer text is shown as it is
+LENGTH = struct.Struct("!I")  # precedes each message to the process that renders
+ANSWER = struct.Struct("!IdQ")  # precedes each answer: its length, the seconds that it took, pixels of its pictures
+MAX_TEXT = 10_000  # characters that are formatted; a longer text is shown unformatted
 MAX_SHOWN = 50_000  # characters of a text; the rest is cut off
-SECONDS = 2.0  # of processor time for one text; a page of 10,000 characters takes a tenth of one
-WAIT_SECONDS = 600.0  # by the clock, on a machine that is busy with other things
+SECONDS = 2.0  # of processor time for one text; a page of 10,000 characters takes a tenth of a second
+WAIT_SECONDS = 600.0  # of wall-clock time, on a machine that is busy with other things
 MAX_ANSWER = 2**24  # bytes of one text's HTML: a cell's pictures have 8 million characters together
-LONG_PAGE = 5.0  # seconds for all texts of one page
-LARGE_PAGE = 30_000_000  # characters of their HTML
-PIXELS_OF_PAGE = 400_000_000  # of its pictures together: a browser takes four bytes for each
-MOST_KEPT, LARGEST_KEPT = 1024, 20_000  # texts whose HTML is kept, and characters of it
-ELEMENTS_OF_PAGE = 200_000  # of the HTML of its texts: a browser takes half a kilobyte for each
+PAGE_SECONDS = 5.0  # of processor time for all texts of one page
+PAGE_CHARACTERS = 30_000_000  # of their HTML
+PAGE_PIXELS = 400_000_000  # of its pictures together: a browser takes four bytes for each
+PAGE_ELEMENTS = 200_000  # in the HTML of its texts: a browser takes half a kilobyte for each
+MAX_CACHED, MAX_CACHED_LENGTH = 1024, 20_000  # texts whose HTML is cached, and its characters
 
 
 @dataclass
 class Budget:
-    """What is left for one page."""
+    """What the rest of one page may use."""
 
-    seconds: float = LONG_PAGE
-    """Of processor time for its texts."""
-    characters: int = LARGE_PAGE
-    """Of their HTML."""
-    elements: int = ELEMENTS_OF_PAGE
-    """Of their HTML, begin and end counted."""
-    pixels: int = PIXELS_OF_PAGE
-    """Of its pictures."""
+    seconds: float = PAGE_SECONDS
+    """Processor time for its texts."""
+    characters: int = PAGE_CHARACTERS
+    """Characters of the texts' HTML."""
+    elements: int = PAGE_ELEMENTS
+    """Elements of the texts' HTML; begin and end count separately."""
+    pixels: int = PAGE_PIXELS
+    """Pixels of its pictures."""
 
     @property
     def is_spent(self) -> bool:
         """Whether no more texts are rendered."""
         return self.seconds <= 0 or self.characters <= 0 or self.elements <= 0
 
-    def takes(self, rendered: Rendered) -> bool:
-        """Whether the page has room for this text, which is then taken. The time that it took counts in any case."""
+    def charge(self, rendered: Rendered) -> bool:
+        """Charge a text to the budget, and return whether the page has room for it. Its time counts in any case."""
         self.seconds -= rendered.seconds
         if rendered.html is None:
             return False
@@ -68,32 +68,32 @@ class Budget:
 
 @dataclass(frozen=True)
 class Rendered:
-    """What the process that renders made of a text."""
+    """A text after rendering."""
 
     html: str | None = None
-    """None: the text can't be rendered within the bounds."""
+    """None if the text can't be rendered within the bounds."""
     seconds: float = SECONDS
-    """Of processor time."""
+    """Processor time that it took."""
     pixels: int = 0
-    """Of its pictures together."""
+    """Pixels of its pictures together."""
 
 
-_budget: ContextVar[Budget | None] = ContextVar("what is left for the texts of this page", default=None)
+_budget: ContextVar[Budget | None] = ContextVar("page budget", default=None)
 
 
 def render_prose(text: str, attachments: Attachments | None = None) -> Markup:
-    """Show a text as HTML. HTML in it is shown as text, pictures are those of the cell's own attachments."""
+    """Render a text as HTML. HTML in it is shown as text; its pictures are the cell's own attachments."""
     budget = _budget.get()
     if len(text) > MAX_TEXT or (budget is not None and budget.is_spent):
         return _render_unformatted(text)
     rendered = _render(text, attachments or {})
-    if rendered.html is None or (budget is not None and not budget.takes(rendered)):
+    if rendered.html is None or (budget is not None and not budget.charge(rendered)):
         return _render_unformatted(text)
     return Markup(rendered.html)
 
 
-def take_pixels(count: int) -> bool:
-    """Whether the page has room for a picture of so many pixels, which is then taken."""
+def reserve_pixels(count: int) -> bool:
+    """Charge a picture to the page's budget, and return whether the page has room for it."""
     budget = _budget.get()
     if budget is None:
         return True
@@ -103,10 +103,10 @@ def take_pixels(count: int) -> bool:
 
 @contextlib.contextmanager
 def bound_page(budget: Budget | None = None) -> Iterator[None]:
-    """Bound what all texts of one page may take together; the texts after that are shown as they are.
+    """Bound what all texts of one page may use together; once that's spent, texts are shown unformatted.
 
     Args:
-        budget: What is left for the page, if its texts are rendered in several parts.
+        budget: What the page may still use, if its texts are rendered in several parts.
     """
     token = _budget.set(budget or Budget())
     try:
@@ -122,24 +122,23 @@ def _render_unformatted(text: str) -> Markup:
 
 def _render(text: str, attachments: Attachments) -> Rendered:
     with _LOCK:
-        if attachments or text not in _KEPT:
+        if attachments or text not in _CACHE:
             rendered = _get_renderer().render(text, attachments)
-            if attachments or len(rendered.html or "") > LARGEST_KEPT:
+            if attachments or len(rendered.html or "") > MAX_CACHED_LENGTH:
                 return rendered
-            if len(_KEPT) == MOST_KEPT:
-                del _KEPT[next(iter(_KEPT))]
-            _KEPT[text] = rendered
-        return _KEPT[text]
+            if len(_CACHE) == MAX_CACHED:
+                del _CACHE[next(iter(_CACHE))]
+            _CACHE[text] = rendered
+        return _CACHE[text]
 
 
 class _Renderer:
-    """The process that renders. It ends when a text is too much for it, and the next text starts another."""
+    """The process that renders. It ends if a text is too much for it, and the next text starts another."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def render(self, text: str, attachments: Attachments) -> Rendered:
-        """Have a text rendered."""
         message = json.dumps([text, attachments]).encode()
         process = self._start()
         assert process.stdin is not None and process.stdout is not None
@@ -156,7 +155,6 @@ class _Renderer:
         return Rendered(page.decode() if page else None, seconds, pixels)
 
     def close(self) -> None:
-        """End the process; the next text starts another."""
         if self._process is not None:
             self._process.kill()
             self._process.communicate()
@@ -169,12 +167,12 @@ class _Renderer:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is the grader's
+                start_new_session=True,  # so Ctrl-C reaches only the grader
             )
         return self._process
 
     def _read(self, process: subprocess.Popen[bytes], size: int) -> bytes:
-        """Read this many bytes. Raises EOFError when the process ends, or is silent for too long, before that."""
+        """Read this many bytes. Raises EOFError if the process ends, or is silent for too long, before that."""
         assert process.stdout is not None
         pieces, left = [], size
         while left:
@@ -190,10 +188,10 @@ class _Renderer:
 
 @functools.cache
 def _get_renderer() -> _Renderer:
-    found = _Renderer()
-    atexit.register(found.close)
-    return found
+    renderer = _Renderer()
+    atexit.register(renderer.close)
+    return renderer
 
 
 _LOCK = threading.Lock()
-_KEPT: dict[str, Rendered] = {}  # by the text: a course's own is on every student's page
+_CACHE: dict[str, Rendered] = {}  # by text: the course's own texts are on every student's page

@@ -1,4 +1,4 @@
-"""Renders the HTML pages: nothing is loaded from elsewhere, and every value is escaped.
+"""Renders the HTML pages, which load nothing from elsewhere and escape every value.
 
 Pages for students have no script. Pages for instructors have Gradlab's own, which the page's policy allows by digest.
 """
@@ -24,7 +24,7 @@ BREAK = re.compile(r"(?<=[^\W_])(?:_+|@)(?=[^\W_])|(?<=[^\W\d_])\.(?=[^\W\d_])")
 
 
 def render_live(template: str, **values: Any) -> str:
-    """A page for an instructor, with tables that sort. It may load nothing, and runs only Gradlab's script."""
+    """Render a page for an instructor, with sortable tables. It may load nothing, and runs only Gradlab's script."""
     script = files("autograder.reports").joinpath("templates/page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
@@ -37,7 +37,7 @@ def render(template: str, **values: Any) -> str:
 
 @functools.cache
 def build_environment(package: str) -> Environment:
-    """The environment of the package's templates, cached with the compiled ones: a student's page takes 60 ms."""
+    """Return the environment of a package's templates, cached with the compiled ones: a student's page takes 60 ms."""
     environment = Environment(
         loader=PackageLoader(package),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -57,15 +57,15 @@ def build_environment(package: str) -> Environment:
 
 
 def format_points(number: float) -> str:
-    """Points as a person reads them: at most two decimals, half a hundredth up."""
+    """Format points for people: at most two decimals, rounding half up."""
     return f"{Decimal(repr(float(number))).quantize(Decimal('0.01'), ROUND_HALF_UP):f}".rstrip("0").rstrip(".")
 
 
 def format_code(text: str) -> Markup:
-    """The text, escaped, with what is between backticks as code."""
+    """Escape the text, and mark up what is between backticks as code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 
 def add_breaks(text: str) -> Markup:
-    """The text, escaped; lines may break within its names after an underscore, a dot or an @."""
+    """Escape the text, and let lines break within its names after an underscore, a dot or an @."""
     return Markup(BREAK.sub(r"\g<0><wbr>", str(escape(text))))

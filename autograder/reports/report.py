@@ -1,4 +1,4 @@
-"""The report on a lab: one page for the instructor, with pictures and tables that sort."""
+"""The report on a lab: one page for the instructor, with charts and sortable tables."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from autograder.reports.class_statistics import compute_spread
 from autograder.reports.render import format_points, render_live
 from autograder.reports.standing import Standing, format_duration, group_by_standing, list_reasons
 
-MOST_GROUPS = 50
-WORDS = {
-    Standing.MISSING: "Handed in nothing that counts",
-    Standing.UNCOLLECTED: "Have something in the exchange that gradlab watch LAB --once --newest has yet to collect",
-    Standing.TO_GRADE: "Wait for gradlab grade",
+MAX_GROUPS = 50
+HEADINGS = {
+    Standing.MISSING: "Nothing handed in that counts",
+    Standing.UNCOLLECTED: "In the exchange, not collected yet; run gradlab watch LAB --once --newest",
+    Standing.TO_GRADE: "Not graded yet; run gradlab grade LAB",
     Standing.OLDER: "Marked by an earlier build of the lab; gradlab regrade LAB shows what would change",
-    Standing.DAMAGED: "Could not be read, and count as empty",
+    Standing.DAMAGED: "Couldn't be read; counted as empty",
     Standing.LIMIT: "Ran into a limit, or ended its process",
-    Standing.WAITS: "Wait for a person to read an answer",
+    Standing.WAITS: "Has an answer that a person must read",
     Standing.LATE: "Late",
-    Standing.STRANGER: "Handed in, and are not on the roster",
+    Standing.STRANGER: "Handed in, but not on the roster",
 }
 
 
 def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None:
-    """Write one page that needs no other files.
+    """Write the report as one page that needs no other files.
 
     Args:
         stray: A line for each thing in submitted/ and in the exchange that isn't graded.
     """
     if not any(member.handed_in for member in group.members):
-        raise GradlabError(f"nobody handed in {group.lab} yet\n    fix: {COLLECT.format(lab=quote(group.lab))}")
+        raise GradlabError(f"no one has handed in {group.lab} yet\n    fix: {COLLECT.format(lab=quote(group.lab))}")
     path.parent.mkdir(parents=True, exist_ok=True)
     term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
     others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}
@@ -44,7 +44,7 @@ def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None
 
 
 def render_report(group: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
-    """The page as HTML.
+    """Return the report as HTML.
 
     Args:
         term: The term's page, if there is one.
@@ -53,7 +53,7 @@ def render_report(group: LabClass, term: str = "", similar: str = "", stray: Seq
     """
     graded = group.graded
     exercises = findings.summarize_exercises(group)
-    drawn = _draw_charts(group, exercises)
+    drawings = _draw_charts(group, exercises)
     sections = {
         "extended": group.extended,
         "checks": findings.list_failed_checks(group),
@@ -71,15 +71,15 @@ def render_report(group: LabClass, term: str = "", similar: str = "", stray: Seq
         on_roster=sum(member.on_roster for member in group.members),
         numbers=compute_spread([member.points for member in group.counted]),
         standings=group_by_standing(group),
-        words=WORDS,
+        headings=HEADINGS,
         exercises=exercises,
-        chart={name: drawn.get(name) for name in ("points", "exercises", "timeline")},
-        contents=_list_contents(group, drawn, sections),
+        chart={name: drawings.get(name) for name in ("points", "exercises", "timeline")},
+        contents=_list_contents(group, drawings, sections),
         unwritten=sum(not member.page.endswith(".html") for member in graded),
         waiting=sum(member.waits for member in group.counted),
         several=sum(len(member.attempts) > 1 for member in group.members),
         with_attempts=any(member.attempts for member in group.members),
-        most_groups=MOST_GROUPS,
+        max_groups=MAX_GROUPS,
         term=term,
         similar=similar,
         cells=_make_row_renderer(group.columns),
@@ -93,40 +93,40 @@ def render_report(group: LabClass, term: str = "", similar: str = "", stray: Seq
 def _draw_charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
     if not group.counted:
         return {}
-    found = [charts.draw_points_chart([member.points for member in group.counted], group.worth)] if group.worth else []
+    drawn = [charts.draw_points_chart([member.points for member in group.counted], group.worth)] if group.worth else []
     shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
     if shares:
-        found.append(charts.draw_exercises_chart(shares))
-    now = get_utc_now()  # a name in the exchange can give any time
+        drawn.append(charts.draw_exercises_chart(shares))
+    now = get_utc_now()  # the name of a folder in the exchange can give any time
     firsts = [member.attempts[0] for member in group.members if member.attempts and member.attempts[0] <= now]
     latest = [member.submitted for member in group.members if member.submitted]
     if firsts or latest:
-        found.append(charts.draw_timeline_chart(sorted(firsts or latest), group.due, bool(firsts)))
-    return {chart.name: chart for chart in found}
+        drawn.append(charts.draw_timeline_chart(sorted(firsts or latest), group.due, bool(firsts)))
+    return {chart.name: chart for chart in drawn}
 
 
-def _list_contents(group: LabClass, drawn: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
-    """The anchors and titles of the page's sections."""
+def _list_contents(group: LabClass, drawings: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the anchors and titles of the page's sections."""
     graded = bool(group.graded)
-    listed = [
-        ("look", "Who needs a look", True),
+    contents = [
+        ("look", "Needs attention", True),
         ("extensions", "Extensions", bool(sections["extended"])),
         ("points", "Points", graded),
         ("exercises", "Exercises", graded),
-        ("checks", "Where points were lost", graded),
+        ("checks", "Failed checks", graded),
         ("misconceptions", "Misconceptions", graded),
-        ("alike", "Wrong alike", graded),
-        ("timeline", "When", "timeline" in drawn),
+        ("alike", "Same mistakes", graded),
+        ("timeline", "Timeline", "timeline" in drawings),
         ("history", "Marks that changed", bool(sections["moved"])),
         ("marks", "Marks", graded),
-        ("repaired", "Put right", bool(sections["repaired"])),
-        ("ask", "To ask about", bool(sections["changed"])),
+        ("repaired", "Repairs", bool(sections["repaired"])),
+        ("ask", "Changed names", bool(sections["changed"])),
     ]
-    return [(anchor, words) for anchor, words, there in listed if there]
+    return [(anchor, title) for anchor, title, is_shown in contents if is_shown]
 
 
 def _make_row_renderer(columns: tuple[Column, ...]) -> Callable[[Member], list[tuple[str, str]]]:
-    """A function that gives a member's row of marks: the text and the CSS class of each cell."""
+    """Return a function that renders a member's row of marks: the text and the CSS class of each cell."""
 
     def render_row(member: Member) -> list[tuple[str, str]]:
         return [_render_cell(member, column) for column in columns]

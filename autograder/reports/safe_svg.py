@@ -1,6 +1,6 @@
-"""Which SVG of a submission may stand in a page: shapes and words, not too many, that refer to nothing.
+"""Decides which SVG of a submission a page may show: a bounded number of shapes and words that refer to nothing.
 
-It is shown as an image, so nothing in it runs. What is kept out is what repeats itself, and fills a browser.
+It's shown as an image, so nothing in it runs. What repeats itself is kept out, since it can fill a browser's memory.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 MAX_CHARACTERS = 200_000
 MAX_ELEMENTS = 10_000
 MAX_DEPTH = 20
-# Pixels, if each element, letter and segment of a line covered the whole picture: a transform can enlarge any.
+# Pixels, if each element, letter and line segment covered the whole picture: a transform can enlarge any of them.
 MAX_PAINTED = 4_000_000_000
 THEME = "@media(prefers-color-scheme:dark)"  # in labkit's pictures
-# A browser takes seconds for a few others, and a list of what is harmless is shorter than that of what isn't.
+# A browser takes seconds for a few others, and the list of harmless ones is shorter.
 PROPERTIES = frozenset(
     """background fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin
     stroke-miterlimit opacity color font font-family font-size font-style font-
@@ -30,7 +30,7 @@ ELEMENTS = frozenset(
     SVG + name for name in "svg g title desc style rect circle ellipse line polyline polygon path text tspan".split()
 )
 LETTERED = SVG + "text", SVG + "tspan"
-# A browser draws each dash: only lines from point to point have some, as labkit's.
+# A browser draws each dash, so only lines from point to point may have them, as labkit's do.
 DASHED = re.compile(r"M-?\d{1,4}(\.\d+)? -?\d{1,4}(\.\d+)?L-?\d{1,4}(\.\d+)? -?\d{1,4}(\.\d+)?")
 DASHES = re.compile(r"([2-9]|[1-9]\d)( ([2-9]|[1-9]\d))*")
 DASH, MAX_DASHED = "stroke-dasharray", 200
@@ -38,10 +38,10 @@ NUMBER = re.compile(r"\d*\.\d+|\d+")
 REFERS = re.compile(r"url\s*\(|@import|@font-face|\\|expression", re.IGNORECASE)
 
 
-def count_safe_pixels(svg: str, most_pixels: int) -> int | None:
-    """Width times height of SVG of known elements only, without entities, links and handlers, and of a bounded size.
+def count_safe_pixels(svg: str, max_pixels: int) -> int | None:
+    """Return width times height of an SVG that is safe to show; None for any other.
 
-    None for any other.
+    A safe one is bounded in size and has only known elements, without entities, links and handlers.
     """
     if len(svg) > MAX_CHARACTERS or "<!" in svg or "<?" in svg:
         return None
@@ -51,7 +51,7 @@ def count_safe_pixels(svg: str, most_pixels: int) -> int | None:
     except (ElementTree.ParseError, ValueError):
         return None
     elements = list(root.iter())
-    if root.tag != SVG + "svg" or len(elements) > MAX_ELEMENTS or not 0 < size <= most_pixels:
+    if root.tag != SVG + "svg" or len(elements) > MAX_ELEMENTS or not 0 < size <= max_pixels:
         return None
     if sum(map(_count_painted, elements)) * size > MAX_PAINTED or _measure_depth(root) > MAX_DEPTH:
         return None
@@ -61,21 +61,21 @@ def count_safe_pixels(svg: str, most_pixels: int) -> int | None:
 
 
 def _count_painted(element: ElementTree.Element) -> int:
-    """What a browser paints of it: itself, its letters and the segments of its line."""
+    """Count what a browser paints for it: the element, its letters and the segments of its line."""
     text = (element.text or "") * (element.tag in LETTERED) + (element.tail or "")
     lines = element.get("d", "") + " " + element.get("points", "")
     return 1 + sum(map(len, text.split())) + len(NUMBER.findall(lines)) // 2
 
 
 def _is_plain(element: ElementTree.Element) -> bool:
-    """Whether it has known attributes and properties only, and refers to nothing."""
-    named = all(_is_known(name.rpartition("}")[2].lower()) for name in element.attrib if name != DASH)
+    """Return whether it has only known attributes and properties, and refers to nothing."""
+    known = all(_is_known(name.rpartition("}")[2].lower()) for name in element.attrib if name != DASH)
     if DASH in element.attrib:
-        named &= element.tag == SVG + "path" and DASHED.fullmatch(element.get("d", "")) is not None
-        named &= DASHES.fullmatch(element.attrib[DASH]) is not None
-    texts = (*element.attrib.values(), element.text or "", element.tail or "")  # a style can go on after an element
+        known &= element.tag == SVG + "path" and DASHED.fullmatch(element.get("d", "")) is not None
+        known &= DASHES.fullmatch(element.attrib[DASH]) is not None
+    texts = (*element.attrib.values(), element.text or "", element.tail or "")  # a style can continue in the tail
     styles = [element.get("style", ""), *([element.text or ""] if element.tag == SVG + "style" else [])]
-    return named and not any(map(REFERS.search, texts)) and all(map(_is_plain_style, styles))
+    return known and not any(map(REFERS.search, texts)) and all(map(_is_plain_style, styles))
 
 
 def _is_known(name: str) -> bool:
@@ -83,7 +83,11 @@ def _is_known(name: str) -> bool:
 
 
 def _is_plain_style(text: str) -> bool:
-    """Whether a style sets known properties only. text: declarations, with or without selectors around them."""
+    """Return whether a style sets only known properties.
+
+    Args:
+        text: Declarations, with or without selectors around them.
+    """
     text = text.replace(THEME, "")
     if "@" in text:
         return False

@@ -1,8 +1,8 @@
-"""Which two notebooks of a class are more alike than answers that are written apart.
+"""Finds pairs of notebooks in a class that are more alike than independent work would be.
 
-One exercise proves nothing: two who write it well write the same. So each exercise gives evidence by how rare it is in
-this class to be so close, evidence is added over the notebook, and a pair counts where it has more than any pair of the
-same class whose answers are dealt anew, exercise by exercise.
+One exercise proves nothing: two students who solve it well write the same. So each exercise gives evidence by how rare
+such closeness is in this class, and the evidence is added up over the notebook. A pair counts if it has more than any
+pair has when each exercise's answers are shuffled among the students of the class.
 """
 
 from __future__ import annotations
@@ -17,136 +17,147 @@ from sklearn.preprocessing import normalize
 from autograder.reports.similar_text import extract_features
 
 CLOSE = 0.8  # cosine from which two answers count as close
-KEPT = 0.75  # of the exercises somebody who copies leaves close; others are written anew
-DEALS = 200
-LEVEL = 0.95  # of the deals have no pair with as much evidence
-SMALLEST = 5  # notebooks
-MOST_PAIRS = 100  # that are looked at closer
+COPIED = 0.75  # share of the exercises that someone who copies leaves close; the others are rewritten
+SHUFFLES = 200
+LEVEL = 0.95  # share of the shuffles without a pair with as much evidence
+MIN_NOTEBOOKS = 5
+MAX_PAIRS = 100  # to show in detail
 
 
 @dataclass(frozen=True)
 class AlikeExercise:
-    """One exercise of two. others: how many beside the two are as close to the one of them who has more of these."""
+    """How close the two answers of a pair are in one exercise."""
 
     exercise: str
     cosine: float
     others: int
+    """How many others are as close to one of the two; the larger number of both."""
     close: bool
 
 
 @dataclass(frozen=True)
 class SimilarPair:
-    """evidence: natural logarithm of how much better copying explains it. exercises: those that both wrote."""
+    """Two students whose notebooks are alike."""
 
     first: str
     second: str
     evidence: float
+    """Natural logarithm of how much better copying explains it than independent work."""
     exercises: tuple[AlikeExercise, ...]
+    """The exercises that both wrote."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """line: the evidence from which a pair is shown; infinite where the class is too small. compared: notebooks.
-
-    more: pairs above the line that are not among these.
-    """
+    """The result of a search for similar pairs."""
 
     pairs: tuple[SimilarPair, ...]
-    line: float
+    threshold: float
+    """The evidence above which a pair is shown; infinite if the class is too small."""
     compared: int
+    """How many notebooks were compared."""
     more: int = 0
+    """How many pairs above the threshold aren't among these."""
 
 
 def search(
-    written: Mapping[str, Mapping[str, str]],
-    known: Mapping[str, Sequence[str]],
-    apart: Callable[[str, str], bool] = lambda first, second: True,
+    answers: Mapping[str, Mapping[str, str]],
+    course_texts: Mapping[str, Sequence[str]],
+    is_independent: Callable[[str, str], bool] = lambda first, second: True,
     seed: int = 0,
 ) -> Search:
-    """written: student -> exercise -> text. known: exercise -> what the lab gave and the worked solution.
+    """Find pairs of students whose notebooks are alike.
 
-    apart: whether these two were to work apart; teams are not.
+    Args:
+        answers: What each student wrote, by student and exercise.
+        course_texts: The stub and the worked solution, by exercise.
+        is_independent: Whether these two students should have worked independently; members of a team needn't.
     """
-    students = sorted(written)
-    names = sorted({name for texts in written.values() for name in texts})
-    if len(students) < SMALLEST:
+    students = sorted(answers)
+    names = sorted({name for texts in answers.values() for name in texts})
+    if len(students) < MIN_NOTEBOOKS:
         return Search((), float("inf"), len(students))
-    near = {name: measure_nearness([written[s].get(name) for s in students], known.get(name, ())) for name in names}
-    weighed = {name: compute_evidence(near[name]) for name in names}
-    total = sum(weighed.values(), np.zeros((len(students), len(students)), np.float32))
-    line = _compute_threshold(list(weighed.values()), seed)
-    first, second = np.nonzero(np.triu(total > line, 1))
+    cosines = {
+        name: measure_nearness([answers[s].get(name) for s in students], course_texts.get(name, ())) for name in names
+    }
+    evidence = {name: compute_evidence(cosines[name]) for name in names}
+    total = sum(evidence.values(), np.zeros((len(students), len(students)), np.float32))
+    threshold = _compute_threshold(list(evidence.values()), seed)
+    first, second = np.nonzero(np.triu(total > threshold, 1))
     above = sorted(zip(first.tolist(), second.tolist(), strict=True), key=lambda ij: -float(total[ij]))
-    above = [(i, j) for i, j in above if apart(students[i], students[j])]
+    above = [(i, j) for i, j in above if is_independent(students[i], students[j])]
     pairs = [
-        SimilarPair(students[i], students[j], float(total[i, j]), _compare_exercises(near, weighed, i, j))
-        for i, j in above[:MOST_PAIRS]
+        SimilarPair(students[i], students[j], float(total[i, j]), _compare_exercises(cosines, evidence, i, j))
+        for i, j in above[:MAX_PAIRS]
     ]
-    return Search(tuple(pairs), line, len(students), len(above) - len(pairs))
+    return Search(tuple(pairs), threshold, len(students), len(above) - len(pairs))
 
 
-def measure_nearness(texts: Sequence[str | None], known: Sequence[str]) -> np.ndarray:
-    """Cosine of each two answers, rare features weighing most; NaN where one is missing, or is what is known."""
-    said = [extract_features(text) if text is not None else [] for text in texts]
-    given = [{*extract_features(text)} for text in known]
-    there = np.array([bool(one) and set(one) not in given for one in said])
+def measure_nearness(texts: Sequence[str | None], course_texts: Sequence[str]) -> np.ndarray:
+    """Return the cosine of each two answers, weighting rare features most.
+
+    It's NaN if one of the two is missing or equals a text of the course.
+    """
+    features = [extract_features(text) if text is not None else [] for text in texts]
+    course_features = [{*extract_features(text)} for text in course_texts]
+    is_written = np.array([bool(one) and set(one) not in course_features for one in features])
     cosine = np.full((len(texts), len(texts)), np.nan, np.float32)
-    if there.sum() < 2:
+    if is_written.sum() < 2:
         return cosine
     counts = CountVectorizer(analyzer=lambda one: one, dtype=np.float32).fit_transform(
-        [one for one, written in zip(said, there, strict=True) if written]
+        [one for one, written in zip(features, is_written, strict=True) if written]
     )
     frequency = np.asarray((counts > 0).sum(axis=0)).ravel()
-    weights = np.log((1 + counts.shape[0]) / frequency)  # what everybody writes weighs next to nothing
+    weights = np.log((1 + counts.shape[0]) / frequency)  # what everyone writes weighs next to nothing
     counts.data = np.log1p(counts.data) * weights[counts.indices]
     rows = normalize(counts)
-    cosine[np.ix_(there, there)] = (rows @ rows.T).toarray()
+    cosine[np.ix_(is_written, is_written)] = (rows @ rows.T).toarray()
     return cosine
 
 
-def compute_evidence(near: np.ndarray) -> np.ndarray:
-    """What one exercise says of each two: the logarithm of a ratio of likelihoods, copied against written apart.
+def compute_evidence(cosines: np.ndarray) -> np.ndarray:
+    """Return each pair's evidence from one exercise: the log likelihood ratio of copying to independent work.
 
     Closeness is as likely by chance as the share of the class that is as close to either of the two.
     """
-    written = ~np.isnan(near)
-    count = written.sum(axis=1)
-    cosine = np.where(written, np.round(near, 4), -1.0)
+    is_written = ~np.isnan(cosines)
+    count = is_written.sum(axis=1)
+    cosine = np.where(is_written, np.round(cosines, 4), -1.0)
     np.fill_diagonal(cosine, -1.0)
     ordered = np.sort(cosine, axis=1)
     as_close = np.stack([len(row) - np.searchsorted(o, row) for o, row in zip(ordered, cosine, strict=True)])
     chance = as_close / np.maximum(count - 1, 1)[:, None]
     chance = np.minimum(np.maximum(chance, chance.T), 1.0)
     any_close = (cosine >= CLOSE).sum(axis=1) / np.maximum(count - 1, 1)
-    apart = np.minimum(1 - np.minimum(any_close[:, None], any_close[None, :]), 1.0)
-    found = np.where(
-        cosine >= CLOSE, np.log(KEPT / np.maximum(chance, 1e-9)), np.log((1 - KEPT) / np.maximum(apart, 0.5))
+    not_close = np.minimum(1 - np.minimum(any_close[:, None], any_close[None, :]), 1.0)
+    evidence = np.where(
+        cosine >= CLOSE, np.log(COPIED / np.maximum(chance, 1e-9)), np.log((1 - COPIED) / np.maximum(not_close, 0.5))
     )
-    return np.where(written & (cosine > -1), found, 0.0).astype(np.float32)
+    return np.where(is_written & (cosine > -1), evidence, 0.0).astype(np.float32)
 
 
-def _compute_threshold(weighed: Sequence[np.ndarray], seed: int) -> float:
-    """The evidence that no pair has in nearly all deals: each exercise's answers go to students at random."""
+def _compute_threshold(evidence: Sequence[np.ndarray], seed: int) -> float:
+    """Return the evidence that no pair exceeds in nearly all shuffles of each exercise's answers among students."""
     draw = np.random.default_rng(seed)
-    size = len(weighed[0]) if weighed else 0
-    deals = DEALS if size <= 300 else DEALS // 10
+    size = len(evidence[0]) if evidence else 0
+    shuffles = SHUFFLES if size <= 300 else SHUFFLES // 10
     highest = []
-    for _ in range(deals):
+    for _ in range(shuffles):
         total = np.zeros((size, size), np.float32)
-        for one in weighed:
-            dealt = draw.permutation(size)
-            total += one[np.ix_(dealt, dealt)]
+        for of_exercise in evidence:
+            order = draw.permutation(size)
+            total += of_exercise[np.ix_(order, order)]
         highest.append(float(np.triu(total, 1).max(initial=0.0)))
     return max(float(np.quantile(highest, LEVEL)), 0.0) if highest else float("inf")
 
 
 def _compare_exercises(
-    near: Mapping[str, np.ndarray], weighed: Mapping[str, np.ndarray], i: int, j: int
+    cosines: Mapping[str, np.ndarray], evidence: Mapping[str, np.ndarray], i: int, j: int
 ) -> tuple[AlikeExercise, ...]:
-    found = []
-    for name, cosine in near.items():
+    exercises = []
+    for name, cosine in cosines.items():
         value = float(cosine[i, j])
         if not np.isnan(value):
             others = max(int((np.round(cosine[k], 4) >= round(value, 4)).sum()) - 2 for k in (i, j))
-            found.append(AlikeExercise(name, min(value, 1.0), max(others, 0), value >= CLOSE))
-    return tuple(sorted(found, key=lambda a: -float(weighed[a.exercise][i, j])))
+            exercises.append(AlikeExercise(name, min(value, 1.0), max(others, 0), value >= CLOSE))
+    return tuple(sorted(exercises, key=lambda a: -float(evidence[a.exercise][i, j])))

@@ -1,7 +1,7 @@
-"""An answer as what stays of it where somebody changes names, comments, spaces, docstrings and the order of statements.
+"""Features of an answer that survive changes to names, comments, spaces, docstrings and the order of statements.
 
-Each statement is a sequence of its syntax tree's nodes; what it tells are runs of up to three of them, and all of it.
-The text is a student's: it is parsed and never run, and where it is no Python its words are taken.
+Each statement is a sequence of the nodes of its syntax tree. Its features are runs of up to three nodes, and the whole
+sequence. The text is a student's: it's parsed and never run. If it isn't Python, its words are used instead.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from collections.abc import Iterator
 
 RUNS = (1, 2, 3)
 MAX_CHARACTERS = 20_000  # of one answer that is parsed
-MAX_PARTS, MAX_NAME = 8, 200  # parts and characters of a name that is imported
+MAX_PARTS, MAX_NAME = 8, 200  # parts and characters of an imported name
 MAX_DEPTH = 100  # of brackets: the parser's own recursion is not bounded everywhere
-KEPT = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
-CUSTOMARY = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy"}  # as labs import them
-OWN = "·"  # stands for every name that the answer binds
+BUILTINS = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
+ALIASES = {"F": "torch.nn.functional", "nn": "torch.nn", "np": "numpy"}  # as labs import them
+BOUND = "·"  # replaces every name that the answer binds
 WORD = re.compile(r"\w+|[^\w\s]")
-LEFT_OUT = (ast.expr_context, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
+IGNORED = (ast.expr_context, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass)
 
 
 def extract_features(text: str) -> list[str]:
-    """What the answer tells, in no order; equal for answers that differ in names, comments and order alone."""
-    found = []
+    """Return the answer's features in no order; the same for answers that differ only in names, comments and order."""
+    features = []
     for unit in _split_units(text):
         for length in RUNS:
-            found += [" ".join(unit[i : i + length]) for i in range(len(unit) - length + 1)]
-        found.append("= " + " ".join(unit))
-    return found
+            features += [" ".join(unit[i : i + length]) for i in range(len(unit) - length + 1)]
+        features.append("= " + " ".join(unit))
+    return features
 
 
 def _split_units(text: str) -> list[list[str]]:
     tree = _parse_answer(text)
     if tree is None:
         lines = [WORD.findall(line.split("#")[0]) for line in text[:MAX_CHARACTERS].splitlines()]
-        return [[w if w in KEPT or not w.isidentifier() else OWN for w in line] for line in lines if line]
+        return [[w if w in BUILTINS or not w.isidentifier() else BOUND for w in line] for line in lines if line]
     names = _collect_names(tree)
     try:
         return [unit for statement in _iter_statements(tree) if (unit := list(_iter_nodes(statement, names)))]
-    except Exception:  # whatever is in one student's text, the others are compared
+    except Exception:  # whatever one student's text holds, the others are compared
         return []
 
 
@@ -59,17 +59,17 @@ def _parse_answer(text: str) -> ast.Module | None:
 
 
 def _collect_names(tree: ast.Module) -> dict[str, str]:
-    """Name -> what stands for it: OWN where the answer binds it, the whole name of what it imports."""
-    names = dict(CUSTOMARY)
+    """Map names to their replacements: BOUND if the answer binds the name, the full name if it imports it."""
+    names = dict(ALIASES)
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            names[node.id] = OWN
+            names[node.id] = BOUND
         elif isinstance(node, ast.arg):
-            names[node.arg] = OWN
+            names[node.arg] = BOUND
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler):
-            names[node.name or ""] = OWN
+            names[node.name or ""] = BOUND
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-            names[f".{node.attr}"] = OWN
+            names[f".{node.attr}"] = BOUND
         elif isinstance(node, ast.Import | ast.ImportFrom):
             start = f"{node.module}." if isinstance(node, ast.ImportFrom) and node.module else ""
             names |= {a.asname or a.name: _shorten_name(start + a.name) for a in node.names if a.asname or start}
@@ -77,25 +77,24 @@ def _collect_names(tree: ast.Module) -> dict[str, str]:
 
 
 def _shorten_name(name: str) -> str:
-    """Of a name in modules, which stands for each use of what it is imported as."""
     return ".".join(name.split(".")[-MAX_PARTS:])[-MAX_NAME:]
 
 
 def _iter_statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """All of them, those inside others too; a docstring is none."""
+    """Yield all statements, including nested ones, without docstrings."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.stmt | ast.ExceptHandler) and not isinstance(node, LEFT_OUT):
+        if isinstance(node, ast.stmt | ast.ExceptHandler) and not isinstance(node, IGNORED):
             if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
                 yield node
 
 
 def _format_constant(value: object) -> str:
-    """In hexadecimal for an integer: Python refuses to write a very long one in decimal."""
+    """Format a constant; integers in hexadecimal, since Python refuses to write a very long one in decimal."""
     return hex(value) if type(value) is int else repr(value)
 
 
 def _iter_nodes(node: ast.AST, names: dict[str, str]) -> Iterator[str]:
-    """The nodes of one statement, without the statements inside it and without annotations."""
+    """Yield the nodes of one statement, without nested statements and annotations."""
     match node:
         case ast.Name():
             *folders, last = names.get(node.id, node.id).split(".")

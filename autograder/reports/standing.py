@@ -1,16 +1,17 @@
-"""Which students need a person's attention, and why, for the report, the term's page and `gradlab status`."""
+"""Which students need a person's attention, and why, for the report, the term page and `gradlab status`."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
+from autograder.base.text import format_count
 from autograder.gradebook.class_schema import LabClass, Member
 from autograder.model.messages import describe_notes
 from autograder.model.notes import NoteKind
 
 
 class Standing(StrEnum):
-    """A reason to look at a student's submission, in the words of the pages."""
+    """A reason to look at a student's submission, in the words that pages show."""
 
     MISSING = "missing"
     UNCOLLECTED = "in the exchange"
@@ -23,14 +24,14 @@ class Standing(StrEnum):
     STRANGER = "not on the roster"
 
 
-def list_standings(member: Member, anybody: bool = True) -> list[Standing]:
-    """All standings of a member.
+def list_standings(member: Member, any_handed_in: bool = True) -> list[Standing]:
+    """Return all standings of a member.
 
     Args:
-        anybody: Whether anyone has handed the lab in; before that, no one is missing.
+        any_handed_in: Whether anyone has handed the lab in; before that, no one is missing.
     """
     holds = {
-        Standing.MISSING: anybody and not member.handed_in and not member.uncollected,
+        Standing.MISSING: any_handed_in and not member.handed_in and not member.uncollected,
         Standing.UNCOLLECTED: member.uncollected,
         Standing.TO_GRADE: member.handed_in and (not member.graded or member.again),
         Standing.OLDER: member.older,
@@ -40,47 +41,47 @@ def list_standings(member: Member, anybody: bool = True) -> list[Standing]:
         Standing.LATE: member.late > 0,
         Standing.STRANGER: not member.on_roster,
     }
-    return [standing for standing, true in holds.items() if true]
+    return [standing for standing, is_true in holds.items() if is_true]
 
 
 def group_by_standing(group: LabClass) -> dict[Standing, list[Member]]:
-    """The members who have a standing, by standing."""
-    anybody = any(member.handed_in for member in group.members)
-    found: dict[Standing, list[Member]] = {standing: [] for standing in Standing}
+    """Return the members who have each standing."""
+    any_handed_in = any(member.handed_in for member in group.members)
+    members: dict[Standing, list[Member]] = {standing: [] for standing in Standing}
     for member in group.members:
-        for standing in list_standings(member, anybody):
-            found[standing].append(member)
-    return found
+        for standing in list_standings(member, any_handed_in):
+            members[standing].append(member)
+    return members
 
 
 def list_reasons(member: Member, standing: Standing) -> list[str]:
-    """Why a submission is damaged, or at a limit, in sentences."""
+    """Explain in sentences why a submission is damaged, or at a limit."""
     kind = NoteKind.REFUSED if standing is Standing.DAMAGED else NoteKind.STOPPED
     notes = [note for note in (*member.notes, *member.remarks) if note.kind is kind]
-    said = describe_notes(notes, member.notebooks)
+    reasons = describe_notes(notes, member.notebooks)
     if standing is Standing.DAMAGED:
-        return said
-    noted = {note.cell for note in notes} | {f"{note.notebook}/{note.cell}" for note in notes}
-    return said + [_describe_stopped_check(cell, member) for cell in member.stopped if cell not in noted]
+        return reasons
+    cells = {note.cell for note in notes} | {f"{note.notebook}/{note.cell}" for note in notes}
+    return reasons + [_describe_stopped_check(cell, member) for cell in member.stopped if cell not in cells]
 
 
 def _describe_stopped_check(cell: str, member: Member) -> str:
-    """Which check of this cell was stopped, if the outcomes say so."""
+    """Say which check of this cell was stopped, if the outcomes show it."""
     name = member.stopped[cell]
     stopped = [outcome for outcome in member.checks.get(name, ()) if outcome.blame == "process"]
     if not stopped:
         return f"{name}: one of its checks ran into a limit, or ended the process."
-    more = f", and {len(stopped) - 1} more of its checks" if len(stopped) > 1 else ""
+    more = f", and {format_count(len(stopped) - 1, 'more check')}" if len(stopped) > 1 else ""
     return f"{name}, “{stopped[0].label}”: {stopped[0].seen}{more}."
 
 
 def format_delay(seconds: float) -> str:
-    """Seconds as in 1.2 s; two minutes or more as a duration."""
+    """Format seconds as in 1.2 s; two minutes or more as a duration."""
     return f"{seconds:.1f} s" if seconds < 120 else format_duration(seconds)
 
 
 def format_duration(seconds: float) -> str:
-    """A duration as in 2 d 3 h, 3 h 5 min, or 5 min."""
+    """Format a duration as in 2 d 3 h, 3 h 5 min, or 5 min."""
     minutes = max(int(seconds // 60), 1)
     days, hours, rest = minutes // 1440, minutes // 60 % 24, minutes % 60
     parts = [(days, "d"), (hours, "h"), (rest, "min")]

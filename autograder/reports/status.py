@@ -1,4 +1,4 @@
-"""The status of each lab, in a row of numbers, and what to do next."""
+"""The status of each lab as a row of numbers, and what to do next."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.class_schema import LabClass
 from autograder.model.term import LabTerm, format_minute, to_naive_utc
 from autograder.reports.calendar import Dates
-from autograder.reports.class_statistics import FEW
+from autograder.reports.class_statistics import MIN_STUDENTS
 from autograder.reports.standing import Standing, group_by_standing
 
-SELDOM = (Standing.UNCOLLECTED, Standing.OLDER, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
+RARE = (Standing.UNCOLLECTED, Standing.OLDER, Standing.DAMAGED, Standing.LIMIT, Standing.STRANGER)
 
 
 @dataclass(frozen=True)
@@ -32,38 +32,39 @@ class LabStatus:
     due: bool = True
     """Whether the due date is past, or there isn't one."""
     limited: bool = False
-    """Whether term.toml limits what a watch marks."""
+    """Whether term.toml limits how often a watch marks a student."""
     ended: bool = False
     """Whether a watch has stopped marking."""
 
     def list_next_steps(self) -> list[str]:
-        """Commands with their reasons, in the order in which to run them."""
+        """Return commands with their reasons, in the order in which to run them."""
         steps = []
         lab = quote(self.lab)
         if uncollected := self.counts[Standing.UNCOLLECTED]:
-            all_of_them = self.due or self.ended  # whatever term.toml limits while students work
-            newest = " --newest" if all_of_them else ""
-            held = self.limited and not all_of_them
-            left = " (with --newest also what attempts and waits hold back)" if held else ""
-            number = format_count(uncollected, "submission", "waits", "wait")
-            steps.append(f"gradlab watch {lab} --once{newest}: {number} in the exchange{left}")
+            is_over = self.due or self.ended  # then term.toml's limits for working students don't matter
+            newest = " --newest" if is_over else ""
+            number = format_count(uncollected, "submission", "is", "are")
+            hint = " (--newest adds those that term.toml's limits hold back)" if self.limited and not is_over else ""
+            steps.append(f"gradlab watch {lab} --once{newest}: {number} in the exchange{hint}")
         if to_grade := self.counts[Standing.TO_GRADE]:
-            steps.append(f"gradlab grade {lab}: {format_count(to_grade, 'submission', 'waits', 'wait')} for it")
+            steps.append(f"gradlab grade {lab}: {format_count(to_grade, 'submission')} to grade")
         if older := self.counts[Standing.OLDER]:
             steps.append(f"gradlab regrade {lab}: {older} marked by an earlier build; it shows what would change")
         if self.counts[Standing.WAITS]:
-            steps.append(f"gradlab desk: {self.counts[Standing.WAITS]} of {self.lab} to be read")
+            steps.append(
+                f"gradlab desk: {format_count(self.counts[Standing.WAITS], 'submission')} of {self.lab} to read"
+            )
         if self.without_page:
             steps.append(
                 f"gradlab feedback {lab}: {format_count(self.without_page, 'submission', 'has', 'have')} no page yet"
             )
         if self.counts[Standing.DAMAGED] or self.counts[Standing.LIMIT]:
-            steps.append(f"gradlab report {lab}: who is damaged or at a limit, and why")
+            steps.append(f"gradlab report {lab}: which submissions are damaged or at a limit, and why")
         return steps
 
 
 def compute_status(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
-    """The status of a lab.
+    """Compute the status of a lab.
 
     Args:
         limits: What term.toml sets for the lab.
@@ -71,63 +72,64 @@ def compute_status(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
     limits = limits or LabTerm()
     due = group.due is None or group.due <= get_utc_now()
     ended = limits.until is not None and to_naive_utc(limits.until) <= get_utc_now()
-    untold = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would show it
+    is_withheld = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would show everything
     shares = [member.points / group.worth for member in group.counted] if group.worth else []
     return LabStatus(
         lab=group.lab,
         handed_in=sum(member.handed_in for member in group.members),
         graded=len(group.graded),
         counts={standing: len(members) for standing, members in group_by_standing(group).items()},
-        mean=fmean(shares) if len(shares) >= FEW else None,
-        without_page=0 if untold else sum(not member.page.endswith(".html") for member in group.graded),
+        mean=fmean(shares) if len(shares) >= MIN_STUDENTS else None,
+        without_page=0 if is_withheld else sum(not member.page.endswith(".html") for member in group.graded),
         due=due,
         limited=limits.attempts is not None or limits.wait_minutes > 0,
         ended=ended,
     )
 
 
-def collect_next_steps(found: Sequence[LabStatus]) -> list[str]:
-    return [step for status in found for step in status.list_next_steps()]
+def collect_next_steps(statuses: Sequence[LabStatus]) -> list[str]:
+    return [step for status in statuses for step in status.list_next_steps()]
 
 
-def list_first_steps(found: Sequence[LabStatus], released: bool = True) -> list[str]:
-    """Commands for when no one has handed in yet.
+def list_first_steps(statuses: Sequence[LabStatus], released: bool = True) -> list[str]:
+    """Return commands to run before anyone has handed in.
 
     Args:
-        found: The labs that the gradebook knows.
+        statuses: The labs that the gradebook knows.
         released: Whether at least one of them is released.
     """
-    if not found:
-        due = "nbgrader db assignment add LAB --duedate '2027-02-01 18:00 UTC' (nobody is late without)"
-        return [f"{due}, nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
+    if not statuses:
+        add = "nbgrader db assignment add LAB --duedate '2027-02-01 18:00 UTC' (without a date, no one is late)"
+        return [f"{add}, nbgrader generate_assignment LAB, nbgrader release_assignment LAB"]
     if not released:
-        lab = found[0].lab
+        lab = statuses[0].lab
         return [f"nbgrader generate_assignment {lab}, nbgrader release_assignment {lab}: no student has it yet"]
     return ["gradlab watch, while they work; gradlab watch LAB --once --newest, after the deadline"]
 
 
-def build_numbers_table(found: Sequence[LabStatus]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of a table of the numbers. Unusual columns are left out if all their numbers are 0."""
+def build_numbers_table(statuses: Sequence[LabStatus]) -> tuple[list[str], list[list[str]]]:
+    """Return the head and rows of a table of the numbers, without rare columns whose numbers are all 0."""
     columns: dict[str, list[str]] = {
-        "handed in": [str(each.handed_in) for each in found],
-        "graded": [str(each.graded) for each in found],
-        **{standing: [str(each.counts[standing] or "") for each in found] for standing in Standing},
-        "mean": ["" if each.mean is None else f"{each.mean:.0%}" for each in found],
+        "handed in": [str(status.handed_in) for status in statuses],
+        "graded": [str(status.graded) for status in statuses],
+        **{standing: [str(status.counts[standing] or "") for status in statuses] for standing in Standing},
+        "mean": ["" if status.mean is None else f"{status.mean:.0%}" for status in statuses],
     }
-    shown = {head: cells for head, cells in columns.items() if head not in SELDOM or any(cells)}
-    return ["lab", *shown], [list(row) for row in zip([each.lab for each in found], *shown.values(), strict=True)]
+    shown = {head: cells for head, cells in columns.items() if head not in RARE or any(cells)}
+    rows = [list(row) for row in zip([status.lab for status in statuses], *shown.values(), strict=True)]
+    return ["lab", *shown], rows
 
 
-def build_dates_table(found: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the calendar, without columns that are empty for all labs; no rows if all columns are."""
+def build_dates_table(labs: Sequence[Dates]) -> tuple[list[str], list[list[str]]]:
+    """Return the head and rows of the calendar, without columns that are empty for all labs; no rows if all are."""
     columns = {
-        "due, UTC": [format_minute(each.due) if each.due else "" for each in found],
-        "marked until": [format_minute(each.watched_until) if each.watched_until else "" for each in found],
-        "times marked": [each.tries for each in found],
-        "solutions from": [format_minute(each.solutions) if each.solutions else "" for each in found],
-        "extensions": [str(len(each.extensions) or "") for each in found],
-        "counts": ["practice, in no total" if each.practice else "" for each in found],
+        "due, UTC": [format_minute(lab.due) if lab.due else "" for lab in labs],
+        "marked until": [format_minute(lab.watched_until) if lab.watched_until else "" for lab in labs],
+        "times marked": [lab.tries for lab in labs],
+        "solutions from": [format_minute(lab.solutions) if lab.solutions else "" for lab in labs],
+        "extensions": [str(len(lab.extensions) or "") for lab in labs],
+        "counts": ["practice, in no total" if lab.practice else "" for lab in labs],
     }
     shown = {head: cells for head, cells in columns.items() if any(cells)}
-    rows = [list(row) for row in zip([each.lab for each in found], *shown.values(), strict=True)]
+    rows = [list(row) for row in zip([lab.lab for lab in labs], *shown.values(), strict=True)]
     return ["lab", *shown], rows if shown else []

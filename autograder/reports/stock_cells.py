@@ -16,11 +16,11 @@ from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.intake.cell_origin import find_stock_answer, is_own
 from autograder.model.metadata import get_cell_name
 
-LEFT_OUT = "(what this cell shows is left out, since hidden tests ran before it)\n"
+OUTPUT_LEFT_OUT = "(this cell's output is left out, since hidden tests ran before it)\n"
 
 
 def select_part(result: SubmissionResult, notebook: str) -> SubmissionResult:
-    """The result's cells in one notebook of a stock assignment. Points and notes stay the whole submission's."""
+    """Keep only the exercises of one notebook of a stock assignment; points and notes stay the whole submission's."""
     if len(result.notebooks) < 2:
         return result
     exercises = tuple(e for e in result.exercises if e.notebook == notebook)
@@ -28,59 +28,61 @@ def select_part(result: SubmissionResult, notebook: str) -> SubmissionResult:
 
 
 def group_stock_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tuple[dict[str, list[Any]], list[Any]]:
-    """The student's cells that each exercise is about, and the student's other cells.
+    """Return the student's cells that each exercise is about, and the student's other cells.
 
-    What a person reads is the answer, with what the student wrote beside it. A test is about the code since the tests
-    before it. The other cells are shown, too, so the page shows everything that the student wrote.
+    A question that a person reads is about its answer, and the cells that the student wrote beside it. A test is about
+    the code since the tests before it. Together with the other cells, the page shows everything the student wrote.
     """
     by_cell = {e.name.rpartition("/")[2]: e for e in exercises}
     shown = _strip_after_hidden(notebook.cells, by_cell)
-    found: dict[str, list[Any]] = {e.name: [] for e in exercises}
-    taken: set[int] = set()
-    since: list[int] = []
-    for place, cell in enumerate(notebook.cells):
+    grouped: dict[str, list[Any]] = {e.name: [] for e in exercises}
+    assigned: set[int] = set()
+    since_test: list[int] = []
+    for index, cell in enumerate(notebook.cells):
         exercise = by_cell.get(get_cell_name(cell))
         if exercise is None:
             if cell.cell_type == "code" and not (is_task(cell) or (is_locked(cell) and not is_grade(cell))):
-                since.append(place)
+                since_test.append(index)
             continue
         if is_solution(cell) or is_task(cell):
-            places = find_stock_answer(notebook.cells, place)
+            indices = find_stock_answer(notebook.cells, index)
         else:
-            places, since = since, []
-        found[exercise.name] = [shown[each] for each in places]
-        taken |= {*places}
+            indices, since_test = since_test, []
+        grouped[exercise.name] = [shown[i] for i in indices]
+        assigned |= {*indices}
     others = [
-        place for place, cell in enumerate(notebook.cells) if place not in taken and _is_work(cell, not exercises)
+        shown[index]
+        for index, cell in enumerate(notebook.cells)
+        if index not in assigned and _is_work(cell, not exercises)
     ]
-    return found, [shown[place] for place in others]
+    return grouped, others
 
 
-def _is_work(cell: Any, alone: bool) -> bool:
-    """Whether a page shows this cell, which no exercise is about.
+def _is_work(cell: Any, is_ungraded: bool) -> bool:
+    """Return whether a page shows this cell, which no exercise is about.
 
     Args:
-        alone: Whether the notebook has no exercise.
+        is_ungraded: Whether the notebook has no exercise.
     """
     if not cell.source.strip() or is_grade(cell) or is_task(cell):
         return False
-    return is_own(cell) or is_solution(cell) or (alone and cell.cell_type == "code" and not is_locked(cell))
+    return is_own(cell) or is_solution(cell) or (is_ungraded and cell.cell_type == "code" and not is_locked(cell))
 
 
 def _strip_after_hidden(cells: Sequence[Any], by_cell: Mapping[str, ExerciseResult]) -> list[Any]:
-    """The cells, without the outputs of those after the first hidden test."""
-    shown, hidden = [], False
+    """Return the cells, without the outputs of those after the first hidden test."""
+    shown, after_hidden = [], False
     for cell in cells:
-        shown.append(_strip_outputs(cell) if hidden else cell)
+        shown.append(_strip_outputs(cell) if after_hidden else cell)
         exercise = by_cell.get(get_cell_name(cell))
-        hidden = hidden or bool(exercise and any(check.hidden for check in exercise.checks))
+        after_hidden = after_hidden or bool(exercise and any(check.hidden for check in exercise.checks))
     return shown
 
 
 def _strip_outputs(cell: Any) -> Any:
-    """The cell with the same placeholder whether it showed something or not, since that could reveal a test, too."""
+    """Replace a cell's outputs by a placeholder, even if there are none, since that could reveal a test, too."""
     if cell.cell_type != "code":
         return cell
     shown: NotebookNode = NotebookNode({**cell})
-    shown.outputs = [NotebookNode(output_type="stream", name="stdout", text=LEFT_OUT)]
+    shown.outputs = [NotebookNode(output_type="stream", name="stdout", text=OUTPUT_LEFT_OUT)]
     return shown

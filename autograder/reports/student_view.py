@@ -1,6 +1,6 @@
-"""What a student may be told of a result: of the checks, and of the points that they gave.
+"""What a student may see of a result: its checks, and the points that they gave.
 
-A hidden check passes inputs to the student's code, which can keep them and say them later. So from the first hidden
+A hidden check passes inputs to the student's code, which can keep them and repeat them later. So from the first hidden
 check of a notebook on, no text of the student's own reaches a page, from any check, and few digits do.
 """
 
@@ -21,102 +21,108 @@ from labkit.outcome import Outcome, compute_share, select_hints, select_paying
 
 EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a word of a value counts as one
-WHY = ". Run this check in your notebook to read why"
-NOT_PASSED = "it did not pass"
-SEE_YOURSELF = ". Run this cell in your notebook to read why"
-BESIDE = ". Run this check in your notebook to see it beside what was expected"
-WHY_SHORT = f": after one check of an exercise ran out of time, each of its others gets {SHORT_SECONDS:g} s"
+RUN_CHECK = ". Run this check in your notebook to see why"
+NOT_PASSED = "it didn't pass"
+RUN_CELL = ". Run this cell in your notebook to see why"
+COMPARE = ". Run this check in your notebook to see it beside what was expected"
+SHORT_LIMIT = f": after one check of an exercise runs out of time, each of its others gets {SHORT_SECONDS:g} s"
 DIGIT = re.compile(r"[\d\[\](){}<]|\b(?:True|False|None|Ellipsis|nan|inf|u?int|float|bfloat|complex|bool|torch)")
 
 
 @dataclass(frozen=True)
 class ShownCheck:
-    """A check as its student may see it. seen: a message about the student's own result, where it failed.
-
-    difference: only of a visible check before the first hidden one. A later one's could carry a hidden input.
-    points: of the exercise's that it pays where it passes. unpaid: why one that passed pays nothing, or what one that
-    failed stops.
-    """
+    """A check as its student may see it."""
 
     label: str
     passed: bool
     hidden: bool = False
     seen: str = ""
+    """A message about the student's own result, if the check failed."""
     hints: tuple[str, ...] = ()
     difference: Difference | None = None
+    """Only for a visible check before the first hidden one. A later one's could carry a hidden input."""
     points: float = 0.0
+    """What it pays if it passes, out of the exercise's points."""
     unpaid: str = ""
+    """Why it passed and pays nothing, or what its failure stops."""
 
 
 def build_student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dict[str, list[ShownCheck]]:
-    """Exercise -> its checks as the student may see them. exercises: of one notebook, in its order.
+    """Return each exercise's checks as the student may see them.
 
-    tell: all, those that students can read, which then say nothing of the others, or none.
+    Args:
+        exercises: The exercises of one notebook, in its order.
+        tell: Which checks to show: all, only visible ones (which then reveal nothing about hidden ones), or none.
     """
     view: dict[str, list[ShownCheck]] = {}
     after_hidden = False
     for exercise in exercises:
         view[exercise.name] = []
         weights = sum(outcome.weight for outcome in exercise.checks) or 1.0
-        told = [outcome for outcome in exercise.checks if is_told(outcome, tell)]
-        paid = told if exercise.excused is None else set_passed(told, exercise.excused)
-        counts = dict(zip(map(id, told), paid, strict=True))
-        short = _find_cut_short(exercise.checks)
+        shown = [outcome for outcome in exercise.checks if is_shown(outcome, tell)]
+        counted = shown if exercise.excused is None else set_passed(shown, exercise.excused)
+        counted_by_id = dict(zip(map(id, shown), counted, strict=True))
+        short_ids = _find_short_limit_ids(exercise.checks)
         for outcome in exercise.checks:
             after_hidden = after_hidden or outcome.hidden
-            if not is_told(outcome, tell):
+            if not is_shown(outcome, tell):
                 continue
-            counted = counts[id(outcome)]
+            counts_as = counted_by_id[id(outcome)]
             points = exercise.worth * outcome.weight / weights
-            excused, whole = counted.passed and not outcome.passed, exercise.excused == frozenset()
-            why = EXCUSED if excused else "" if whole else describe_unpaid(counted, paid)
-            seen = (
+            is_excused, is_all_excused = counts_as.passed and not outcome.passed, exercise.excused == frozenset()
+            unpaid = EXCUSED if is_excused else "" if is_all_excused else describe_unpaid(counts_as, counted)
+            check = (
                 _show_stock_test(outcome) if exercise.notebook and after_hidden else show_check(outcome, after_hidden)
             )
-            check = replace(seen, points=points, unpaid=why)
-            if id(outcome) in short:  # the first of them says why, for all
-                check, short = replace(check, seen=check.seen + WHY_SHORT), set()
+            check = replace(check, points=points, unpaid=unpaid)
+            if id(outcome) in short_ids:  # the first of them explains it for all
+                check, short_ids = replace(check, seen=check.seen + SHORT_LIMIT), set()
             view[exercise.name].append(check)
     return view
 
 
-def _find_cut_short(outcomes: Sequence[Outcome]) -> set[int]:
-    """The ids of those that reached the limit that checks have after others reached the lab's; see CheckConnection."""
+def _find_short_limit_ids(outcomes: Sequence[Outcome]) -> set[int]:
+    """Return the ids of outcomes that reached the short limit, which applies once one reached the lab's limit.
+
+    See CheckConnection.
+    """
     late = [outcome for outcome in outcomes if outcome.cause in (Cause.TIME, Cause.BUSY)]
     if not late or late[0].limit == SHORT_SECONDS:  # the lab's own limit is as short
         return set()
     return {id(outcome) for outcome in late[1:] if outcome.limit == SHORT_SECONDS}
 
 
-def is_told(outcome: Outcome, tell: Tell) -> bool:
+def is_shown(outcome: Outcome, tell: Tell) -> bool:
     return tell == "all" or (tell == "visible" and not outcome.hidden)
 
 
-def hide_untold(result: SubmissionResult, tell: Tell) -> SubmissionResult:
-    """The result as a page with this `tell` counts it: where hidden checks are not told, as if there were none.
+def leave_out_hidden_checks(result: SubmissionResult, tell: Tell) -> SubmissionResult:
+    """Return the result as a page with this `tell` counts it: without hidden checks, if it shows only visible ones.
 
-    What lateness takes off is a part of all points, so it is not told then, either.
+    The penalty for lateness is a share of all points, so it's left out then, too.
     """
     if tell != "visible":
         return result
     exercises = tuple(e if e.by_hand else _drop_hidden_checks(e) for e in result.exercises)
-    hiding = {(e.notebook, e.name.rpartition("/")[2]) for e in result.exercises if any(o.hidden for o in e.checks)}
+    with_hidden = {(e.notebook, e.name.rpartition("/")[2]) for e in result.exercises if any(o.hidden for o in e.checks)}
     return result.model_copy(
         update={
             "exercises": exercises,
             "points": round(sum(e.points or 0.0 for e in exercises), 4),
             "worth": round(sum(e.worth for e in exercises if not e.extra), 4),
             "penalty": 0.0,
-            "notes": tuple(note for note in result.notes if (note.notebook, note.cell) not in hiding),
+            "notes": tuple(note for note in result.notes if (note.notebook, note.cell) not in with_hidden),
         }
     )
 
 
-def find_known_inside(exercises: Sequence[ExerciseResult]) -> set[str]:
-    """Names of those of which a page may say that they were decided in the submission's own process.
+def find_own_process_names(exercises: Sequence[ExerciseResult]) -> set[str]:
+    """Return the names of exercises that a page may call decided in the submission's own process.
 
-    A submission chooses that by what its functions return: after a hidden test it would say what that passed in.
-    exercises: of one notebook, in its order.
+    A submission chooses that by what its functions return, so after a hidden test it could reveal that test's inputs.
+
+    Args:
+        exercises: The exercises of one notebook, in its order.
     """
     before = itertools.takewhile(lambda each: not any(outcome.hidden for outcome in each.checks), exercises)
     return {exercise.name for exercise in before if exercise.own_process}
@@ -127,38 +133,47 @@ def _drop_hidden_checks(exercise: ExerciseResult) -> ExerciseResult:
     counted = visible if exercise.excused is None else set_passed(visible, exercise.excused)
     weights = sum(outcome.weight for outcome in exercise.checks)
     worth = exercise.worth * sum(outcome.weight for outcome in visible) / weights if weights else 0.0
-    part = 1.0 if exercise.excused == frozenset() else compute_share(counted)
-    alone = len(visible) == len(exercise.checks)
-    told = {"points": round(worth * part, 4), "worth": round(worth, 4), "own_process": exercise.own_process and alone}
-    return exercise.model_copy(update=told)
+    share = 1.0 if exercise.excused == frozenset() else compute_share(counted)
+    has_no_hidden = len(visible) == len(exercise.checks)
+    update = {
+        "points": round(worth * share, 4),
+        "worth": round(worth, 4),
+        "own_process": exercise.own_process and has_no_hidden,
+    }
+    return exercise.model_copy(update=update)
 
 
 def describe_unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
-    """Why a check that passed pays nothing, and what a required one that failed stops; see select_paying()."""
+    """Say why a check that passed pays nothing, and what a required one that failed stops; see select_paying()."""
     if outcome.required and not outcome.passed:
         return "The exercise pays nothing until this check passes."
     if not outcome.passed or outcome in select_paying(outcomes):
         return ""
-    stops = next((o for o in outcomes if o.required and not o.passed), None)
-    return f"Pays once this passes: {stops.label}." if stops else "Pays once a check of your result's values passes."
+    failed = next((o for o in outcomes if o.required and not o.passed), None)
+    return f"Pays once this passes: {failed.label}." if failed else "Pays once a check of your result's values passes."
 
 
 def _show_stock_test(outcome: Outcome) -> ShownCheck:
-    """A stock test from the first hidden one on: it ran in the submission's process, which may have read that one.
+    """Show a stock test from the first hidden one on.
 
-    So of its outcome a page says nothing that the submission can choose but whether it passed.
+    It ran in the submission's process, which may have read the hidden test. So the page says only whether it passed,
+    and nothing else that the submission can choose.
     """
-    seen = "" if outcome.passed else NOT_PASSED if outcome.hidden else NOT_PASSED + SEE_YOURSELF
+    seen = "" if outcome.passed else NOT_PASSED if outcome.hidden else NOT_PASSED + RUN_CELL
     return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen)
 
 
 def show_check(outcome: Outcome, after_hidden: bool) -> ShownCheck:
-    """One check. after_hidden: whether it, or one before it in the notebook, is hidden."""
+    """Show one check.
+
+    Args:
+        after_hidden: Whether it, or one before it in the notebook, is hidden.
+    """
     seen = outcome.misconception or outcome.seen
     if after_hidden and outcome.error and outcome.blame != "process" and outcome.cause is not Cause.UNWRITTEN:
-        seen = f"your code raised {outcome.error}" + ("" if outcome.hidden else WHY)
+        seen = f"your code raised {outcome.error}" + ("" if outcome.hidden else RUN_CHECK)
     elif after_hidden and not outcome.misconception:
-        seen = _limit_digits(seen) + (BESIDE if outcome.difference and not outcome.hidden else "")
+        seen = _limit_digits(seen) + (COMPARE if outcome.difference and not outcome.hidden else "")
     difference = None if after_hidden or outcome.hidden else outcome.difference
     return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, select_hints(outcome), difference)
 

@@ -18,5 +18,5 @@ def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def escape_formula(value: object) -> object:
-    """A text that spreadsheets read as text: one that begins like a formula gets a quote, as OWASP advises."""
+    """Put a quote in front of a text that begins like a formula, so spreadsheets read it as text, as OWASP advises."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

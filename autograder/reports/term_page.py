@@ -1,4 +1,4 @@
-"""The term at a glance: every student's points in every lab, the labs side by side, and who falls behind."""
+"""The term at a glance: every student's points in every lab, the labs side by side, and who is falling behind."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from autograder.gradebook.class_schema import LabClass, Member
 from autograder.model.term import Term
 from autograder.reports import charts
 from autograder.reports.calendar import build_calendar
-from autograder.reports.class_statistics import FEW, compute_spread
+from autograder.reports.class_statistics import MIN_STUDENTS, compute_spread
 from autograder.reports.render import format_points, render_live
 from autograder.reports.tables import write_table
 
 MISSED = 2  # labs
-FELL = 0.3  # of the points, from the earlier labs to the last two
+DROP = 0.3  # of the points, from the earlier labs to the last two
 LOW = 0.5  # of the points
 
 
@@ -42,7 +42,7 @@ class Row:
 
 
 def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
-    """A row for each student. A lab that no one handed in doesn't count.
+    """Return a row for each student. A lab that no one handed in doesn't count.
 
     Args:
         practice: Labs whose marks are in no total.
@@ -51,38 +51,42 @@ def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset())
     members = [{member.student: member for member in lab.members} for lab in labs]
     rows = []
     for student in dict.fromkeys(member.student for lab in labs for member in lab.members):
-        known = [lab.get(student) for lab in members]
-        own = tuple(member if member and member.handed_in else None for member in known)
-        counted = [(m, lab) for m, lab in zip(known, labs, strict=True) if lab in begun and lab.lab not in practice]
+        in_labs = [lab.get(student) for lab in members]
+        by_lab = tuple(member if member and member.handed_in else None for member in in_labs)
+        counted = [(m, lab) for m, lab in zip(in_labs, labs, strict=True) if lab in begun and lab.lab not in practice]
         total = sum(member.points for member, _ in counted if member and member.handed_in)
         worth = sum(lab.worth for _, lab in counted)
-        name = next((member.name for member in known if member), "")
+        name = next((member.name for member in in_labs if member), "")
         behind = _explain_behind([(member or Member(student), lab) for member, lab in counted])
-        on_roster = all(member.on_roster for member in known if member)
-        rows.append(Row(student, name, own, round(total, 4), worth, behind if on_roster else (), on_roster))
+        on_roster = all(member.on_roster for member in in_labs if member)
+        rows.append(Row(student, name, by_lab, round(total, 4), worth, behind if on_roster else (), on_roster))
     return rows
 
 
 def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
-    """Why an instructor might ask this student how it is going; empty if the student keeps up."""
+    """Return reasons to ask this student how it is going; none if the student keeps up."""
     due = [(member, lab) for member, lab in counted if _is_due(member, lab)]
     absent = [lab for member, lab in due if not (member.handed_in or member.uncollected)]
     if absent and not any(member.handed_in or member.uncollected for member, _ in counted):
         return (f"handed in nothing so far: {', '.join(lab.lab for lab in absent)}",)
-    why = []
+    reasons = []
     missed = [lab for lab in absent if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)]
     if len(missed) >= MISSED:
-        why.append(f"{format_count(len(missed), 'lab', 'is', 'are')} missing: {', '.join(lab.lab for lab in missed)}")
+        names = ", ".join(lab.lab for lab in missed)
+        reasons.append(f"{format_count(len(missed), 'lab', 'is', 'are')} missing: {names}")
     marked = [(m.points, lab.worth) for m, lab in counted if m.graded and lab.worth and not m.waits]
-    shares = [got / worth for got, worth in marked]
-    if len(shares) > 3 and fmean(shares[:-2]) - fmean(shares[-2:]) >= FELL:
-        why.append(
+    shares = [points / worth for points, worth in marked]
+    if len(shares) > 3 and fmean(shares[:-2]) - fmean(shares[-2:]) >= DROP:
+        reasons.append(
             f"from {fmean(shares[:-2]):.0%} of the points in earlier labs to {fmean(shares[-2:]):.0%} in the last two"
         )
-    got, worth = sum(got for got, _ in marked), sum(lab.worth for lab in missed) + sum(worth for _, worth in marked)
-    if worth and got / worth < LOW:
-        why.append(f"{format_points(got)} of the {format_points(worth)} points of labs that are marked or missing")
-    return tuple(why)
+    points = sum(points for points, _ in marked)
+    worth = sum(lab.worth for lab in missed) + sum(worth for _, worth in marked)
+    if worth and points / worth < LOW:
+        reasons.append(
+            f"{format_points(points)} of the {format_points(worth)} points of labs that are marked or missing"
+        )
+    return tuple(reasons)
 
 
 def _is_due(member: Member, lab: LabClass) -> bool:
@@ -90,13 +94,13 @@ def _is_due(member: Member, lab: LabClass) -> bool:
 
 
 def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
-    """Write the page, and beside it the table of points as CSV."""
+    """Write the page, and the table of points as CSV beside it."""
     if not any(member.handed_in for lab in labs for member in lab.members):
-        raise GradlabError(f"nobody handed in anything yet\n    fix: {COLLECT.format(lab='LAB')}")
+        raise GradlabError(f"no one has handed in anything yet\n    fix: {COLLECT.format(lab='LAB')}")
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = build_rows(labs, term.practice)
-    there = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}
-    path.write_text(render_term_page(labs, rows, term, there), encoding="utf-8")
+    reports = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}
+    path.write_text(render_term_page(labs, rows, term, reports), encoding="utf-8")
     table = [
         [r.student, r.name, r.points, r.worth, *(m.points if m and m.graded else None for m in r.by_lab)] for r in rows
     ]
@@ -104,16 +108,18 @@ def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
 
 
 def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, reports: dict[str, str]) -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     Args:
-        reports: The labs' reports that are written, by lab.
+        reports: The existing reports, by lab.
     """
     shares = {lab.lab: [member.points / lab.worth for member in lab.counted] if lab.worth else [] for lab in labs}
-    numbers = {name: found for name, own in shares.items() if (found := compute_spread(own))}
+    numbers = {name: spread for name, values in shares.items() if (spread := compute_spread(values))}
     # Extra credit may exceed 100 %, where a chart ends.
     boxes = [
-        (name, box, len(own)) for name, own in shares.items() if (box := compute_spread([min(s, 1.0) for s in own]))
+        (name, box, len(values))
+        for name, values in shares.items()
+        if (box := compute_spread([min(share, 1.0) for share in values]))
     ]
     return render_live(
         "term.html.j2",
@@ -128,13 +134,13 @@ def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, 
         numbers=numbers,
         on_roster=sum(row.on_roster for row in rows),
         cells=_make_row_renderer(labs),
-        few=FEW,
-        rules={"missed": MISSED, "fell": FELL, "low": LOW},
+        min_students=MIN_STUDENTS,
+        rules={"missed": MISSED, "drop": DROP, "low": LOW},
     )
 
 
 def _make_row_renderer(labs: Sequence[LabClass]) -> Callable[[Row], list[tuple[str, str, str]]]:
-    """A function that gives a student's row: text, page and CSS class for each lab."""
+    """Return a function that renders a student's row: text, page and CSS class for each lab."""
 
     def render_row(row: Row) -> list[tuple[str, str, str]]:
         return [_render_cell(member, lab) for member, lab in zip(row.by_lab, labs, strict=True)]
@@ -148,5 +154,5 @@ def _render_cell(member: Member | None, lab: LabClass) -> tuple[str, str, str]:
     if not member.graded:
         return "to grade", "", "h"
     text = format_points(member.points) + (", waits" if member.waits else "")
-    part = member.points / lab.worth if lab.worth else 1.0
-    return text, member.page, "f" if part >= 0.9 else "z" if part < LOW else "p"
+    share = member.points / lab.worth if lab.worth else 1.0
+    return text, member.page, "f" if share >= 0.9 else "z" if share < LOW else "p"

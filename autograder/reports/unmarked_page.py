@@ -1,24 +1,24 @@
-"""The short page that says why a submission has no mark. It takes the place of the feedback page."""
+"""The short page that says why a submission has no mark. It replaces the feedback page."""
 
 from __future__ import annotations
 
 from autograder.reports.render import render
 
-SIGN = b'<meta name="gradlab-unmarked"'  # in the first lines, where a stranger's text can't be
-HEAD = 200  # bytes of these lines
+SIGN = b'<meta name="gradlab-unmarked"'  # near the top, where no text of a student's can be
+HEAD_BYTES = 200  # in which the sign is
 
 
 def render_unmarked_page(lab: str, student: str, when: str, words: str, more: str = "") -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     Args:
         when: When it was handed in.
-        words: A sentence, which JupyterLab shows, too.
+        words: The reason in a sentence, which JupyterLab shows too.
         more: What counts instead.
     """
     return render("unmarked.html.j2", lab=lab, student=student, when=when, words=words, more=more)
 
 
 def is_unmarked(head: bytes) -> bool:
-    """Whether a page that begins with these bytes is such a page."""
-    return SIGN in head[:HEAD]
+    """Return whether a page that begins with these bytes is such a page."""
+    return SIGN in head[:HEAD_BYTES]

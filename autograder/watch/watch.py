@@ -1,10 +1,10 @@
 """Marks submissions as they arrive in the exchange: collects, grades, records the mark and releases the page.
 
-What is done shows in submitted/, results/, the gradebook and the exchange's feedback folder, so a watch that was killed
-continues where it was. The fork server and its workers stay, so a mark needs no imports.
+Its state is in submitted/, results/, the gradebook and the exchange's feedback folder, so a watch that was killed
+continues where it was. The fork server and its workers keep running, so a mark needs no imports.
 
-A submission that fails affects no other: it is reported once, and tried again at growing intervals. While one takes
-long, others overtake it; only one of a student or a team is graded at a time.
+A submission that fails affects no other: it's reported once, and tried again at growing intervals. While one takes
+long, others overtake it; only one submission of a student or a team is graded at a time.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from autograder.model.term import read_term
 from autograder.reports.feedback import write_feedback
 from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Task
-from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals
+from autograder.watch.watch_state import RETRIED, WatchState, describe_leftovers, find_due_arrivals
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 
 LOOK_SECONDS = 0.2  # between two looks at the inbox: a tenth of what a mark may take
-BUSY_SECONDS = 1.0  # between two looks while submissions still wait
+BUSY_SECONDS = 1.0  # between two looks while submissions are waiting
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,16 @@ class MarkedSubmission:
     failure: str = ""
     """Why it has no mark."""
     damaged: str = ""
-    """Why it counts as one without answers."""
+    """Why it counts as empty."""
     waits: bool = False
-    """Whether a person has yet to read some of it."""
+    """Whether a person still has to read some of it."""
 
 
 def watch(
     api: NbgraderCourse,
     labs: Sequence[str],
-    where: Executor,
-    say: Callable[[str], None],
+    executor: Executor,
+    report: Callable[[str], None],
     stop: Event,
     once: bool = False,
     newest: bool = False,
@@ -76,8 +76,8 @@ def watch(
     """Mark what arrives until stopped, and yield each submission when its page is released.
 
     Args:
-        where: Where submissions are graded.
-        say: Called with what isn't marked, and why.
+        executor: Grades the submissions.
+        report: Called with what isn't marked, and why.
         stop: Set to end.
         once: Whether to end when nothing is left to mark.
         newest: Whether to mark every student's newest submission, whatever limits term.toml sets.
@@ -85,108 +85,112 @@ def watch(
     Raises:
         GradlabError: If the course has no exchange.
     """
-    on = WatchState(api, labs, open_inbox(api), say, stop, read_term(api.root), newest)
-    for words in on.inbox.describe_unplaced(list_assignments(on.course)):
-        on.tell(words)
+    state = WatchState(api, labs, open_inbox(api), report, stop, read_term(api.root), newest)
+    for line in state.inbox.describe_unplaced(list_assignments(state.course)):
+        state.report_once(line)
     while not stop.is_set():
-        due = find_due_arrivals(on)
+        due = find_due_arrivals(state)
         if due:
-            yield from _GradingRound(on, where, due).marked()
+            yield from _GradingRound(state, executor, due).run()
         elif once:
-            for words in describe_leftovers(on):
-                on.tell(words)
+            for line in describe_leftovers(state):
+                state.report_once(line)
             return
         else:
             stop.wait(LOOK_SECONDS)
 
 
 class _GradingRound:
-    """A round from the first submission that is due until nothing is being graded. It takes later arrivals, too."""
+    """A round from the first due submission until nothing is being graded. It includes later arrivals."""
 
-    def __init__(self, on: WatchState, where: Executor, due: list[Arrival]) -> None:
-        self.on, self.where, self.due = on, where, due
-        self.looked = monotonic()
+    def __init__(self, state: WatchState, executor: Executor, due: list[Arrival]) -> None:
+        self.state, self.executor, self.due = state, executor, due
+        self.last_look = monotonic()
         self.writers: dict[str, GradebookWriter] = {}
         self.open: dict[str, ExitStack] = {}
         self.running: dict[tuple[str, str], Arrival] = {}  # by lab and student
-        self.since: dict[Path, float] = {}  # by folder, when its grading began
-        self.own: dict[Path, GradingOutcome] = {}  # outcomes for those who handed in, while their teams are graded
+        self.start_times: dict[Path, float] = {}  # of grading, by folder
+        self.submitter_outcomes: dict[Path, GradingOutcome] = {}  # by folder, until the whole team is graded
         self.failed: set[Path] = set()
         self.ready: list[MarkedSubmission] = []
 
-    def marked(self) -> Iterator[MarkedSubmission]:
+    def run(self) -> Iterator[MarkedSubmission]:
+        """Grade until nothing is being graded, and yield each submission when its page is released."""
         try:
             for task, outcome in self._iter_outcomes():
                 self._record_outcome(task, outcome)
-                yield from self._take_ready()
-        except GradlabError as error:  # of the pool or the cluster, not of a submission
-            self.on.tell(str(error))
+                yield from self._drain_ready()
+        except GradlabError as error:  # from the pool or the cluster, not from a submission
+            self.state.report_once(str(error))
             for arrival in self.running.values():
-                self.on.postpone(arrival)
+                self.state.postpone(arrival)
         finally:
             for lab in list(self.open):
                 self._close(lab)
-        yield from self._take_ready()
+        yield from self._drain_ready()
 
     def _iter_outcomes(self) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        settings = read_settings(self.on.api.config, self.where.device)
-        return self.where.grade(self._iter_tasks(), settings, [self.on.course], self.on.stop)
+        settings = read_settings(self.state.api.config, self.executor.device)
+        return self.executor.grade(self._iter_tasks(), settings, [self.state.course], self.state.stop)
 
     def _iter_tasks(self) -> Iterator[Task | None]:
-        while not self.on.stop.is_set():
-            arrival = self._next()
+        while not self.state.stop.is_set():
+            arrival = self._choose_next()
             self._report_slow()
             if arrival is None:
                 yield None
             else:
                 yield from self._prepare_tasks(arrival)
 
-    def _next(self) -> Arrival | None:
-        if monotonic() - self.looked > (BUSY_SECONDS if self.due else LOOK_SECONDS):
-            known = {arrival.folder for arrival in self.running.values()}
-            self.due, self.looked = [a for a in find_due_arrivals(self.on) if a.folder not in known], monotonic()
+    def _choose_next(self) -> Arrival | None:
+        if monotonic() - self.last_look > (BUSY_SECONDS if self.due else LOOK_SECONDS):
+            running = {arrival.folder for arrival in self.running.values()}
+            self.due = [arrival for arrival in find_due_arrivals(self.state) if arrival.folder not in running]
+            self.last_look = monotonic()
         busy = {student for _, student in self.running}
-        arrival = next((each for each in self.due if busy.isdisjoint(self.on.together(each))), None)
+        arrival = next((due for due in self.due if busy.isdisjoint(self.state.list_members(due))), None)
         if arrival is not None:
             self.due.remove(arrival)
-            self.on.turns[arrival.student] += 1
+            self.state.turns[arrival.student] += 1
         return arrival
 
     def _report_slow(self) -> None:
         for arrival in self.running.values():
-            if monotonic() - self.since[arrival.folder] > LONG_SECONDS:
-                self.on.tell(f"{arrival.student} {arrival.lab}: it takes long; others go past it")
+            if monotonic() - self.start_times[arrival.folder] > LONG_SECONDS:
+                self.state.report_once(
+                    f"{arrival.student} {arrival.lab}: this is taking long; others are marked meanwhile"
+                )
 
     def _prepare_tasks(self, arrival: Arrival) -> list[Task]:
-        """The tasks of this submission, one for each member of its team."""
-        lab, on = arrival.lab, self.on
+        """Prepare the tasks of this submission, one for each member of its team."""
+        lab, state = arrival.lab, self.state
         try:
-            collect_submission(arrival, on.course)
+            collect_submission(arrival, state.course)
         except OSError as error:
-            on.memory.known.pop(arrival.folder.name, None)  # another may be there by now
+            state.memory.arrivals.pop(arrival.folder.name, None)  # another folder may have this name by now
             if not isinstance(error, ChangedError):
-                self._report_failure(arrival, f"cannot be copied: {error}")
+                self._report_failure(arrival, f"it can't be copied: {error}")
             return []
         try:
             writer = self._open_writer(lab)
         except Exception as error:
-            on.tell(f"{lab}: {_describe_error(error)}")
-            on.postpone(arrival)
+            state.report_once(f"{lab}: {_describe_error(error)}")
+            state.postpone(arrival)
             return []
         self.failed.discard(arrival.folder)
         try:
-            students = on.together(arrival)
+            students = state.list_members(arrival)
             for student in find_strangers(writer.gradebook, students):
-                on.tell(f"{make_readable(student)} is not on the roster (gradlab roster)")
-            writer.by |= find_submitters(on.course, lab, on.term) if len(students) > 1 else {}
+                state.report_once(f"{make_readable(student)} is not on the roster (gradlab roster adds students)")
+            writer.submitters |= find_submitters(state.course, lab, state.term) if len(students) > 1 else {}
             rows = read_recorded(writer.gradebook, lab, students)
-            found = [writer.prepare_task(student, rows.get(student)) for student in students]
-            tasks = [each for each in found if isinstance(each, Task)]
-            self.since[arrival.folder] = monotonic()
+            prepared = [writer.prepare_task(student, rows.get(student)) for student in students]
+            tasks = [task for task in prepared if isinstance(task, Task)]
+            self.start_times[arrival.folder] = monotonic()
             self.running |= {(lab, task.student): arrival for task in tasks}
-            for each in found:
-                if isinstance(each, GradingOutcome):
-                    self._done(arrival, each)
+            for outcome in prepared:
+                if isinstance(outcome, GradingOutcome):
+                    self._write_mark(arrival, outcome)
             self._release(arrival)
         except Exception as error:
             self.running = {key: other for key, other in self.running.items() if other is not arrival}
@@ -198,54 +202,53 @@ class _GradingRound:
     def _record_outcome(self, task: Task, outcome: GradedSubmission | Failure) -> None:
         arrival = self.running.pop((task.lab, task.student))
         try:
-            self._done(arrival, self.writers[task.lab].taken(task, outcome))
+            self._write_mark(arrival, self.writers[task.lab].write_outcome(task, outcome))
             self._release(arrival)
         except Exception as error:
             self._report_failure(arrival, _describe_error(error))
         self._close_unused(task.lab)
 
-    def _done(self, arrival: Arrival, done: GradingOutcome) -> None:
-        """Write the mark."""
+    def _write_mark(self, arrival: Arrival, outcome: GradingOutcome) -> None:
         self.writers[arrival.lab].write()
-        if done.student == arrival.student:
-            self.own[arrival.folder] = done
-        elif done.failure:
-            self.on.tell(f"{done.student} {arrival.lab}: {done.failure}")
+        if outcome.student == arrival.student:
+            self.submitter_outcomes[arrival.folder] = outcome
+        elif outcome.failure:
+            self.state.report_once(f"{outcome.student} {arrival.lab}: {outcome.failure}")
 
     def _release(self, arrival: Arrival) -> None:
         """Release the page to the student who handed in, once the whole team has its marks."""
-        on, lab, folder = self.on, arrival.lab, arrival.folder
-        if folder not in self.own or folder in self.failed or arrival in self.running.values():
+        state, lab, folder = self.state, arrival.lab, arrival.folder
+        if folder not in self.submitter_outcomes or folder in self.failed or arrival in self.running.values():
             return
-        done = self.own.pop(folder)
-        on.done.add(folder)
-        if done.failure:
-            self.ready.append(MarkedSubmission(arrival, failure=done.failure))
+        outcome = self.submitter_outcomes.pop(folder)
+        state.finished.add(folder)
+        if outcome.failure:
+            self.ready.append(MarkedSubmission(arrival, failure=outcome.failure))
             return
-        result = find_result(self.writers[lab].gradebook, on.course, lab, arrival.student)
-        now, settings = get_utc_now(), on.get_lab_term(arrival)
-        marks = read_history(on.course, lab, arrival.student)
-        attempts = describe_attempts(arrival.when, marks, settings, now, on.inbox.zone)
-        on.inbox.release(arrival, write_feedback([result], on.course, lab, settings.tell, attempts))
+        result = find_result(self.writers[lab].gradebook, state.course, lab, arrival.student)
+        now, settings = get_utc_now(), state.get_lab_term(arrival)
+        marks = read_history(state.course, lab, arrival.student)
+        attempts = describe_attempts(arrival.when, marks, settings, now, state.inbox.zone)
+        state.inbox.release(arrival, write_feedback([result], state.course, lab, settings.tell, attempts))
         seconds = (now - arrival.when).total_seconds()
-        damaged = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if done.empty else ""
+        damaged = make_readable("; ".join(describe_notes(result.notes, len(result.notebooks)))) if outcome.empty else ""
         waits = result.needs_manual_grade
         self.ready.append(MarkedSubmission(arrival, result.points, result.worth, seconds, damaged=damaged, waits=waits))
 
-    def _report_failure(self, arrival: Arrival, words: str) -> None:
-        self.on.done.discard(arrival.folder)
-        self.own.pop(arrival.folder, None)
+    def _report_failure(self, arrival: Arrival, reason: str) -> None:
+        self.state.finished.discard(arrival.folder)
+        self.submitter_outcomes.pop(arrival.folder, None)
         self.failed.add(arrival.folder)
-        if self.on.postpone(arrival):
-            self.ready.append(MarkedSubmission(arrival, failure=f"{words}\n    it is tried again later"))
+        if self.state.postpone(arrival):
+            self.ready.append(MarkedSubmission(arrival, failure=f"{reason}\n    {RETRIED}"))
 
     def _open_writer(self, lab: str) -> GradebookWriter:
         """Open the writer of this lab's marks, which locks the lab."""
         if lab not in self.writers:
-            with ExitStack() as opening:
-                writer, _ = opening.enter_context(open_class(self.on.api, lab, self.where))
+            with ExitStack() as stack:
+                writer, _ = stack.enter_context(open_class(self.state.api, lab, self.executor))
                 writer.cause = CAUSE
-                self.writers[lab], self.open[lab] = writer, opening.pop_all()
+                self.writers[lab], self.open[lab] = writer, stack.pop_all()
         return self.writers[lab]
 
     def _close_unused(self, lab: str) -> None:
@@ -257,9 +260,9 @@ class _GradingRound:
         try:
             self.open.pop(lab).close()
         except GradlabError as error:
-            self.on.tell(f"{lab}: {error}")
+            self.state.report_once(f"{lab}: {error}")
 
-    def _take_ready(self) -> Iterator[MarkedSubmission]:
+    def _drain_ready(self) -> Iterator[MarkedSubmission]:
         while self.ready:
             yield self.ready.pop(0)
 

@@ -1,4 +1,4 @@
-"""What `gradlab watch` does before its first look: finds the labs, fills their gradebook rows and starts workers."""
+"""Prepares `gradlab watch` before its first look: finds the labs, fills their gradebook rows and starts workers."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from autograder.workers.pool import Pool
 
 
 def list_released(api: NbgraderCourse) -> list[str]:
-    """The labs that students can fetch. Raises GradlabError if there are none."""
+    """List the labs that students can fetch. Raises GradlabError if there are none."""
     inbox, course = open_inbox(api), api.root
-    found = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
-    if not found:
-        raise GradlabError(f"no lab of this course is in {inbox.outbound}: nbgrader release_assignment LAB first")
-    return found
+    labs = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
+    if not labs:
+        raise GradlabError(f"no lab of this course is in {inbox.outbound}: run nbgrader release_assignment LAB first")
+    return labs
 
 
 def prepare_all(api: NbgraderCourse, labs: Sequence[str]) -> list[str]:
-    """Put these labs into the gradebook before the first submission arrives, which would wait for that.
+    """Put these labs into the gradebook before the first submission arrives and would have to wait for it.
 
     Returns:
         A line for each change to a lab that was handed in, and for each unknown name in term.toml.
@@ -42,19 +42,18 @@ def prepare_all(api: NbgraderCourse, labs: Sequence[str]) -> list[str]:
             assignment = open_assignment(api.root, lab)
             refuse_unknown_names(assignment.course, lab, term, gradebook)
             lines += prepare(api, assignment, gradebook)
-        return lines + list(
-            dict.fromkeys(w for lab in labs for w in list_unknown_names(api.root, term, gradebook, lab))
-        )
+        unknown = (line for lab in labs for line in list_unknown_names(api.root, term, gradebook, lab))
+        return lines + list(dict.fromkeys(unknown))
 
 
-def start_pool(api: NbgraderCourse, device: str, jobs: int, ahead: ServerProcess | None) -> Pool:
+def start_pool(api: NbgraderCourse, device: str, jobs: int, server: ServerProcess | None) -> Pool:
     """Start workers that wait for submissions.
 
     Args:
         device: What labkit.device() returns in submissions.
         jobs: How many workers to start.
-        ahead: As in LocalExecutor.
+        server: A running fork server, as in LocalExecutor.
     """
     course, settings = api.root, read_settings(api.config, choose_device(device))
-    wanted = Purpose(settings.isolation, settings.limits, settings.device)
-    return Pool(wanted, settings.timeouts.submission, (course,), jobs, ahead)
+    purpose = Purpose(settings.isolation, settings.limits, settings.device)
+    return Pool(purpose, settings.timeouts.submission, (course,), jobs, server)

@@ -1,4 +1,4 @@
-"""What a watch does with the inbox: which submissions are due now, what is told of others, and what is tried again."""
+"""What a watch does with the inbox: which submissions are due now, what it reports about others, what it retries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 
 from autograder.base.errors import GradlabError
-from autograder.base.text import join_names
+from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
 from autograder.exchange.attempts import CAUSE, Decision, decide, describe_counting_mark, resolve_lab_term
 from autograder.exchange.collection import get_submitted_folder, is_superseded
@@ -23,167 +23,172 @@ from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
 from autograder.reports.unmarked_page import render_unmarked_page
 
-AGAIN_SECONDS = 5.0  # after which what could not be graded is tried again, and then twice that, and so on
-MOST_DOUBLED = 7  # times: then each ten minutes
+RETRY_SECONDS = 5.0  # before a submission that couldn't be graded is tried again; the wait doubles each time
+MAX_DOUBLINGS = 7  # then every ten minutes
+RETRIED = "gradlab tries again later"
 
 
 @dataclass
 class WatchState:
-    """A watch of this course. term: as it could last be read. say: is told of what is not marked, and why. newest:
-    everybody's newest submission is marked, whatever the term's limits are.
-
-    found: what lay in the inbox at the last look. memory: what looks remember of it. done: those that need no further
-    look; refused: of them, those that the term's limits leave unmarked; later: those that need one, and when. tries: of
-    what failed, how often. told: what needs no telling again. turns: submissions of each student so far.
-    """
+    """The state of a watch of this course."""
 
     api: NbgraderCourse
     labs: Sequence[str]
     inbox: Inbox
-    say: Callable[[str], None]
+    report: Callable[[str], None]
+    """Called with what isn't marked, and why."""
     stop: Event
     term: Term
+    """As it could last be read."""
     newest: bool = False
-    found: list[Arrival] = field(default_factory=list)
+    """Whether everyone's newest submission is marked, whatever the term's limits are."""
+    arrivals: list[Arrival] = field(default_factory=list)
+    """What was in the inbox at the last look."""
     memory: InboxMemory = field(default_factory=InboxMemory)
-    done: set[Path] = field(default_factory=set)
+    finished: set[Path] = field(default_factory=set)
+    """Folders that need no further look."""
     refused: set[Path] = field(default_factory=set)
-    later: dict[Path, datetime] = field(default_factory=dict)
+    """Finished folders that the term's limits leave unmarked."""
+    due_times: dict[Path, datetime] = field(default_factory=dict)
+    """When to look at a folder again."""
     tries: Counter[Path] = field(default_factory=Counter)
-    told: set[str] = field(default_factory=set)
+    """How often grading a folder has failed."""
+    reported: set[str] = field(default_factory=set)
     turns: Counter[str] = field(default_factory=Counter)
+    """How many submissions of each student were graded so far."""
 
     @property
     def course(self) -> Path:
         return self.api.root
 
-    def tell(self, words: str) -> None:
-        if words not in self.told:
-            self.told.add(words)
-            self.say(words)
+    def report_once(self, message: str) -> None:
+        if message not in self.reported:
+            self.reported.add(message)
+            self.report(message)
 
-    def together(self, arrival: Arrival) -> tuple[str, ...]:
-        """Whose mark this submission is."""
+    def list_members(self, arrival: Arrival) -> tuple[str, ...]:
+        """Return the students who share this submission's mark."""
         team = self.term.find_team(arrival.lab, arrival.student)
         return team.members if team else (arrival.student,)
 
     def get_lab_term(self, arrival: Arrival) -> LabTerm:
-        """What bounds its marks."""
+        """Return what term.toml sets for this submission."""
         return resolve_lab_term(self.term, arrival.lab, arrival.student, self.newest)
 
     def postpone(self, arrival: Arrival) -> bool:
-        """Try it again later. Whether this is the first time."""
+        """Try a submission again later. Returns whether this is the first time."""
         self.tries[arrival.folder] += 1
         tries = self.tries[arrival.folder]
-        self.later[arrival.folder] = get_utc_now() + timedelta(
-            seconds=AGAIN_SECONDS * 2 ** min(tries - 1, MOST_DOUBLED)
-        )
+        seconds = RETRY_SECONDS * 2 ** min(tries - 1, MAX_DOUBLINGS)
+        self.due_times[arrival.folder] = get_utc_now() + timedelta(seconds=seconds)
         return tries == 1
 
 
-def find_due_arrivals(on: WatchState) -> list[Arrival]:
-    """The newest submission of each student that is to be marked now, the first come first.
+def find_due_arrivals(state: WatchState) -> list[Arrival]:
+    """Return the newest submission of each student that has to be marked now, in order of arrival.
 
-    Before that, who had the fewest turns, so that handing in often holds nobody else up.
+    Students with fewer turns go first, so someone who hands in often holds no one else up.
     """
     now = get_utc_now()
     try:
-        _update_term(on, read_term(on.course))
-        on.found = list(on.inbox.iter_arrivals(on.labs, on.memory, now))
+        _update_term(state, read_term(state.course))
+        state.arrivals = list(state.inbox.iter_arrivals(state.labs, state.memory, now))
     except (GradlabError, OSError) as error:
-        on.tell(f"{error}\n    until then nothing new is marked")
+        state.report_once(f"{error}\n    nothing new is marked until this is fixed")
         return []
-    report_wrong_arrivals(on, now)
+    report_problems(state, now)
     due = []
-    for arrival in select_newest(on.found, now):
-        if arrival.folder in on.done or on.later.get(arrival.folder, now) > now:
+    for arrival in select_newest(state.arrivals, now):
+        if arrival.folder in state.finished or state.due_times.get(arrival.folder, now) > now:
             continue
         try:
-            if _is_due(on, arrival, now):
+            if _is_due(state, arrival, now):
                 due.append(arrival)
-        except Exception as error:  # of what a stranger wrote: it is this submission's, and tried again later
-            on.postpone(arrival)
-            on.tell(f"{arrival.shown_name}: {type(error).__name__}: {error}\n    it is tried again later")
-    return sorted(due, key=lambda arrival: on.turns[arrival.student])
+        except Exception as error:  # whatever a student's files cause affects only this submission
+            state.postpone(arrival)
+            state.report_once(f"{arrival.shown_name}: {type(error).__name__}: {error}\n    {RETRIED}")
+    return sorted(due, key=lambda arrival: state.turns[arrival.student])
 
 
-def _is_due(on: WatchState, arrival: Arrival, now: datetime) -> bool:
-    """Whether this submission is to be marked now; if not, what is said of it is said."""
-    history = read_history(on.course, arrival.lab, arrival.student)
-    there = read_time(get_submitted_folder(arrival, on.course)) == arrival.when
-    earliest, settings = arrival.written - CLOCKS, on.get_lab_term(arrival)
-    decision = decide(arrival.when, history, settings, now, earliest, there or on.newest, on.inbox.zone)
-    marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
-    is_done = marked and there and not decision.never and _is_released(on, arrival)
-    if is_done or is_superseded(arrival, on.course, on.together(arrival)):
-        on.done.add(arrival.folder)
-    elif decision.now:
+def _is_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
+    """Return whether this submission has to be marked now; if not, say why on its page."""
+    history = read_history(state.course, arrival.lab, arrival.student)
+    is_collected = read_time(get_submitted_folder(arrival, state.course)) == arrival.when
+    earliest, settings = arrival.written - CLOCKS, state.get_lab_term(arrival)
+    decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
+    is_marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
+    is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
+    if is_finished or is_superseded(arrival, state.course, state.list_members(arrival)):
+        state.finished.add(arrival.folder)
+    elif decision.is_due:
         return True
     else:
-        _leave_unmarked(on, arrival, decision, history)
+        _leave_unmarked(state, arrival, decision, history)
     return False
 
 
-def _update_term(on: WatchState, term: Term) -> None:
-    """Where it was edited, what its limits left unmarked is looked at once more."""
-    if term != on.term:
-        on.done -= on.refused
-        on.later = {folder: when for folder, when in on.later.items() if folder in on.tries}
-        on.refused.clear()
-        on.term = term
+def _update_term(state: WatchState, term: Term) -> None:
+    """Use the term; if it was edited, look again at what its limits left unmarked."""
+    if term != state.term:
+        state.finished -= state.refused
+        state.due_times = {folder: time for folder, time in state.due_times.items() if folder in state.tries}
+        state.refused.clear()
+        state.term = term
 
 
-def _leave_unmarked(on: WatchState, arrival: Arrival, decision: Decision, history: Sequence[PastMark]) -> None:
-    """Do not mark it, or not now, and say so where its page would be."""
-    if decision.later:
-        on.later[arrival.folder] = decision.later
-        words = f"It waits, and is marked from {format_time(decision.later, on.inbox.zone)} on."
-        more = "If you hand in again, the newer one is marked in its place."
+def _leave_unmarked(state: WatchState, arrival: Arrival, decision: Decision, history: Sequence[PastMark]) -> None:
+    """Leave a submission unmarked, for now or for good, and say so on a page instead of its feedback."""
+    if decision.due_from:
+        state.due_times[arrival.folder] = decision.due_from
+        words = f"It will be marked after {format_time(decision.due_from, state.inbox.zone)}."
+        more = "If you hand in again, the newer submission is marked instead."
     else:
-        on.tell(f"{arrival.student} {arrival.lab}: not marked, {decision.never}")
-        on.done.add(arrival.folder)
-        on.refused.add(arrival.folder)
-        words, more = f"Not marked: {decision.never}.", describe_counting_mark(history, on.inbox.zone)
+        state.report_once(f"{arrival.student} {arrival.lab}: not marked, {decision.refusal}")
+        state.finished.add(arrival.folder)
+        state.refused.add(arrival.folder)
+        words, more = f"Not marked: {decision.refusal}.", describe_counting_mark(history, state.inbox.zone)
     if any(mark.submitted == arrival.when for mark in history):
-        return  # gradlab grade gave it a mark, whose page comes when the instructor releases it
-    handed_in = format_time(arrival.when, on.inbox.zone)
+        return  # gradlab grade marked it, and the instructor releases its page
+    handed_in = format_time(arrival.when, state.inbox.zone)
     page = render_unmarked_page(arrival.lab, arrival.student, handed_in, words, more).encode()
     try:
-        for notebook in list_source_notebooks(on.course, arrival.lab):
-            if not on.inbox.has_page(arrival, notebook.stem):
-                on.inbox.put(arrival, notebook.stem, page)
+        for notebook in list_source_notebooks(state.course, arrival.lab):
+            if not state.inbox.has_page(arrival, notebook.stem):
+                state.inbox.put(arrival, notebook.stem, page)
     except OSError as error:
-        on.tell(f"{on.inbox.feedback} cannot be written: {error.strerror}")
+        state.report_once(f"{state.inbox.feedback} can't be written: {error.strerror}")
 
 
-def describe_leftovers(on: WatchState) -> list[str]:
-    """What of the inbox has no mark when nothing is left to do now, in sums."""
-    waiting = sorted(when for folder, when in on.later.items() if folder not in on.tries)
-    wrong = sum(map(len, group_by_reason(on.found, get_utc_now()).values()))
-    come = [arrival for arrival in on.found if arrival.comes]
+def describe_leftovers(state: WatchState) -> list[str]:
+    """Return lines with numbers of submissions that have no mark when there is nothing left to do now."""
+    waiting = sorted(time for folder, time in state.due_times.items() if folder not in state.tries)
+    with_problem = sum(map(len, group_by_reason(state.arrivals, get_utc_now()).values()))
+    in_transit = [arrival for arrival in state.arrivals if arrival.in_transit]
     lines = []
     if waiting:
-        first = format_time(waiting[0], on.inbox.zone)
-        lines.append(f"{len(waiting)} wait for their time, the first until {first}: --newest marks them now")
-    if on.refused and not on.newest:
-        lines.append(f"{len(on.refused)} left by the limits of term.toml: --newest marks them")
-    if wrong:
-        lines.append(f"{wrong} count for nobody, for the reasons above")
-    if come:
-        names = join_names([arrival.shown_name for arrival in come])
-        lines.append(f"{len(come)} may still be on the way, in a minute the same command knows: {names}")
+        first = format_time(waiting[0], state.inbox.zone)
+        number = format_count(len(waiting), "submission", "waits", "wait")
+        lines.append(f"{number} as term.toml asks, the first until {first}: --newest marks them now")
+    if state.refused and not state.newest:
+        number = format_count(len(state.refused), "submission")
+        lines.append(f"{number} not marked because of limits in term.toml: --newest marks them")
+    if with_problem:
+        lines.append(f"{format_count(with_problem, 'folder', 'counts', 'count')} for no one, for the reasons above")
+    if in_transit:
+        names = join_names([arrival.shown_name for arrival in in_transit])
+        lines.append(f"{len(in_transit)} may still be arriving, so run the same command in a minute: {names}")
     return lines
 
 
-def report_wrong_arrivals(on: WatchState, now: datetime) -> None:
-    """Once of each: folders that count for nobody, and those whose time lies ahead."""
-    for why, found in group_by_reason(on.found, now).items():
-        new = [arrival for arrival in found if f"{arrival.folder}: {why}" not in on.told]
-        on.told.update(f"{arrival.folder}: {why}" for arrival in new)
+def report_problems(state: WatchState, now: datetime) -> None:
+    """Report, once for each, folders that count for no one, and those whose time is in the future."""
+    for reason, arrivals in group_by_reason(state.arrivals, now).items():
+        new = [arrival for arrival in arrivals if f"{arrival.folder}: {reason}" not in state.reported]
+        state.reported.update(f"{arrival.folder}: {reason}" for arrival in new)
         if new:
-            on.tell(f"{join_names([arrival.shown_name for arrival in new])}: not marked, {why}")
+            state.report_once(f"{join_names([arrival.shown_name for arrival in new])}: not marked, {reason}")
 
 
-def _is_released(on: WatchState, arrival: Arrival) -> bool:
-    notebooks = list_source_notebooks(on.course, arrival.lab)
-    return all(on.inbox.has_page(arrival, notebook.stem) for notebook in notebooks)
+def _is_released(state: WatchState, arrival: Arrival) -> bool:
+    notebooks = list_source_notebooks(state.course, arrival.lab)
+    return all(state.inbox.has_page(arrival, notebook.stem) for notebook in notebooks)

@@ -22,14 +22,14 @@ def test_gradlabs_own_systems_are_found_by_their_entry_points() -> None:
 
 def test_an_unknown_name_lists_those_there_are() -> None:
     with pytest.raises(
-        GradlabError, match=r"no package brings 'canvass' in gradlab.lms\n    fix: name one of canvas, csv"
+        GradlabError, match=r"no package provides 'canvass' in gradlab.lms\n    fix: name one of canvas, csv"
     ):
         load_system("canvass")
 
 
 def test_a_name_that_two_packages_bring_is_refused(site: Path) -> None:
     install(site, "impostor", "CANVAS = 1", lms="canvas = CANVAS")
-    with pytest.raises(GradlabError, match="several packages bring 'canvas': gradlab, impostor"):
+    with pytest.raises(GradlabError, match="several packages provide 'canvas': gradlab, impostor"):
         load_system("canvas")
 
 

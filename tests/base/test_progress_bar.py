@@ -22,7 +22,7 @@ def test_without_a_terminal_the_last_step_and_what_takes_long_are_lines() -> Non
     with show_progress(console, "grading 01", 2, running.copy) as steps:
         steps.report_slow_steps()
         assert console.file.getvalue() == "", "something was said a moment ago"
-        steps.told -= LONG_SECONDS + 1
+        steps.last_line -= LONG_SECONDS + 1
         steps.report_slow_steps()
         steps.report_slow_steps()
         assert console.file.getvalue() == "grading 01: 0 of 2, still at ada for 64 s\n"

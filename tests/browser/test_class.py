@@ -45,16 +45,16 @@ def test_what_is_handed_in_comes_back_with_its_attempt_and_one_too_many_with_why
             hand_in(page)
             expect(page.get_by_text("and marked: 0 of 0.5 points without hidden checks").first).to_be_visible()
             shown = page.frame_locator("iframe")
-            expect(shown.get_by_text("Attempt 1 of 1. No further one is marked")).to_be_visible()
+            expect(shown.get_by_text("Attempt 1 of 1. No more are marked")).to_be_visible()
             page.screenshot(path=ARTIFACTS / "class_marked.png")
             page.get_by_role("tab", name=f"{LAB}.ipynb").click()
             hand_in(page)
-            expect(page.get_by_text("Handed in. Not marked: the one attempt is used up.").first).to_be_visible()
+            expect(page.get_by_text("Handed in. Not marked: the only attempt is used up.").first).to_be_visible()
             page.screenshot(path=ARTIFACTS / "class_not_marked.png")
     finally:
         watching.send_signal(signal.SIGINT)
         told = watching.communicate()[0]
-    assert "not marked, the one attempt is used up" in told and "1 submission marked" in told
+    assert "not marked, the only attempt is used up" in told and "1 submission marked" in told
 
 
 def hand_in(page: Page) -> None:

@@ -136,8 +136,8 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     keys.press("p")
     keys.type("0.5")
     keys.press("Control+Enter")
-    expect(status).to_have_text("No other answer waits.")
-    expect(page.locator("#count")).to_have_text("5 handed in, 0 wait")
+    expect(status).to_have_text("No other answer is waiting.")
+    expect(page.locator("#count")).to_have_text("5 handed in, 0 waiting")
 
     why = "Say why: 2n times 2n is four times a square."
     given = {"ada": (3, False, None), "ben": (1, False, why), "cleo": (1, False, why), "dan": (0.5, False, None)}
@@ -149,10 +149,10 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
         keys.press("Tab")
     keys.type("1.5")
     keys.press("Control+Enter")
-    expect(status).to_have_text("This changes the marks of 2 students. Save the items again to do it.")
+    expect(status).to_have_text("This changes the marks of 2 students. Save the items again to confirm.")
     assert rows(desk)["ben"] == (1, False, why)
     keys.press("Control+Enter")
-    expect(status).to_have_text("The items are saved, and the marks that follow them.")
+    expect(status).to_have_text("The items are saved, and the marks are updated.")
     given |= {student: (1.5, False, why) for student in ("ben", "cleo")}
     assert {student: rows(desk)[student] for student in given} == given
     expect(page.locator("li[data-student=ben] .told")).to_have_text("1.5 of 3")
@@ -202,12 +202,12 @@ def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(f"{request.method} {request.url.rpartition('/')[2]}"))
     for number in range(1, 20):
-        expect(page.locator("#count")).to_have_text(f"20 handed in, {20 - number} wait")
+        expect(page.locator("#count")).to_have_text(f"20 handed in, {20 - number} waiting")
         expect(page.locator("li.now")).to_be_in_viewport()
         page.keyboard.press("p")
         page.keyboard.type("2")
         page.keyboard.press("Control+Enter")
-    expect(page.locator("#said")).to_have_text("No other answer waits.")
+    expect(page.locator("#said")).to_have_text("No other answer is waiting.")
     assert asked == ["POST mark"] * 19, "one request for an answer"
 
     page.reload()
@@ -266,7 +266,7 @@ def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_show
     page.get_by_label("Points").fill("2")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#said")).to_have_text(
-        "This answer was marked meanwhile. It has: 0.75 of 3. Save again to write over it."
+        "Someone else marked this answer meanwhile. The mark is now: 0.75 of 3. Save again to overwrite it."
     )
     assert rows(desk)["eve"] == (0.75, False, None)
     page.keyboard.press("Control+Enter")
@@ -317,7 +317,7 @@ def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: 
     for pressed in ("1", "Control+Enter", "2", "Control+Enter"):
         keys.press(pressed)
     on_the_way.pop().continue_()
-    expect(page.locator("#said")).to_contain_text("it had 0.75 of 3. Save again to write over it.")
+    expect(page.locator("#said")).to_contain_text("it had 0.75 of 3. Save again to overwrite it.")
     assert not on_the_way and rows(desk)["dan"][0] == 0.75, "they were not meant for this answer"
 
 
@@ -342,7 +342,9 @@ def test_of_two_who_read_at_once_the_one_goes_on_where_the_other_has_not_been(pa
     page.keyboard.press("Control+Enter")
     expect(page.locator("li[data-student=cleo] .told")).to_have_text("1.5 of 3")
     other.keyboard.press("Control+Enter")
-    expect(other.locator("#said")).to_contain_text("This answer was marked meanwhile. It has: 1.5 of 3")
+    expect(other.locator("#said")).to_contain_text(
+        "Someone else marked this answer meanwhile. The mark is now: 1.5 of 3"
+    )
     assert [rows(desk)[student][0] for student in ("ada", "ben", "cleo")] == [3, 1, 1.5]
 
 
@@ -354,10 +356,10 @@ def test_one_mark_goes_to_all_who_wrote_the_same(page: Page, desk: LabServer) ->
     expect(page.locator("#said")).to_have_text("No points yet: type them, or choose an item.")
     page.get_by_label("Comment").fill("Which square?")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#said")).to_have_text("Saved. Without points this answer still waits.")
+    expect(page.locator("#said")).to_have_text("Saved. Without points, this answer still waits.")
     assert rows(desk)["cleo"] == (None, True, "Which square?")
     page.get_by_label("Comment").fill("")
     page.get_by_label("Points").fill("0.25")
-    page.get_by_role("button", name="Save for 2 with this text").click()
+    page.get_by_role("button", name="Save for all 2 with this text").click()
     expect(page.locator("li[data-student=dan] .told")).to_have_text("0.25 of 3")
     assert [rows(desk)[student][:2] for student in ("cleo", "dan")] == [(0.25, False)] * 2

@@ -124,7 +124,9 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
-    assert running.returncode == 1 and "Run the same command to go on" in output and "Traceback" not in output, output
+    assert running.returncode == 1 and "To continue, run the same command" in output and "Traceback" not in output, (
+        output
+    )
     before = documents(course)
     assert sorted(gradebook_rows(course)) == before
     hand_in(course, dict.fromkeys(last))
@@ -132,12 +134,12 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     monkeypatch.setattr(sys, "argv", ["gradlab", "grade", LAB, "--jobs", "2"])
     with pytest.raises(SystemExit):
         main()
-    assert f"{LAB}: {8 - len(before)} graded; {len(before)} kept from before." in capsys.readouterr().out
+    assert f"{LAB}: {8 - len(before)} graded; {len(before)} kept." in capsys.readouterr().out
     assert fork_server and not any(Path(f"/proc/{pid}").exists() for pid in fork_server)
 
 
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
-    with lock_lab(small_course, LAB), pytest.raises(GradlabError, match="another gradlab grades"):
+    with lock_lab(small_course, LAB), pytest.raises(GradlabError, match="another gradlab is grading"):
         code = f"from autograder.classroom.whole_lab import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
         done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
         raise GradlabError(done.stderr)
@@ -169,18 +171,21 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
     hand_in(course, {"student_01": WRONG, "student_lost": None})
     losing = Losing(2, pool=two_graders.pool)
     done = {each.student: each for each in grade_lab(open_course(course), LAB, losing)}
-    assert done.pop("student_lost").failure == "it came back without a mark: run this again"
+    assert done.pop("student_lost").failure == "it came back without a mark: run the same command again"
     assert not any(each.failure for each in done.values())
-    reasons = {student: each.anew for student, each in done.items() if not each.kept}
-    assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab had graded it",)}
+    reasons = {student: each.regrade_reasons for student, each in done.items() if not each.kept}
+    assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab graded it",)}
 
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
     build(read_course(course))
     monkeypatch.setattr(fingerprint, "get_versions", lambda: get_versions().model_copy(update={"torch": "1.0"}))
     everybody = list(grade_lab(open_course(course), LAB, two_graders))
-    assert {each.anew for each in everybody} == {("torch changed", "the lab changed"), ()}  # (): the lost one
-    assert describe_regraded(everybody) == "8 graded anew: torch changed (8), the lab changed (8)"
+    assert {each.regrade_reasons for each in everybody} == {
+        ("torch changed", "the lab changed"),
+        (),
+    }  # (): the lost one
+    assert describe_regraded(everybody) == "8 graded again: torch changed (8), the lab changed (8)"
     assert gradebook_rows(course)["student_02"][1] == 3
 
 

@@ -38,6 +38,6 @@ def test_a_damaged_notebook_is_answered_and_the_next_one_is_marked(small_course:
     serve(small_course, [json.dumps({"notebook": str(path)}) for path in copies.values()], printed, start_server(1))
     answers = dict(zip(files, map(json.loads, printed.getvalue().splitlines()), strict=True))
     assert answers["cp1252"]["points"] == answers["sound"]["points"] == 2
-    assert "cannot be written" in answers["blocked"]["refused"]
+    assert "can't be written" in answers["blocked"]["refused"]
     assert all(answers[name].get("points", 0) == 0 for name in ("unfinished", "deep", "other"))
     assert read_marks(copies["sound"]) and get_page_path(copies["cp1252"]).is_file()

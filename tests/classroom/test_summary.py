@@ -13,9 +13,9 @@ from tests.reports.written_class import LAB, Handed, by_hand, write_class
 def test_who_handed_in_and_is_not_on_the_roster_is_counted_once_there_is_one(small_course: Path) -> None:
     written = write_class(small_course, [Handed("ada"), Handed("ben")])
     with Gradebook(written.url) as gradebook:
-        assert "roster" not in summarize_lab(gradebook, LAB, []).words()
+        assert "roster" not in summarize_lab(gradebook, LAB, []).describe()
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="cy", last_name="Young")])
-        assert summarize_lab(gradebook, LAB, []).words() == "0 graded; 1 not handed in; 1 not on the roster (ben)"
+        assert summarize_lab(gradebook, LAB, []).describe() == "0 graded; 1 not handed in; 1 not on the roster (ben)"
 
 
 def test_marks_that_are_others_than_before_are_counted(small_course: Path) -> None:
@@ -31,6 +31,6 @@ def test_marks_that_are_others_than_before_are_counted(small_course: Path) -> No
         (cy,) = gradebook.find_submission(LAB, "cy").notebooks
         cy.late_submission_penalty = 0.25
         gradebook.db.commit()
-        assert "3 marks changed, 1 up and 2 down" in summarize_lab(gradebook, LAB, [], before=before).words()
-        assert Summary(1, 0, 0, 0, 0, 0, 0, 0, up=1).words() == "1 graded; 1 mark changed, 1 up and 0 down"
-        assert "changed" not in summarize_lab(gradebook, LAB, [], before=read_points(gradebook, LAB)).words()
+        assert "3 marks changed, 1 up and 2 down" in summarize_lab(gradebook, LAB, [], before=before).describe()
+        assert Summary(1, 0, 0, 0, 0, 0, 0, 0, up=1).describe() == "1 graded; 1 mark changed, 1 up and 0 down"
+        assert "changed" not in summarize_lab(gradebook, LAB, [], before=read_points(gradebook, LAB)).describe()

@@ -96,7 +96,7 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
     hand_in(small_course, {"ben": SOLUTION.replace("x * x", "x ** 2"), "cy": SOLUTION})
     before = gradebook_rows(small_course)
     done = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}
-    assert "its mark was not touched" in done["ada"].failure
+    assert "its mark was not changed" in done["ada"].failure
     assert gradebook_rows(small_course)["ada"] == before["ada"]
     for student in ("ben", "cy"):
         assert not done[student].failure and done[student].empty

@@ -50,7 +50,7 @@ def test_it_prints_its_address_and_how_to_end_it_and_then_errors_alone(
     words, _, address = started.stdout.readline().rpartition(" ")
     page, _, token = address.strip().partition("?")
     assert words == "Reading answers:" and page.startswith("http://127.0.0.1:") and page.endswith("/gradlab/desk/")
-    assert started.stdout.readline() == "Ctrl-C ends it. A mark is in the gradebook once it is saved.\n"
+    assert started.stdout.readline() == "Stop with Ctrl-C. Saved marks are in the gradebook.\n"
     assert "why" in DIRECT.open(address).read().decode()
     (course / "rubrics" / f"{LAB}.json").mkdir(parents=True)  # a fault of the course's
     with pytest.raises(urllib.error.HTTPError, match="500"):

@@ -42,7 +42,7 @@ def test_the_overview_counts_who_waits_and_who_was_read(course: Path) -> None:
 
 def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course: Path) -> None:
     page = read(course, LAB, LAB, QUESTION)
-    assert "Why is it never negative?" in page.asked and "<math" in page.asked
+    assert "Why is it never negative?" in page.question and "<math" in page.question
     assert page.model == "<p><strong>Because</strong> a square is at least nought.</p>\n"
     assert [answer.student for answer in page.answers] == ["ada", "ben", "cleo", "dan", "eve"]
     same = {answer.student: answer.same for answer in page.answers}
@@ -129,7 +129,7 @@ def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(cours
     get_autograded_path(course, LAB, "ada").unlink()
     (course / "source" / LAB / f"{LAB}.ipynb").unlink()
     page = read(course, LAB, LAB, QUESTION)
-    assert (page.asked, page.model, page.answers[0].cells) == ("", "", [])
+    assert (page.question, page.model, page.answers[0].cells) == ("", "", [])
     assert page.place.worth == 3 and page.place.by_hand
     render_question("/d", page, "x")
 
@@ -158,6 +158,6 @@ def test_a_plain_assignment_is_read_by_its_own_names(
     assert model in page.model and page.name == f"p1/{cell}" and page.place.worth == worth
     (ada,) = page.answers
     assert answer in "\n".join(shown.source for shown in ada.cells)
-    assert "MARK SCHEME" not in page.asked + page.model
+    assert "MARK SCHEME" not in page.question + page.model
     assert (page.place.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment beside tests"
     render_question("/d", page, "x")

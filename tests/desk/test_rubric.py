@@ -70,5 +70,5 @@ def test_rubrics_of_a_lab_are_one_file_that_says_where_it_is_damaged(tmp_path: P
             write_rubric(tmp_path, "x", question, rubric)
     assert read_rubrics(tmp_path, "x").questions == {"question-why": rubric, "p1/free": rubric}
     get_rubrics_path(tmp_path, "x").write_text('{"questions": {"why": 1}}')
-    with pytest.raises(GradlabError, match=r"rubrics/x\.json cannot be read"):
+    with pytest.raises(GradlabError, match=r"rubrics/x\.json can't be read"):
         read_rubrics(tmp_path, "x")

@@ -22,43 +22,43 @@ def mark(minutes_ago: float, cause: str = "watch") -> PastMark:
 
 
 def test_without_settings_every_submission_is_marked() -> None:
-    assert decide(NOW, [mark(n) for n in range(50)], LabTerm(), NOW).now
+    assert decide(NOW, [mark(n) for n in range(50)], LabTerm(), NOW).is_due
 
 
 def test_attempts_are_those_that_a_watch_has_marked() -> None:
     settings = LabTerm(attempts=2)
-    assert decide(NOW, [mark(9), mark(5, "grade"), mark(4, "regrade")], settings, NOW).now
-    assert decide(NOW, [mark(9), mark(5)], settings, NOW).never == "all 2 attempts are used up"
-    assert decide(NOW, [mark(9)], LabTerm(attempts=1), NOW).never == "the one attempt is used up"
+    assert decide(NOW, [mark(9), mark(5, "grade"), mark(4, "regrade")], settings, NOW).is_due
+    assert decide(NOW, [mark(9), mark(5)], settings, NOW).refusal == "all 2 attempts are used up"
+    assert decide(NOW, [mark(9)], LabTerm(attempts=1), NOW).refusal == "the only attempt is used up"
     same = mark(5).model_copy(update={"points": 2.0})
-    assert decide(NOW, [mark(5), same], settings, NOW).now, "one submission that was marked twice is one attempt"
+    assert decide(NOW, [mark(5), same], settings, NOW).is_due, "one submission that was marked twice is one attempt"
 
 
 def test_a_wait_begins_with_the_last_mark() -> None:
     found = decide(NOW, [mark(30), mark(4)], LabTerm(wait_minutes=10), NOW)
-    assert not found.now and found.later == NOW + timedelta(minutes=6)
-    assert decide(NOW, [mark(10)], LabTerm(wait_minutes=10), NOW).now
+    assert not found.is_due and found.due_from == NOW + timedelta(minutes=6)
+    assert decide(NOW, [mark(10)], LabTerm(wait_minutes=10), NOW).is_due
 
 
 def test_what_came_after_the_end_is_left_for_grade() -> None:
     until = LabTerm(until=datetime(2026, 2, 1, 13, 0, tzinfo=UTC))
-    assert decide(NOW, [], until, NOW + timedelta(days=1)).now, "it came in time"
-    never = decide(NOW + timedelta(hours=2), [], until, NOW, zone=ZoneInfo("Europe/Berlin")).never
-    assert never == "it came after 2026-02-01 14:00 CET, until when the lab was open"
+    assert decide(NOW, [], until, NOW + timedelta(days=1)).is_due, "it came in time"
+    never = decide(NOW + timedelta(hours=2), [], until, NOW, zone=ZoneInfo("Europe/Berlin")).refusal
+    assert never == "it arrived after the lab closed at 2026-02-01 14:00 CET"
 
 
 def test_an_extension_moves_the_end_for_its_student() -> None:
     until = datetime(2026, 2, 1, 10, 0, tzinfo=UTC)
     more = Extension(lab="x", student="ben", until=until + timedelta(hours=5))
     term = Term(labs={"x": LabTerm(until=until)}, extension=(more,))
-    assert decide(NOW, [], resolve_lab_term(term, "x", "ada"), NOW).never
-    assert decide(NOW, [], resolve_lab_term(term, "x", "ben"), NOW).now
+    assert decide(NOW, [], resolve_lab_term(term, "x", "ada"), NOW).refusal
+    assert decide(NOW, [], resolve_lab_term(term, "x", "ben"), NOW).is_due
 
 
 def test_the_newest_is_marked_whatever_the_limits_are() -> None:
     limits = LabTerm(attempts=1, wait_minutes=60, until=datetime(2026, 2, 1, tzinfo=UTC), tell="points")
     settings = resolve_lab_term(Term(labs={"x": limits}), "x", "ada", newest=True)
-    assert decide(NOW, [mark(5)], settings, NOW).now and settings.tell == "points"
+    assert decide(NOW, [mark(5)], settings, NOW).is_due and settings.tell == "points"
     assert describe_attempts(NOW, [mark(5)], settings, NOW) == ""
 
 
@@ -66,37 +66,37 @@ def test_a_page_says_how_many_are_left_when_the_next_is_marked_and_until_when() 
     settings = LabTerm(attempts=3, wait_minutes=20, until=datetime(2026, 2, 3, 18, 0, tzinfo=UTC))
     first, second, third = mark(90), mark(50), mark(5)
     assert describe_attempts(second.submitted or NOW, [first, second], settings, NOW - timedelta(minutes=49)) == (
-        "Attempt 2 of 3. The next one is marked from 2026-02-01 11:30 UTC on. The lab is open until 2026-02-03 18:00 UTC."
+        "Attempt 2 of 3. The next one will be marked after 2026-02-01 11:30 UTC. The lab is open until 2026-02-03 18:00 UTC."
     )
     late = settings.model_copy(update={"wait_minutes": 60 * 60})
     assert describe_attempts(first.submitted or NOW, [first], late, NOW) == (
-        "Attempt 1 of 3. The next one, handed in until 2026-02-03 18:00 UTC, is marked from 2026-02-03 22:30 UTC on."
+        "Attempt 1 of 3. The next one, if handed in by 2026-02-03 18:00 UTC, will be marked after 2026-02-03 22:30 UTC."
     )
     last = describe_attempts(third.submitted or NOW, [first, second, third], settings, NOW, ZoneInfo("Europe/Berlin"))
     assert last == (
-        "Attempt 3 of 3. No further one is marked until your instructor grades the lab. "
+        "Attempt 3 of 3. No more are marked until your instructor grades the lab. "
         "The lab is open until 2026-02-03 19:00 CET."
     )
     later = describe_attempts(first.submitted or NOW, [first], settings, NOW + timedelta(days=5))
-    assert later == "Attempt 1 of 3. The lab was open until 2026-02-03 18:00 UTC."
+    assert later == "Attempt 1 of 3. The lab closed at 2026-02-03 18:00 UTC."
     assert describe_attempts(NOW, [mark(5)], LabTerm(), NOW) == "", "where nothing is set nothing is said"
 
 
 def test_what_counts_in_place_of_an_unmarked_one_is_the_last_mark() -> None:
     assert describe_counting_mark([mark(9), mark(5)]).startswith(
-        "The mark of what was handed in at 2026-02-01 11:54 UTC counts"
+        "The mark of the submission from 2026-02-01 11:54 UTC counts"
     )
-    assert describe_counting_mark([]).startswith("There is no mark of yours")
+    assert describe_counting_mark([]).startswith("You have no mark until")
 
 
 def test_what_has_its_mark_may_still_get_its_page() -> None:
     before = mark(5)
-    assert before.submitted and decide(before.submitted, [before], LabTerm(attempts=1), NOW).now
+    assert before.submitted and decide(before.submitted, [before], LabTerm(attempts=1), NOW).is_due
 
 
 def test_who_says_the_time_of_another_submission_of_the_team_gets_no_further_attempt() -> None:
     marks = [mark(30)]
     (when,) = (each.submitted for each in marks)
     assert when is not None
-    assert decide(when, marks, LabTerm(attempts=3), NOW, brought_in=True).now, "perhaps its page is missing"
-    assert "the very same time" in decide(when, marks, LabTerm(attempts=3), NOW, brought_in=False).never
+    assert decide(when, marks, LabTerm(attempts=3), NOW, is_collected=True).is_due, "perhaps its page is missing"
+    assert "exactly the same time" in decide(when, marks, LabTerm(attempts=3), NOW, is_collected=False).refusal

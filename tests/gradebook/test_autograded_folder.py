@@ -86,9 +86,13 @@ def test_the_older_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) ->
     notebook = tmp_path / "autograded" / "ada" / LAB / f"{LAB}.ipynb"
     seen: list[str] = []
     with pytest.raises(OSError):
-        write_autograded(tmp_path, LAB, "ada", {"n" * 300: "new"}, [], 0o644, before=lambda: seen.append("called"))
+        write_autograded(
+            tmp_path, LAB, "ada", {"n" * 300: "new"}, [], 0o644, before_replace=lambda: seen.append("called")
+        )
     assert notebook.read_text() == "old" and not seen
-    write_autograded(tmp_path, LAB, "ada", {LAB: "new"}, [], 0o644, before=lambda: seen.append(notebook.read_text()))
+    write_autograded(
+        tmp_path, LAB, "ada", {LAB: "new"}, [], 0o644, before_replace=lambda: seen.append(notebook.read_text())
+    )
     assert notebook.read_text() == "new" and seen == ["old"]
     assert os.listdir(notebook.parent.parent) == [LAB]
 

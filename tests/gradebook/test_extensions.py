@@ -19,7 +19,7 @@ def test_deleted_lines_take_the_extension_back(small_course: Path) -> None:
 
     def late() -> dict[str, float]:
         with Gradebook(written.url) as gradebook:
-            revoke_extensions(small_course, LAB, gradebook, read_term(small_course).extended(LAB))
+            revoke_extensions(small_course, LAB, gradebook, read_term(small_course).get_extensions(LAB))
         return {member.student: member.late / 3600 for member in written.read().members}
 
     with Gradebook(written.url) as gradebook:

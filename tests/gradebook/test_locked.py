@@ -61,7 +61,7 @@ def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
     monkeypatch.setattr(writer, "WAITS", (0.1,))
     with (
         held(tmp_path / "gradebook.db"),
-        pytest.raises(GradlabError, match="another program holds the gradebook"),
+        pytest.raises(GradlabError, match="another program has locked the gradebook"),
     ):
         record_ada(gradebook)
     record_ada(gradebook)
@@ -71,7 +71,7 @@ def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
 def test_one_that_is_held_when_it_is_opened_is_named_too(gradebook: Gradebook, tmp_path: Path) -> None:
     with (
         held(tmp_path / "gradebook.db"),
-        pytest.raises(GradlabError, match="another program holds the gradebook"),
+        pytest.raises(GradlabError, match="another program has locked the gradebook"),
         open_gradebook(f"sqlite:///{tmp_path}/gradebook.db?timeout=0.2"),
     ):
         pass

@@ -54,7 +54,7 @@ def test_a_damaged_document_is_an_error_that_names_it(tmp_path: Path) -> None:
     write_result(tmp_path, document())
     path = get_result_path(tmp_path, "x", "ada")
     path.write_text(path.read_text()[:100])
-    with pytest.raises(GradlabError, match=r"ada\.json is no result document"):
+    with pytest.raises(GradlabError, match=r"ada\.json isn't a result document"):
         load_result(tmp_path, "x", "ada")
 
 

@@ -36,7 +36,7 @@ NOW = datetime(2026, 3, 1)
 @pytest.fixture
 def inbox(tmp_path: Path) -> Inbox:
     (tmp_path / "inbound").mkdir()
-    return Inbox(tmp_path / "inbound", tmp_path / "outbound", tmp_path / "feedback", owned=False)
+    return Inbox(tmp_path / "inbound", tmp_path / "outbound", tmp_path / "feedback", check_owner=False)
 
 
 def submit(inbox: Inbox, student: str, when: str = ONE, secret: str = "a secret", name: str = "x") -> Path:
@@ -66,15 +66,15 @@ def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("student", "when", "why"),
     [
-        ("ada", "2026-99-99 99:99:99 UTC", "no time"),
-        ("ada", "9999-12-31 23:59:59 -2359", "no time"),
-        ("ada", "2026-02-01 10:00:00 ..", "no time"),
-        ("ada", "2026-02-01 10:00:00 \x1b[2J", "no time"),
-        ("..", ONE, "no student"),
-        (".ada", ONE, "no student"),
-        ("a\nb", ONE, "no student"),
-        (os.fsdecode(b"\xff"), ONE, "no student"),
-        (f"ada+{LAB}", ONE, "no student"),
+        ("ada", "2026-99-99 99:99:99 UTC", "no valid time"),
+        ("ada", "9999-12-31 23:59:59 -2359", "no valid time"),
+        ("ada", "2026-02-01 10:00:00 ..", "no valid time"),
+        ("ada", "2026-02-01 10:00:00 \x1b[2J", "no valid time"),
+        ("..", ONE, "no valid student"),
+        (".ada", ONE, "no valid student"),
+        ("a\nb", ONE, "no valid student"),
+        (os.fsdecode(b"\xff"), ONE, "no valid student"),
+        (f"ada+{LAB}", ONE, "no valid student"),
     ],
 )
 def test_a_name_that_says_nothing_counts_for_nobody_and_can_be_shown(
@@ -82,8 +82,8 @@ def test_a_name_that_says_nothing_counts_for_nobody_and_can_be_shown(
 ) -> None:
     submit(inbox, student, when)
     submit(inbox, "ben")
-    wrong, sound = sorted(arrivals(inbox), key=lambda arrival: not arrival.wrong)
-    assert why in wrong.wrong and select_newest([wrong, sound], NOW) == [sound]
+    wrong, sound = sorted(arrivals(inbox), key=lambda arrival: not arrival.problem)
+    assert why in wrong.problem and select_newest([wrong, sound], NOW) == [sound]
     io.TextIOWrapper(io.BytesIO(), encoding="utf-8").write(wrong.shown_name)
     assert wrong.shown_name.isprintable()
 
@@ -111,8 +111,8 @@ def test_a_secret_that_is_none_has_not_arrived(inbox: Inbox, change: Callable[[P
     change(submit(inbox, "ada") / SECRET)
     (arrival,) = arrivals(inbox)
     assert (
-        arrival.comes
-        and "no submission_secret.txt that can be read" in arrival.wrong
+        arrival.in_transit
+        and "no readable submission_secret.txt" in arrival.problem
         and not select_newest([arrival], NOW)
     )
 
@@ -138,12 +138,12 @@ def test_a_secret_is_believed_once(inbox: Inbox) -> None:
 def test_a_folder_of_somebody_else_does_not_stand_before_the_students_own(inbox: Inbox, tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a folder to another user")
-    owned = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, owned=True)
+    owned = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, check_owner=True)
     submit(owned, "root", ONE)
     os.chown(submit(owned, "root", TWO), 54321, 54321)  # who has no name
     (found,) = select_newest(arrivals(owned), NOW)
     assert found.when == datetime(2026, 2, 1, 10, 1)
-    assert [a.wrong.split(" (")[0] for a in arrivals(owned) if a.wrong] == ["its folder is user 54321's"]
+    assert [a.problem.split(" (")[0] for a in arrivals(owned) if a.problem] == ["its folder belongs to user 54321"]
     os.chown(found.folder, 54321, 54321)  # another has put a folder in its place
     with pytest.raises(OSError, match="was root's, and is user 54321's"):
         collect_submission(found, tmp_path)
@@ -168,7 +168,7 @@ def test_who_hands_in_without_end_is_looked_at_so_often_only(inbox: Inbox, monke
     memory = InboxMemory()
     for _ in range(2):
         found = list(inbox.iter_arrivals([LAB], memory))
-        assert [a.student for a in found if not a.wrong].count("mallory") == 3 and len(select_newest(found, NOW)) == 2
+        assert [a.student for a in found if not a.problem].count("mallory") == 3 and len(select_newest(found, NOW)) == 2
 
 
 def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
@@ -224,7 +224,7 @@ def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
         for name in [*names, f"made_up{look}+{LAB}+{ONE}+x"]:
             shutil.rmtree(inbox.inbound / name)
     assert [each.folder.name for each in inbox.iter_arrivals([LAB], memory)] == [kept]
-    assert set(memory.known) == {kept} and not memory.skipped and not memory.incomplete and len(memory.counts) == 1
+    assert set(memory.arrivals) == {kept} and not memory.skipped and not memory.incomplete and len(memory.counts) == 1
 
 
 def test_a_time_ahead_neither_hides_what_came_nor_freezes_a_team(inbox: Inbox) -> None:
@@ -240,7 +240,7 @@ def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) 
     until = arrival.written - timedelta(hours=1)
     assert arrival.when < until
     found = decide(arrival.when, [], LabTerm(until=until), arrival.written, arrival.written - CLOCKS)
-    assert found.never.startswith("it came after")
+    assert found.refusal.startswith("it arrived after")
 
 
 def test_links_and_pipes_are_neither_followed_nor_waited_for(inbox: Inbox, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_folder_that_is_a_link_is_nobodys(inbox: Inbox, tmp_path: Path) -> Non
     another = submit(inbox, "ben")
     (inbox.inbound / f"mallory+{LAB}+{TWO}").symlink_to(another)
     (wrong,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
-    assert wrong.wrong == "its folder is a link"
+    assert wrong.problem == "its folder is a link"
     (inbox.inbound / wrong.folder.name).unlink()
     own = submit(inbox, "mallory")
     (arrival,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
@@ -427,4 +427,4 @@ def test_what_changed_later_came_later_whatever_its_secret_says(inbox: Inbox, tm
 def test_a_time_that_no_calendar_can_move_is_none(inbox: Inbox, year: str) -> None:
     submit(inbox, "mallory", f"{year}-01-01 00:00:00 UTC")
     (found,) = arrivals(inbox)
-    assert found.wrong == "its name says no time"
+    assert found.problem == "its name has no valid time"

@@ -48,7 +48,7 @@ def options(request: pytest.FixtureRequest) -> tuple[str, ...]:
 
 def level(doctor: str) -> str:
     """The strongest that `gradlab doctor` names."""
-    weaker = re.search(r"The most that this machine gives is --isolation=(\S+)\.", doctor)
+    weaker = re.search(r"The strongest level of this machine is --isolation=(\S+)\.", doctor)
     return weaker[1] if weaker else "full"
 
 

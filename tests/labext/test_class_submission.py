@@ -35,14 +35,14 @@ def student(small_course: Path, tmp_path: Path) -> Path:
 
 def inbox(student: Path) -> Inbox:
     exchange = student.parent / "exchange" / "gradlab"
-    return Inbox(exchange / "inbound", exchange / "outbound", exchange / "feedback", owned=False)
+    return Inbox(exchange / "inbound", exchange / "outbound", exchange / "feedback", check_owner=False)
 
 
 def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
     """What a watch does: as soon as a submission is there, its page is released."""
 
     def watch() -> None:
-        while not (arrived := [each for each in inbox(student).iter_arrivals([LAB]) if not each.wrong]):
+        while not (arrived := [each for each in inbox(student).iter_arrivals([LAB]) if not each.problem]):
             time.sleep(0.01)
         inbox(student).release(arrived[0], [page])
 
@@ -76,7 +76,7 @@ def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark
     assert to is not None
     get_page_path(notebook).parent.mkdir(exist_ok=True)
     get_page_path(notebook).write_text("of the last mark")
-    words = "It waits, and is marked from 2026-02-01 14:20 UTC on."
+    words = "It will be marked after 2026-02-01 14:20 UTC."
     page = render_unmarked_page(LAB, "ada", "today", words)
     watching = answer_the_next(student, tmp_path / f"{LAB}.html", page)
     told = asyncio.run(submit_notebook(to, notebook, wait=3600))
@@ -118,4 +118,4 @@ def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_
             "words": LATER,
             "marked": False,
         }
-    assert not trace.exists() and not [each for each in inbox(student).iter_arrivals([LAB]) if each.wrong]
+    assert not trace.exists() and not [each for each in inbox(student).iter_arrivals([LAB]) if each.problem]

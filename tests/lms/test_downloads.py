@@ -59,7 +59,7 @@ def zipped(path: Path, files: dict[str, bytes]) -> Path:
 
 def collect(path: Path, course: Path, lab: str, people: list[Person], replace: bool = False) -> Outcome:
     found = collect_zip(path, course, lab, people, replace)
-    return found.taken, found.trouble
+    return found.collected, found.trouble
 
 
 def submitted(course: Path) -> dict[str, bytes]:
@@ -86,7 +86,7 @@ def test_who_is_not_known_is_told_and_the_others_are_collected(tmp_path: Path) -
     taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 2 and len(trouble) == 1
     assert trouble[0].startswith(
-        "nobodyknown_88_1009_01_a.ipynb: nobody in the roster is 'nobodyknown'\n    fix: gradlab"
+        "nobodyknown_88_1009_01_a.ipynb: no one on the roster is 'nobodyknown'\n    fix: gradlab"
     )
     assert trouble[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
 
@@ -116,7 +116,7 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
         "Grace Hopper_502_assignsubmission_file_/01_a.html",
     ]
     assert names(load_system("csv"), tmp_path) == [f"ada/{LAB}.html", f"grace/{LAB}.html"]
-    with pytest.raises(GradlabError, match="Gradescope takes no feedback files"):
+    with pytest.raises(GradlabError, match="Gradescope accepts no feedback files"):
         names(load_system("gradescope"), tmp_path)
 
 
@@ -152,9 +152,9 @@ def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> N
 def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="there is no file "):
         collect(tmp_path / "nothing.zip", tmp_path, LAB, PEOPLE)
-    with pytest.raises(GradlabError, match="no download of Canvas, Gradescope or Moodle"):
+    with pytest.raises(GradlabError, match="a download from Canvas, Gradescope or Moodle"):
         collect(zipped(tmp_path / "a.zip", {"notes.txt": b"x"}), tmp_path, LAB, PEOPLE)
-    with pytest.raises(GradlabError, match=r"submission_metadata\.yml cannot be read"):
+    with pytest.raises(GradlabError, match=r"submission_metadata\.yml can't be read"):
         collect(zipped(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)
     assert not (tmp_path / "submitted").exists()
 
@@ -205,7 +205,7 @@ def test_a_display_name_that_is_a_classmates_takes_nobodys_place(tmp_path: Path)
     taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 1 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
     told = " ".join(trouble)
-    assert "in the roster ada has 71" in told and "grace may be any of" in told
+    assert "ada has 71 in the roster" in told and "grace may be any of" in told
 
 
 def test_a_students_own_file_says_no_time_and_an_old_one_does_not_stay(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_what_is_no_submission_of_this_lab_takes_nobodys_place(tmp_path: Path) -
     }
     taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert not taken and set(submitted(tmp_path).values()) == {b"before"}
-    assert "02_b.ipynb is of another lab: gradlab collect 02_b takes it" in trouble[0]
+    assert "02_b.ipynb is of another lab: collect it with gradlab collect 02_b" in trouble[0]
     assert "no notebook, only notes.pdf" in trouble[1]
 
 

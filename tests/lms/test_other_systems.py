@@ -24,12 +24,12 @@ SLATE = """
     from autograder.lms.grades import Exporter, GradeTable, format_points
     from autograder.lms.learning_system import LearningSystem
     from autograder.lms.people import Submitter
-    from autograder.lms.zip_entries import Pile
+    from autograder.lms.zip_entries import SubmissionFiles
 
 
     def group(entries, trouble):
         for entry in entries:
-            pile = Pile(entry.first, (Submitter(id=entry.first.removeprefix("slate-")),))
+            pile = SubmissionFiles(entry.first, (Submitter(id=entry.first.removeprefix("slate-")),))
             pile.add(entry.parts[-1], entry)
             yield pile
 
@@ -38,7 +38,7 @@ SLATE = """
         "Slate",
         Exporter("slate.csv", GradeTable({"Pupil": "id"}, {" mark": format_points}).write),
         roster={"id": "pupil", "email": "parent's address"},
-        nobody=("The teacher",),
+        other_rows=("The teacher",),
         is_own=lambda entry: entry.first.startswith("slate-"),
         read_zip=group,
         is_origin=lambda origin: origin.startswith("slate-"),
@@ -71,7 +71,7 @@ def test_its_roster_is_read(tmp_path: Path) -> None:
 
 def test_its_zip_is_collected_and_pages_go_back_by_its_names(tmp_path: Path) -> None:
     found = collect_zip(zipped(tmp_path / "a.zip", ZIP), tmp_path, LAB, PEOPLE)
-    assert (found.system.title, found.taken, found.trouble) == ("Slate", ["ada", "grace"], [])
+    assert (found.system.title, found.collected, found.trouble) == ("Slate", ["ada", "grace"], [])
     assert submitted(tmp_path)[f"ada/{LAB}/{LAB}.ipynb"] == b"ada's"
     page = tmp_path / "feedback" / "ada" / LAB / f"{LAB}.html"
     page.parent.mkdir(parents=True)

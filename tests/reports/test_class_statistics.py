@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.reports.class_statistics import (
-    FEW,
-    FEW_PAIRS,
+    MIN_PAIRS,
+    MIN_STUDENTS,
     compute_bins,
     compute_discrimination,
     compute_mean_share,
@@ -24,10 +24,10 @@ POINTS = st.floats(0, 30)
 @given(st.lists(SHARES, max_size=30))
 def test_difficulty_is_the_mean_or_none_for_few(shares: list[float]) -> None:
     found = compute_mean_share(shares)
-    assert found is None if len(shares) < FEW else found == pytest.approx(np.mean(shares))
+    assert found is None if len(shares) < MIN_STUDENTS else found == pytest.approx(np.mean(shares))
 
 
-@given(st.lists(st.tuples(st.floats(0, 4), POINTS), min_size=FEW_PAIRS, max_size=40))
+@given(st.lists(st.tuples(st.floats(0, 4), POINTS), min_size=MIN_PAIRS, max_size=40))
 def test_discrimination_is_the_correlation_with_the_rest(pairs: list[tuple[float, float]]) -> None:
     item = [round(a, 2) for a, _ in pairs]
     rest = [round(b, 2) for _, b in pairs]
@@ -58,13 +58,13 @@ def test_no_discrimination_where_nothing_differs_or_few_wrote(item: list[float],
     assert compute_discrimination(item, [a + b for a, b in zip(item, rest, strict=True)]) is None
 
 
-@given(st.lists(POINTS, min_size=FEW, max_size=60))
+@given(st.lists(POINTS, min_size=MIN_STUDENTS, max_size=60))
 def test_a_spread_is_numpys_percentiles(points: list[float]) -> None:
     found = compute_spread(points)
     assert found is not None
     assert (found.least, found.median, found.most) == (min(points), pytest.approx(np.median(points)), max(points))
     assert found.lower <= found.median <= found.upper
-    assert compute_spread(points[: FEW - 1]) is None
+    assert compute_spread(points[: MIN_STUDENTS - 1]) is None
 
 
 @given(st.lists(st.floats(0, 200), max_size=60), st.floats(0.5, 150))

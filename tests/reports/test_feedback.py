@@ -35,7 +35,7 @@ from autograder.reports.feedback import (
 )
 from autograder.reports.render import add_breaks
 from autograder.reports.safe_svg import count_safe_pixels
-from autograder.reports.student_view import BESIDE, EXCUSED, WHY_SHORT, build_student_view, show_check
+from autograder.reports.student_view import COMPARE, EXCUSED, SHORT_LIMIT, build_student_view, show_check
 from labkit import assert_close, check, show_strides
 from labkit.cause import Cause
 from labkit.check import record_outcomes
@@ -116,7 +116,7 @@ def test_matrices_are_shown_of_visible_checks_before_the_first_hidden_one_alone(
     )["f"]
     assert visible.difference is not None and "Run this check" not in visible.seen
     assert hidden.difference is None and "Run this check" not in hidden.seen
-    assert later.difference is None and later.seen.endswith(BESIDE)
+    assert later.difference is None and later.seen.endswith(COMPARE)
 
 
 def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
@@ -138,9 +138,9 @@ def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
 @pytest.mark.parametrize("hidden", [False, True])
 def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) -> None:
     lab, short = "the time limit of 8 s for a check was reached", "the time limit of 1 s for a check was reached"
-    assert WHY_SHORT == ": after one check of an exercise ran out of time, each of its others gets 1 s"
-    assert timed_out(8, 1, 1, hidden=hidden) == [lab, short + WHY_SHORT, short]
-    assert timed_out(0, 8, 1, hidden=hidden)[2] == short + WHY_SHORT
+    assert SHORT_LIMIT == ": after one check of an exercise runs out of time, each of its others gets 1 s"
+    assert timed_out(8, 1, 1, hidden=hidden) == [lab, short + SHORT_LIMIT, short]
+    assert timed_out(0, 8, 1, hidden=hidden)[2] == short + SHORT_LIMIT
     assert timed_out(1, 1, 1, hidden=hidden) == [short] * 3, "the lab's own"
 
 
@@ -169,8 +169,8 @@ def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> No
 @pytest.mark.parametrize(
     ("penalty", "tell", "words"),
     [
-        (0, "all", "18:00 UTC, 2 h 5 min late: nothing is taken off for that."),
-        (0.5, "all", "0.5 taken off for lateness."),
+        (0, "all", "18:00 UTC, 2 h 5 min late, without a penalty."),
+        (0.5, "all", "after a penalty of 0.5 for lateness."),
         (0.5, "visible", "18:00 UTC, 2 h 5 min late."),
     ],
 )
@@ -178,7 +178,7 @@ def test_the_page_says_how_late_it_came_and_what_that_costs(penalty: float, tell
     came = datetime(2027, 2, 3, 18)
     result = SubmissionResult(student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=came, late=7500)
     page = render_feedback_page(result, nbformat.v4.new_notebook(), tell)
-    assert words in page and (penalty == 0 or "nothing is taken off" not in page)
+    assert words in page and (penalty == 0 or "without a penalty" not in page)
 
 
 def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:

@@ -42,5 +42,5 @@ def test_who_may_still_hand_in_is_named() -> None:
     more = {"ill": NOW + timedelta(days=1), "was_ill": NOW - timedelta(days=1)}
     assert describe_still_working(None, {}, NOW) == "" and describe_still_working(NOW, {}, NOW) == ""
     assert describe_still_working(NOW, more, NOW) == "ill until 2027-02-02 12:00 UTC"
-    assert describe_still_working(NOW + timedelta(hours=6), more, NOW) == "everybody until 2027-02-01 18:00 UTC"
-    assert describe_still_working(NOW, more, NOW, NOW + timedelta(hours=8)) == "everybody until 2027-02-01 20:00 UTC"
+    assert describe_still_working(NOW + timedelta(hours=6), more, NOW) == "everyone until 2027-02-01 18:00 UTC"
+    assert describe_still_working(NOW, more, NOW, NOW + timedelta(hours=8)) == "everyone until 2027-02-01 20:00 UTC"

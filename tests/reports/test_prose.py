@@ -107,10 +107,10 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
 
 def test_what_is_kept_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch and a desk run for a term."""
-    monkeypatch.setattr("autograder.reports.prose._KEPT", kept := {})
+    monkeypatch.setattr("autograder.reports.prose._CACHE", kept := {})
     address = f"http://a.org/{'x' * 900}"
     assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not kept
-    monkeypatch.setattr("autograder.reports.prose.MOST_KEPT", 3)
+    monkeypatch.setattr("autograder.reports.prose.MAX_CACHED", 3)
     for number in range(5):
         assert render_prose(f"**{number}**") == f"<p><strong>{number}</strong></p>\n"
     assert list(kept) == ["**2**", "**3**", "**4**"]

@@ -85,7 +85,7 @@ def test_each_row_leads_to_the_students_page_names_the_team_and_says_where_no_pa
     page = render_report(lab(ada, ben, member("cy", team="<blue>")))
     assert "team &lt;blue&gt;" in page
     assert 'href="../feedback/ada%20lee/x/x.html"' in page and 'href="../autograded/ben/x/x.ipynb"' in page
-    assert "No feedback page is written yet for 1 of them" in page
+    assert "1 of them has no feedback page yet" in page
 
 
 def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
@@ -103,7 +103,7 @@ def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
     group = lab(other, *rounded)
     assert findings.list_failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
     (known,) = findings.list_misconceptions(group)
-    assert (known.how, len(known.members), known.example) == (("it was rounded",), 3, "code of r0")
+    assert (known.failures, len(known.members), known.example) == (("it was rounded",), 3, "code of r0")
     (alike,) = findings.find_alike_answers(group)
     assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
     assert "it was rounded" in render_report(group)
@@ -143,7 +143,7 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         "longer than 60 s",
         "b, “it ends”: the time limit of 20 s for a check was reached.",
         "b: one of its checks ran into a limit",
-        "1 d 1 h, nothing taken off",
+        "1 d 1 h, no points taken off",
         "submitted/a.txt is no student&#39;s folder",
     ):
         assert words in page
@@ -176,7 +176,7 @@ def test_a_duration_reads_as_a_person_says_it(seconds: float, words: str) -> Non
 
 def test_few_students_get_no_statistics() -> None:
     page = render_report(lab(member("ada"), member("ben")))
-    assert "Fewer than five" in page and "median" not in page.split("<h2")[0].split("<h1")[1]
+    assert "No mean is shown for fewer than five" in page and "median" not in page.split("<h2")[0].split("<h1")[1]
 
 
 def test_the_same_as_csv_and_json(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_team_is_no_pair_and_a_small_class_says_nothing(labs: list[Lab]) -> No
     made = planted_class(pool_of(labs[0]), 0)
     assert not search(made.written, known(labs[0]), lambda *_: False).pairs
     few = dict(list(made.written.items())[:4])
-    assert search(few, {}).pairs == () and search(few, {}).line == float("inf")
+    assert search(few, {}).pairs == () and search(few, {}).threshold == float("inf")
 
 
 def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp_path: Path) -> None:
@@ -129,13 +129,13 @@ def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp
     write_similar_page(group, found, tmp_path / "x.similar.html")
     page = (tmp_path / "x.similar.html").read_text()
     assert [(p.first, p.second) for p in found.pairs] == [("s30", "s31")]
-    assert "no verdict" in page and "<script>alert" not in page and "&lt;script&gt;alert" in page
-    assert "nobody else is as close" in page
+    assert "not a verdict" in page and "<script>alert" not in page and "&lt;script&gt;alert" in page
+    assert "no one else is as close" in page
 
 
 def test_a_page_without_pairs_says_so() -> None:
     group = class_of([{"e": f"x = {n}"} for n in range(6)], ["e"])
-    assert "No pair is above the line" in render_similar_page(group, search(collect_written_texts(group), {}))
+    assert "No pair is above the threshold" in render_similar_page(group, search(collect_written_texts(group), {}))
 
 
 def test_a_pair_says_when_each_of_the_two_handed_in_where_that_is_known() -> None:

@@ -138,8 +138,8 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
 def test_more_extensions_than_a_line_holds_are_counted() -> None:
     members = tuple(Member(f"s{n}", until=datetime(2027, 2, n + 1)) for n in range(7))
     (dates,) = build_calendar([LabClass("01", (), members)], Term())
-    assert dates.extended().startswith("s6 until 2027-02-07 00:00, ")
-    assert dates.extended().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
+    assert dates.list_extensions().startswith("s6 until 2027-02-07 00:00, ")
+    assert dates.list_extensions().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
 
 
 def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course
     runner = CliRunner()
     told = runner.invoke(app, ["status", "--course", str(small_course)]).output
     assert LAB in told and "44%" in told and f"gradlab feedback {LAB}" in told
-    assert f"More time for {LAB}, UTC: gone until 2027-02-03 18:00" in told and "2027-02-01 18:00" in told
+    assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in told and "2027-02-01 18:00" in told
     for arguments in (["report", LAB], ["report"]):
         done = runner.invoke(app, [*arguments, "--course", str(small_course)])
         assert done.exit_code == 0 and "Next: open it" in done.output

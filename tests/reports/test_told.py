@@ -11,8 +11,8 @@ from autograder.gradebook.schema import ExerciseResult, SubmissionResult
 from autograder.model.notes import Note, NoteKind
 from autograder.model.term import Tell
 from autograder.reports.feedback import render_feedback_page
-from autograder.reports.student_view import build_student_view, hide_untold
-from autograder.reports.unmarked_page import HEAD, is_unmarked, render_unmarked_page
+from autograder.reports.student_view import build_student_view, leave_out_hidden_checks
+from autograder.reports.unmarked_page import HEAD_BYTES, is_unmarked, render_unmarked_page
 from labkit.outcome import Outcome, compute_earned
 
 VISIBLE = Outcome("a", "3 and 4 give 25", passed=True)
@@ -48,14 +48,14 @@ def test_neither_points_nor_totals_nor_reasons_differ_by_what_hidden_checks_said
 
 def test_lateness_is_a_part_of_all_points_and_so_is_not_told() -> None:
     assert page(submission(True, penalty=1.75), "visible") == page(submission(False), "visible")
-    assert "1.75 taken off for lateness" in page(submission(True, penalty=1.75), "all")
+    assert "after a penalty of 1.75 for lateness" in page(submission(True, penalty=1.75), "all")
 
 
 def test_what_is_counted_is_what_the_student_can_run() -> None:
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<(?!meta)[^>]+>", " ", page(submission(False), "visible"))))
     assert 'content="5.5 of 6 points without hidden checks"' in text, "JupyterLab says it, too"
-    assert "4 of 4 points. Hidden checks decide over 4 more, which are told later." in text
-    assert "Hidden checks decide over 8 points, which are told later." in text
+    assert "4 of 4 points. Hidden checks decide 4 more, which you'll see later." in text
+    assert "Hidden checks decide 8 points, which you'll see later." in text
     assert "other shapes" not in text and "well said" in text
 
 
@@ -73,7 +73,9 @@ def test_an_excuse_of_a_hidden_check_tells_nothing_of_it(excused: frozenset[str]
     def told(hidden: bool) -> SubmissionResult:
         found = submission(hidden)
         squares = found.exercises[0].model_copy(update={"excused": excused})
-        return hide_untold(found.model_copy(update={"exercises": (squares, *found.exercises[1:])}), "visible")
+        return leave_out_hidden_checks(
+            found.model_copy(update={"exercises": (squares, *found.exercises[1:])}), "visible"
+        )
 
     assert [(e.points, e.worth) for e in told(True).exercises] == [(e.points, e.worth) for e in told(False).exercises]
 
@@ -84,7 +86,7 @@ def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
     late = Note(kind=NoteKind.STOPPED, words="it ran longer than 9 s", notebook=test.notebook, cell="test_a")
     notes = (late, Note(words="A cell was put back."))
     result = SubmissionResult(student="ada", lab="x", points=0, worth=2, exercises=(test,), notes=notes)
-    assert hide_untold(result, "visible").notes == (Note(words="A cell was put back."),)
+    assert leave_out_hidden_checks(result, "visible").notes == (Note(words="A cell was put back."),)
 
 
 def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
@@ -92,7 +94,7 @@ def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
     text = render_unmarked_page(
         name, name, "2026-02-01 10:01 UTC", "Not marked: all 3 attempts are used up.", "The last mark counts."
     )
-    assert is_unmarked(text.encode()[:HEAD]) and text.count(name) == 1
+    assert is_unmarked(text.encode()[:HEAD_BYTES]) and text.count(name) == 1
     assert "Not marked: all 3 attempts are used up." in text and "<script" not in text
     named = submission(True).model_copy(update={"lab": name, "student": name})
     assert not is_unmarked(page(named, "all").encode())
@@ -100,5 +102,5 @@ def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
 
 def test_a_line_on_attempts_stands_near_the_top() -> None:
     line = "Attempt 2 of 3."
-    text = render_feedback_page(submission(True), nbformat.v4.new_notebook(), standing=line)
+    text = render_feedback_page(submission(True), nbformat.v4.new_notebook(), attempts=line)
     assert text.index(line) < text.index("<table>")

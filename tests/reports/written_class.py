@@ -55,7 +55,7 @@ class Written:
 
     def read(self, inbound: Path | None = None, whole: bool = True) -> LabClass:
         """inbound: of an exchange, if there is one."""
-        inbox = Inbox(inbound, inbound, inbound, owned=False) if inbound else None
+        inbox = Inbox(inbound, inbound, inbound, check_owner=False) if inbound else None
         return read_class(self.url, self.course, LAB, list(inbox.iter_arrivals([LAB])) if inbox else (), whole)
 
 

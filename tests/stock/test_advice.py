@@ -31,7 +31,7 @@ def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(cours
     said = run(course, "gradlab", "grade", "a1")
     assert "1 graded; 1 to be read by a person. Next: gradlab desk, gradlab feedback a1, gradlab report a1" in said
     said = run(course, "gradlab", "feedback", "a1")
-    assert "1 submission waits to be read by a person" in said
+    assert "1 submission has answers that a person must still read" in said
     assert "2 feedback pages in" in said and "Next: hand them out" in said and "release_feedback" not in said
     said = run(course, "gradlab", "feedback", "a1", "--zip", "csv")
     assert "exit status 0" in said, said

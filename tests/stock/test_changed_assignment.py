@@ -13,7 +13,7 @@ import pytest
 from nbgrader.api import Grade
 
 from autograder.classroom.whole_lab import open_class
-from autograder.gradebook.changed_cells import LOST
+from autograder.gradebook.changed_cells import LOST_MARKS
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.schema import ExerciseResult
 from autograder.workers.executors import LocalExecutor
@@ -60,7 +60,7 @@ def found(course: Path) -> dict[str, ExerciseResult]:
 
 def test_a_graded_cell_that_was_added_is_graded(course: Path, two_graders: LocalExecutor) -> None:
     (line,) = changed(course, two_graders, p=[F, T, graded("u", "assert f(5) == 6", 5), WORDS, task("free", "Draw.")])
-    assert line == "a1 changed after it was handed in, and is graded anew (new: p/free, p/u)"
+    assert line == "a1 changed after it was handed in, and is graded again (new: p/free, p/u)"
     now = found(course)
     assert (now["t"].points, now["u"].points, now["u"].worth) == (2, 0, 5)
     assert (now["words"].points, now["words"].comment, now["words"].waits) == (3.5, "good", False)
@@ -71,9 +71,9 @@ def test_one_that_was_dropped_is_gone_and_its_marks_by_hand_are_written_down(
     course: Path, two_graders: LocalExecutor
 ) -> None:
     (line,) = changed(course, two_graders, p=[F, T])
-    assert "(gone: p/words). Marks by hand of cells that are gone are kept in" in line
+    assert "(removed: p/words). Marks by hand for removed cells are kept in" in line
     assert set(found(course)) == {"t"} and in_gradebook(course, "ada").worth == 2
-    rows = [json.loads(row) for row in (course / "results/a1" / LOST).read_text().splitlines()]
+    rows = [json.loads(row) for row in (course / "results/a1" / LOST_MARKS).read_text().splitlines()]
     ada = {"student": "ada", "notebook": "p", "cell": "words"}
     assert rows == [ada | {"points": 3.0, "extra credit": 0.5}, ada | {"comment": "good"}]
 
@@ -83,7 +83,7 @@ def test_one_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders:
     changed(course, two_graders, p=[F, T, renamed])
     now = found(course)["why"]
     assert (now.points, now.comment, now.waits) == (3.5, "good", False)
-    assert not (course / "results/a1" / LOST).exists()
+    assert not (course / "results/a1" / LOST_MARKS).exists()
 
 
 def test_one_that_was_split_is_graded_in_its_parts(course: Path, two_graders: LocalExecutor) -> None:
@@ -116,16 +116,16 @@ def test_notebooks_come_and_go(course: Path, two_graders: LocalExecutor) -> None
 
 def test_a_notebook_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalExecutor) -> None:
     (line,) = changed(course, two_graders, first=[F, T, WORDS])
-    assert "gone: p/t, p/words" in line
+    assert "removed: p/t, p/words" in line
     now = found(course)["words"]
     assert (now.points, now.comment, now.waits) == (3.5, "good", False)
-    assert not (course / "results/a1" / LOST).exists()
+    assert not (course / "results/a1" / LOST_MARKS).exists()
 
 
 def test_marks_by_hand_in_a_notebook_that_is_gone_are_written_down(course: Path, two_graders: LocalExecutor) -> None:
     more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
     (line,) = changed(course, two_graders, q=more)
-    assert "are kept in" in line and len((course / "results/a1" / LOST).read_text().splitlines()) == 2
+    assert "are kept in" in line and len((course / "results/a1" / LOST_MARKS).read_text().splitlines()) == 2
 
 
 def test_a_gradebook_from_before_follows_a_source_that_changed(course: Path, two_graders: LocalExecutor) -> None:

@@ -28,7 +28,7 @@ from autograder.model.result import Result
 from autograder.model.term import FILE, Team, Term
 from autograder.model.versions import Versions
 from autograder.reports.unmarked_page import render_unmarked_page
-from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_wrong_arrivals
+from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
 from tests.classroom.processes import children
 
@@ -106,7 +106,7 @@ def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course
     wait_for(running, dees, fourth)
     assert scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
     workers = children(running.pid)
-    assert end(running).count(" after it came") == 2, "ben has what he gets"
+    assert end(running).count(" after it arrived") == 2, "ben has what he gets"
     assert workers and not any(Path(f"/proc/{pid}").exists() for pid, _ in workers)
 
 
@@ -122,19 +122,19 @@ def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(c
     second, dees = submit(course, "ada", TWO), submit(course, "dee", THREE)
     wait_for(running, dees, second)
     page, answer = first.read_text(), right.read_text()
-    assert "Attempt 1 of 1. No further one is marked until your instructor grades the lab." in page
+    assert "Attempt 1 of 1. No more are marked until your instructor grades the lab." in page
     assert "The lab is open until 2999-01-01 12:00 UTC." in page
     assert "3 and 4 give 25" in page and "other shapes and float64" not in page + answer
     assert "0.5 of 0.5 points without hidden checks" in answer
     refused = second.read_text()
-    assert "Not marked: the one attempt is used up." in refused
-    assert "The mark of what was handed in at 2026-02-01 10:01 UTC counts" in refused
+    assert "Not marked: the only attempt is used up." in refused
+    assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in refused
 
     (course / FILE).write_text(told.format(2) + "wait_minutes = 600\n")  # it is looked at once more, and waits
-    while "It waits, and is marked from 20" not in second.read_text():
+    while "It will be marked after 20" not in second.read_text():
         time.sleep(0.05)
     output = end(running)
-    assert "ada 01_squares: not marked, the one attempt is used up" in output
+    assert "ada 01_squares: not marked, the only attempt is used up" in output
     assert "ada 01_squares: 0 of 2" in output and "4 submissions marked" in output
     assert "cy 01_squares: damaged, Your file could not be graded, so it counts as empty." in output
     assert scores(course) == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
@@ -144,7 +144,7 @@ def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(c
             gradebook.update_or_create_student(student, first_name=student)
     output = start(course, "--once", "--newest").communicate()[0]
     assert output.count("ada is not on the roster") == 1 and "1 submission marked" in output
-    assert "wait for their time" not in output and "for nobody" not in output
+    assert "as term.toml asks" not in output and "for no one" not in output
     assert "Attempt" not in second.read_text() and "0.5 of 0.5 points without hidden checks" in second.read_text()
     assert scores(course)["ada"] == 2
 
@@ -176,7 +176,7 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
     assert "Traceback" not in output and "3 submissions marked" in output
-    assert output.count("its name says no time") == 1 and output.count("its name names no student") == 1
+    assert output.count("its name has no valid time") == 1 and output.count("its name has no valid student") == 1
     assert (course / "autograded" / "ben" / LAB / "data" / "given.csv").read_text() == "the course's"
 
 
@@ -184,9 +184,9 @@ def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
     submit(course, "ada", ONE)
     inbox = open_inbox(open_course(course))
     (arrival,) = inbox.iter_arrivals([LAB])
-    assert (arrival.student, arrival.lab, arrival.wrong) == ("ada", LAB, "")
-    (arrival,) = replace(inbox, owned=True).iter_arrivals([LAB])
-    assert arrival.wrong.startswith(f"its folder is {arrival.folder.owner()}'s")
+    assert (arrival.student, arrival.lab, arrival.problem) == ("ada", LAB, "")
+    (arrival,) = replace(inbox, check_owner=True).iter_arrivals([LAB])
+    assert arrival.problem.startswith(f"its folder belongs to {arrival.folder.owner()} ")
 
 
 def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
@@ -195,7 +195,7 @@ def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
     (folder,) = inbox.inbound.iterdir()
     (folder / "submission_secret.txt").rename(folder / "later")
     (coming,) = inbox.iter_arrivals([LAB], memory)
-    assert coming.comes and not memory.known and not select_newest([coming], get_utc_now())
+    assert coming.in_transit and not memory.arrivals and not select_newest([coming], get_utc_now())
     (folder / "later").rename(folder / "submission_secret.txt")
     assert [arrival.student for arrival in inbox.iter_arrivals([LAB], memory)] == ["ada"]
     assert not list(inbox.iter_arrivals(["01_square"])), "a name that begins like the lab's"
@@ -211,21 +211,21 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     on = WatchState(api, [LAB], open_inbox(api), told.append, Event(), Term(), memory=memory)
     assert find_due_arrivals(on) == [] and told == []
     (line,) = describe_leftovers(on)
-    assert line.startswith("2 may still be on the way, in a minute the same command knows: ")
+    assert line.startswith("2 may still be arriving, so run the same command in a minute: ")
     late = get_utc_now() + 2 * HANDING_IN
-    on.found = list(on.inbox.iter_arrivals([LAB], memory, late))
-    assert {each.student: each.wrong for each in on.found if not each.comes} == {
-        "ada": "it has no submission_secret.txt that can be read, which nbgrader submit writes last",
-        "ben": "it cannot be read: Not a directory",
+    on.arrivals = list(on.inbox.iter_arrivals([LAB], memory, late))
+    assert {each.student: each.problem for each in on.arrivals if not each.in_transit} == {
+        "ada": "it has no readable submission_secret.txt, which nbgrader submit writes last",
+        "ben": "it can't be read: Not a directory",
     }
     for _ in range(2):
-        report_wrong_arrivals(on, late)
+        report_problems(on, late)
     assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
-    on.found += [replace(on.found[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
-    report_wrong_arrivals(on, late)
+    on.arrivals += [replace(on.arrivals[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
+    report_problems(on, late)
     assert len(told) == 3 and told[-1].startswith("a, b: "), "those of one reason in one line"
     submit(course, "cy", ONE)
-    assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.known) == {f"cy+{LAB}+{ONE}+x1"}
+    assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
 
 def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Path) -> None:
@@ -238,8 +238,8 @@ def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Pa
     page.parent.mkdir(exist_ok=True)
     page.write_text("its mark")
     collect_submission(arrival, course)
-    assert find_due_arrivals(on) == [] and arrival.folder in on.done
-    on.done.clear()
+    assert find_due_arrivals(on) == [] and arrival.folder in on.finished
+    on.finished.clear()
     (get_submitted_folder(arrival, course) / "timestamp.txt").unlink()  # as a zip of an LMS leaves it
     assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
 
@@ -253,7 +253,7 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), term, newest=True)
     ben, cy = find_due_arrivals(on)
     collect_submission(cy, course)
-    assert find_due_arrivals(on) == [cy] and ben.folder in on.done
+    assert find_due_arrivals(on) == [cy] and ben.folder in on.finished
 
 
 def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> None:
@@ -264,15 +264,15 @@ def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> Non
     assert {arrival.student for arrival in find_due_arrivals(on)} == {"ada", "ben", "cy"} and describe_leftovers(
         on
     ) == []
-    ada, ben, cy = (on.memory.known[name] for name in sorted(on.memory.known))
-    on.later |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
+    ada, ben, cy = (on.memory.arrivals[name] for name in sorted(on.memory.arrivals))
+    on.due_times |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
     on.tries[ben.folder] = 1  # it failed, of which its student's line tells
     on.refused.add(ben.folder)
-    on.found = [ada, ben, replace(cy, wrong="its folder is a link"), replace(cy, when=datetime(9999, 1, 1))]
+    on.arrivals = [ada, ben, replace(cy, problem="its folder is a link"), replace(cy, when=datetime(9999, 1, 1))]
     assert describe_leftovers(on) == [
-        "1 wait for their time, the first until 2026-02-02 10:01 UTC: --newest marks them now",
-        "1 left by the limits of term.toml: --newest marks them",
-        "2 count for nobody, for the reasons above",
+        "1 submission waits as term.toml asks, the first until 2026-02-02 10:01 UTC: --newest marks them now",
+        "1 submission not marked because of limits in term.toml: --newest marks them",
+        "2 folders count for no one, for the reasons above",
     ]
 
 
@@ -284,8 +284,10 @@ def test_what_counts_for_nobody_is_named_where_an_instructor_looks(course: Path)
     found, lines = read_exchange(open_course(course), [LAB])
     assert len(found) == 3 and [each.student for each in select_newest(found, get_utc_now())] == ["ada"]
     ahead, unplaced = lines
-    assert ahead.startswith("in the exchange, and counts for nobody, since its time lies ahead") and "cy+" in ahead
-    assert unplaced.endswith("nbgrader submit makes: essay.ipynb")
+    assert (
+        ahead.startswith("in the exchange, but counts for no one, since its time is in the future") and "cy+" in ahead
+    )
+    assert unplaced.endswith("nbgrader submit makes a folder STUDENT+LAB+TIME): essay.ipynb")
     (course / "nbgrader_config.py").write_text("c = get_config()\n")
     assert read_exchange(open_course(course), [LAB]) == ([], []), "a course without an exchange has nothing in it"
 

@@ -54,6 +54,6 @@ def test_it_gets_every_submission(
 
 def test_one_that_no_package_brings_is_refused() -> None:
     with pytest.raises(
-        GradlabError, match=r"no package brings 'slurm' in gradlab.executors\n    fix: name one of dask"
+        GradlabError, match=r"no package provides 'slurm' in gradlab.executors\n    fix: name one of dask"
     ):
         make_executor("slurm", "x", "cpu")

@@ -1,11 +1,11 @@
-// The answers, one below the other: where each stands, which are shown, in which order, and whether with names.
+// The list of answers: the state of each, which are shown, in which order, and whether with names.
 import { get, make, reading, remember, state } from "./page.js";
 
 export const rows = [...get("answers").children];
 export const mark = (row) => state.marks[row.dataset.student];
 export const shown = () => [...get("answers").children].filter((row) => !row.hidden);
 
-// By a key that tells nothing of the student.
+// In the order of a key that reveals nothing about the student.
 const shuffled = [...rows].sort((a, b) => (a.dataset.order < b.dataset.order ? -1 : 1));
 shuffled.forEach((row, index) => row.querySelector("h2").append(make("span", `Answer ${index + 1}`, { class: "number" })));
 
@@ -16,12 +16,12 @@ export function who(row) {
   return row.querySelector(named ? ".who" : ".number").textContent.trim();
 }
 
-export function tell(row) {
+export function showState(row) {
   row.querySelector(".told").textContent = mark(row).told;
   row.classList.toggle("waits", mark(row).waits);
   row.classList.toggle("draft", reading.drafts.has(row.dataset.student));
   const waiting = rows.filter((each) => mark(each).waits).length;
-  get("count").textContent = `${rows.length} handed in, ${waiting} wait`;
+  get("count").textContent = `${rows.length} handed in, ${waiting} waiting`;
 }
 
 export function filter() {

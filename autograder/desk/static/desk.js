@@ -1,14 +1,14 @@
-// One question's page: what a click, a key and a field do.
-import { filter, mark, order, rows, shown, tell } from "./answers.js";
+// The page of one question: handles clicks, keys and fields.
+import { filter, mark, order, rows, shown, showState } from "./answers.js";
 import { closeItems, edit, saveItems } from "./items.js";
 import { get, reading, remember, remembered, state } from "./page.js";
-import { alike, beside, change, focusAnswer, nextWaiting, read, showComments, showName, toggle, toggleName } from "./panel.js";
+import { alike, change, focusAnswer, moveBy, nextWaiting, read, showComments, showName, toggle, toggleName } from "./panel.js";
 import { save } from "./saving.js";
 
 for (const fold of [get("asked"), get("model")]) {
   if (!fold) continue;
-  const kept = remembered(fold.id);
-  if (kept !== null) fold.open = kept === "open";
+  const setting = remembered(fold.id);
+  if (setting !== null) fold.open = setting === "open";
   fold.addEventListener("toggle", () => remember(fold.id, fold.open ? "open" : "folded"));
 }
 const single = get("single");
@@ -32,8 +32,8 @@ window.addEventListener("beforeunload", (event) => { if (reading.drafts.size || 
 
 const keys = {
   n: nextWaiting,
-  j: () => beside(1),
-  k: () => beside(-1),
+  j: () => moveBy(1),
+  k: () => moveBy(-1),
   p: () => get("points").select(),
   c: () => get("comment")?.focus(),
   e: () => edit(),
@@ -46,7 +46,7 @@ const keys = {
     get("comments").querySelector("button").focus();
   },
 };
-// True where the key does something here, and nothing else.
+// Returns true if the key did something here, so the browser must not handle it.
 function press(event, target) {
   const field = target.closest("input:not([type=checkbox]), textarea, select");
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -65,13 +65,13 @@ function press(event, target) {
   return false;
 }
 
-// Keys that are pressed while a mark is on its way are meant for the answer after it: where that does not come, they go.
-// A browser's own keys, reload among them, are left to it.
+// Keys pressed while a mark is being saved are meant for the next answer. If that doesn't follow, they're dropped.
+// The browser's own shortcuts, such as reload, are left to it.
 const held = [];
-const holds = (event) => event.key === "Enter" || !(event.ctrlKey || event.metaKey || event.altKey) && (event.key.length === 1 || ["Backspace", "Escape"].includes(event.key));
+const isHeld = (event) => event.key === "Enter" || !(event.ctrlKey || event.metaKey || event.altKey) && (event.key.length === 1 || ["Backspace", "Escape"].includes(event.key));
 document.addEventListener("keydown", (event) => {
   if (get("keys").open) return;
-  if (reading.saving && !event.isComposing && holds(event)) held.push(event);
+  if (reading.saving && !event.isComposing && isHeld(event)) held.push(event);
   else if (!press(event, event.target)) return;
   event.preventDefault();
 });
@@ -90,6 +90,6 @@ get("nameless").checked = remembered("nameless") !== "no";
 if (!rows.some((row) => mark(row).waits)) get("shown").value = "all";
 order();
 filter();
-rows.forEach(tell);
+rows.forEach(showState);
 showComments();
 read(shown()[0], false);

@@ -1,5 +1,5 @@
-// The rubric's items, edited in place of the panel's fields. A change of marks is asked about first.
-import { rows, tell } from "./answers.js";
+// Edits the rubric's items, in the place of the panel's fields. Changes of marks must be confirmed first.
+import { rows, showState } from "./answers.js";
 import { get, make, reading, say, state } from "./page.js";
 import { focusAnswer, pointsOf, show } from "./panel.js";
 import { post } from "./saving.js";
@@ -19,16 +19,16 @@ function itemFields(item) {
   points.value = item.points;
   const remove = make("button", "Delete", { type: "button" });
   remove.addEventListener("click", () => {
-    const beside = fields.nextElementSibling;
+    const next = fields.nextElementSibling;
     fields.remove();
     number();
-    (beside.querySelector("textarea") ?? beside.querySelector("button")).focus();
+    (next.querySelector("textarea") ?? next.querySelector("button")).focus();
   });
   fields.append(make("legend"), labelled("Words", text), labelled("Points", points), remove);
   return fields;
 }
 
-// Named by their place, which a deleted one changes.
+// Number the items by position, which changes when one is deleted.
 function number() {
   fieldsets().forEach((fields, index) => {
     fields.querySelector("legend").textContent = `Item ${index + 1}`;
@@ -45,13 +45,13 @@ function swap(editing) {
 export function edit(add = false) {
   if (!reading.now || reading.saving) return;
   if (!reading.editing) {
-    const more = make("button", "Add an item", { type: "button" });
-    const keep = make("button", "Save items", { type: "submit" });
-    const leave = make("button", "Cancel", { type: "button" });
+    const addButton = make("button", "Add an item", { type: "button" });
+    const saveButton = make("button", "Save items", { type: "submit" });
+    const cancelButton = make("button", "Cancel", { type: "button" });
     const buttons = make("p", "", { class: "buttons" });
-    buttons.append(more, keep, leave);
-    more.addEventListener("click", addItem);
-    leave.addEventListener("click", () => closeItems());
+    buttons.append(addButton, saveButton, cancelButton);
+    addButton.addEventListener("click", addItem);
+    cancelButton.addEventListener("click", () => closeItems());
     get("editing").replaceChildren(...state.rubric.items.map(itemFields), buttons);
     number();
     delete get("editing").dataset.sure;
@@ -64,10 +64,10 @@ export function edit(add = false) {
 
 function addItem() {
   if (fieldsets().length >= state.mostItems) return say(`A rubric has at most ${state.mostItems} items.`);
-  const made = itemFields({ id: "", text: "", points: "" });
-  get("editing").lastElementChild.before(made);
+  const fields = itemFields({ id: "", text: "", points: "" });
+  get("editing").lastElementChild.before(fields);
   number();
-  made.querySelector("textarea").focus();
+  fields.querySelector("textarea").focus();
 }
 
 export function closeItems(text = "") {
@@ -87,31 +87,31 @@ export async function saveItems() {
     text: fields.querySelector("textarea").value.trim(),
     points: Number(fields.querySelector("input").value),
   }));
-  const asked = JSON.stringify(items);
+  const text = JSON.stringify(items);
   try {
-    const reply = await post("rubric", { items, version: state.rubric.version, sure: form.dataset.sure === asked });
+    const reply = await post("rubric", { items, version: state.rubric.version, sure: form.dataset.sure === text });
     if (reply.changes) {
-      form.dataset.sure = asked;
+      form.dataset.sure = text;
       const marks = reply.changes === 1 ? "the mark of 1 student" : `the marks of ${reply.changes} students`;
-      say(`This changes ${marks}. Save the items again to do it.`);
+      say(`This changes ${marks}. Save the items again to confirm.`);
       return;
     }
-    const had = pointsNow();
+    const before = pointsNow();
     Object.assign(state, { rubric: reply.rubric, marks: reply.marks });
-    keepDrafts();
-    rows.forEach(tell);
-    closeItems(had === pointsNow() ? "The items are saved." : "The items are saved, and the marks that follow them.");
+    updateDrafts();
+    rows.forEach(showState);
+    closeItems(before === pointsNow() ? "The items are saved." : "The items are saved, and the marks are updated.");
   } catch (error) {
     say(error.message);
   }
 }
 
-// Drafts follow the items that are left.
-function keepDrafts() {
+// Update the points of drafts to the new items, and drop deleted ones from them.
+function updateDrafts() {
   const ids = new Set(state.rubric.items.map((item) => item.id));
-  for (const [student, own] of reading.drafts) {
-    if (!own.chosen.length) continue;
-    const chosen = own.chosen.filter((id) => ids.has(id));
-    reading.drafts.set(student, { ...own, chosen, points: chosen.length ? pointsOf(chosen) : own.points });
+  for (const [student, draft] of reading.drafts) {
+    if (!draft.chosen.length) continue;
+    const chosen = draft.chosen.filter((id) => ids.has(id));
+    reading.drafts.set(student, { ...draft, chosen, points: chosen.length ? pointsOf(chosen) : draft.points });
   }
 }

@@ -1,7 +1,7 @@
-// What all parts of a question's page share: what the server told, what is read now, and small helpers. Texts are only set
-// as text.
+// Shared by all parts of a question's page: the server's state, the current answer, and small helpers. Texts are only set as
+// text, never as HTML.
 export const state = JSON.parse(document.getElementById("state").textContent);
-// now: the row that is read. drafts: student -> {points, chosen, comment}, as they stand in the panel and are not saved.
+// now: the current row. drafts: student -> {points, chosen, comment}, as entered in the panel and not saved yet.
 export const reading = { now: null, editing: false, saving: false, drafts: new Map() };
 
 export const get = (id) => document.getElementById(id);
@@ -14,7 +14,7 @@ export function make(tag, text = "", attributes = {}) {
   return element;
 }
 
-// What this browser remembers; it may not be allowed to.
+// Settings that this browser remembers, if it's allowed to.
 export function remember(name, value) {
   try { localStorage.setItem(`gradlab-desk-${name}`, value); } catch { /* not allowed here */ }
 }

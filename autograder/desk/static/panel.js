@@ -1,5 +1,5 @@
-// The panel beside the answer that is read: its draft, the rubric's items, comments, and the way to another answer.
-import { mark, nameless, rows, shown, tell, who } from "./answers.js";
+// The panel beside the current answer: its draft, the rubric's items, comments, and moving to other answers.
+import { mark, nameless, rows, shown, showState, who } from "./answers.js";
 import { get, make, reading, say, state } from "./page.js";
 
 function saved(row) {
@@ -15,7 +15,7 @@ export function change(part) {
   if (same) reading.drafts.delete(reading.now.dataset.student);
   else reading.drafts.set(reading.now.dataset.student, next);
   say("");
-  tell(reading.now);
+  showState(reading.now);
   showItems();
 }
 
@@ -25,8 +25,8 @@ export function pointsOf(chosen) {
 }
 
 export function toggle(item) {
-  const had = draft().chosen;
-  const ids = had.includes(item.id) ? had.filter((id) => id !== item.id) : [...had, item.id];
+  const before = draft().chosen;
+  const ids = before.includes(item.id) ? before.filter((id) => id !== item.id) : [...before, item.id];
   const chosen = state.rubric.items.map((each) => each.id).filter((id) => ids.includes(id));
   change({ chosen, points: chosen.length ? pointsOf(chosen) : "" });
   get("points").value = draft().points;
@@ -76,7 +76,7 @@ export function show() {
   if (get("comment")) get("comment").value = draft().comment;
   const others = alike().length;
   get("also").hidden = !others;
-  get("also").textContent = `Save for ${others + 1} with this text`;
+  get("also").textContent = `Save for all ${others + 1} with this text`;
   showItems();
 }
 
@@ -87,7 +87,7 @@ export function showName() {
   get("name").setAttribute("aria-pressed", reading.now.classList.contains("named"));
 }
 
-// Of one answer alone, until the page is left.
+// Shows or hides the name for this answer only, until the page is closed.
 export function toggleName() {
   if (!reading.now || !nameless()) return;
   reading.now.classList.toggle("named");
@@ -116,13 +116,13 @@ export function nextWaiting() {
   const all = [...get("answers").children];
   const from = all.indexOf(reading.now);
   const rest = [...all.slice(from + 1), ...all.slice(0, Math.max(from, 0))];
-  const found = rest.find((row) => mark(row).waits);
-  if (found) read(found);
-  else say("No other answer waits.");
+  const next = rest.find((row) => mark(row).waits);
+  if (next) read(next);
+  else say("No other answer is waiting.");
 }
 
-// The one before, or after, of those that are shown.
-export function beside(step) {
+// Go to the answer before (-1) or after (1) this one, among those that are shown.
+export function moveBy(step) {
   const all = shown();
   read(all[Math.min(Math.max(all.indexOf(reading.now) + step, 0), all.length - 1)]);
 }

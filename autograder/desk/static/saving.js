@@ -1,5 +1,5 @@
-// Marks on their way to the gradebook: one request for each answer. What was not saved stays in the page.
-import { mark, rows, tell } from "./answers.js";
+// Saves marks to the gradebook, with one request for each answer. What couldn't be saved stays on the page.
+import { mark, rows, showState } from "./answers.js";
 import { get, reading, say, state } from "./page.js";
 import { draft, focusAnswer, nextWaiting, show, showComments } from "./panel.js";
 
@@ -12,12 +12,12 @@ export async function post(path, body) {
       body: JSON.stringify({ ...state.place, ...body }),
     });
   } catch {
-    throw new Error("The server does not answer. Nothing was saved; what you wrote is still here.");
+    throw new Error("The server doesn't answer. Nothing was saved; what you wrote is still here.");
   }
-  const told = await reply.json().catch(() => null);
-  if (reply.ok && told) return told;
-  if (reply.ok || reply.status === 403) throw new Error("Not saved: you are logged out. Log in in another tab, and save again.");
-  throw new Error(`Not saved: ${told?.message || reply.statusText || reply.status}`);
+  const content = await reply.json().catch(() => null);
+  if (reply.ok && content) return content;
+  if (reply.ok || reply.status === 403) throw new Error("Not saved: you're logged out. Log in in another tab, then save again.");
+  throw new Error(`Not saved: ${content?.message || reply.statusText || reply.status}`);
 }
 
 async function saveOne(row, { points, chosen, comment }) {
@@ -25,38 +25,38 @@ async function saveOne(row, { points, chosen, comment }) {
   const body = { student, chosen, comment, points: chosen.length || points === "" ? null : Number(points), version: mark(row).version };
   const reply = await post("mark", body);
   if (!reply.changed) reading.drafts.delete(student);
-  take(reply.marks, student);
+  updateMarks(reply.marks, student);
   if (!reply.changed) return;
-  const had = mark(row).comment ? `, with the comment \u201c${mark(row).comment.slice(0, 300)}\u201d` : "";
-  throw new Error(`${reply.changed} It has: ${mark(row).told}${had}. Save again to write over it.`);
+  const suffix = mark(row).comment ? `, with the comment \u201c${mark(row).comment.slice(0, 300)}\u201d` : "";
+  throw new Error(`${reply.changed} The mark is now: ${mark(row).told}${suffix}. Save again to overwrite it.`);
 }
 
-// Others may mark too. Who has a draft here is told of their mark when it is saved.
-function take(marks, student) {
-  for (const [each, own] of Object.entries(marks)) {
-    if (each === student || (each in state.marks && !reading.drafts.has(each))) state.marks[each] = own;
+// Others may mark at the same time. If there is a draft here, their mark is shown only when the draft is saved.
+function updateMarks(marks, student) {
+  for (const [name, saved] of Object.entries(marks)) {
+    if (name === student || (name in state.marks && !reading.drafts.has(name))) state.marks[name] = saved;
   }
-  rows.forEach(tell);
+  rows.forEach(showState);
 }
 
 export async function save(others = []) {
   if (!reading.now || reading.saving || reading.editing) return;
   if (!get("points").reportValidity()) return;
-  if (!says(draft()) && !says(mark(reading.now))) return askForPoints();
+  if (!isMarked(draft()) && !isMarked(mark(reading.now))) return askForPoints();
   reading.saving = true;
   get("panel").classList.add("saving");
   const [row, wanted] = [reading.now, draft()];
-  reading.drafts.set(row.dataset.student, wanted); // also where nothing is another: it may wait, and is to be read now
+  reading.drafts.set(row.dataset.student, wanted); // even if nothing changed: saving says that a waiting answer was read
   let trouble = "";
   try {
     await saveOne(row, wanted);
-    const waiting = others.filter((each) => mark(each).waits);
-    for (const [index, each] of waiting.entries()) {
+    const waiting = others.filter((other) => mark(other).waits);
+    for (const [index, other] of waiting.entries()) {
       say(`Saving ${index + 2} of ${waiting.length + 1} ...`);
-      await saveOne(each, wanted);
+      await saveOne(other, wanted);
     }
     const text = wanted.comment.trim();
-    if (text) state.comments = [text, ...state.comments.filter((each) => each !== text)];
+    if (text) state.comments = [text, ...state.comments.filter((comment) => comment !== text)];
     showComments();
   } catch (error) {
     trouble = error.message;
@@ -65,15 +65,15 @@ export async function save(others = []) {
   get("panel").classList.remove("saving");
   show();
   if (trouble) say(trouble);
-  else if (mark(row).waits) say("Saved. Without points this answer still waits.");
+  else if (mark(row).waits) say("Saved. Without points, this answer still waits.");
   else nextWaiting();
   document.dispatchEvent(new CustomEvent("saved", { detail: { wentOn: reading.now !== row } }));
 }
 
-const says = ({ points, chosen, comment }) => (points ?? "") !== "" || chosen.length > 0 || comment.trim() !== "";
+const isMarked = ({ points, chosen, comment }) => (points ?? "") !== "" || chosen.length > 0 || comment.trim() !== "";
 
 function askForPoints() {
   say("No points yet: type them, or choose an item.");
-  if (state.rubric.items.length) focusAnswer(); // there a digit chooses an item, and in the field it is points
+  if (state.rubric.items.length) focusAnswer(); // there, a digit chooses an item instead of typing points
   else get("points").focus();
 }

@@ -1,4 +1,4 @@
-// Tables that sort by their heads, and a field that filters rows. Without it, a page still says everything.
+// Sorts tables by their column heads, and filters rows by a field. Without this script, a page still shows everything.
 "use strict";
 const order = new Intl.Collator("en", { numeric: true });
 
@@ -26,7 +26,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     button.type = "button";
     button.append(...head.childNodes);
     head.append(button);
-    head.addEventListener("click", () => sort(table, head, column)); // a click anywhere in it; a key's comes by the button
+    head.addEventListener("click", () => sort(table, head, column)); // the whole head is clickable; keys reach the button
     head.setAttribute("aria-sort", "none");
   });
 }

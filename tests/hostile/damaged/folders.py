@@ -20,7 +20,11 @@ def folder_in_a_folder(folder: Path, notebook: Notebook) -> None:
     write(folder / LAB, notebook)
 
 
-@written("A folder has the notebook's name: macOS unpacked a bundle so.", note="a link, a folder, a pipe or a device", kept=[])
+@written(
+    "A folder has the notebook's name: macOS unpacked a bundle so.",
+    note="a link, a folder, a pipe or a device",
+    kept=[],
+)
 def folder_as_notebook(folder: Path, notebook: Notebook) -> None:
     (folder / FILE).mkdir()
     (folder / FILE / "readme.txt").write_text("")
