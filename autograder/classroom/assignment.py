@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from autograder.model.marks import Marks
 from autograder.model.result import Result
 from autograder.submission.task import Settings, Task
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,13 @@ class Assignment(Protocol):
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
         """Return a line for each reason why settings for nbgrader's feedback pages have no effect here."""
 
-    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
         """Return those of these students whom the configuration excludes."""
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if the source can't be graded."""
 
-    def load(self, gradebook: Any, config: Mapping[str, Any]) -> None:
+    def load(self, gradebook: Gradebook, config: Mapping[str, Any]) -> None:
         """Read the source, once the gradebook has its cells."""
 
     def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:

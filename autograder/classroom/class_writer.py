@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING
 
 from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
@@ -31,6 +31,9 @@ from autograder.submission.lab_submission import GradedSubmission
 from autograder.submission.task import Settings, Task, compute_key, compute_part_digests
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
 BATCH = 50  # submissions in one transaction of the gradebook
 MAX_SELECTED = 100  # students; up to that many, only their own rows are read
@@ -57,7 +60,7 @@ class GradebookWriter:
         assignment: Assignment,
         settings: Settings,
         layers: Sequence[str],
-        gradebook: Any,
+        gradebook: Gradebook,
         penalty: Penalty,
         term: Term,
         submitters: Mapping[str, str],

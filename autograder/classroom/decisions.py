@@ -6,10 +6,9 @@ import re
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import nbformat
-from nbgrader.api import MissingEntry
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.utils import is_grade, parse_utc
 
 from autograder.base.errors import GradlabError
@@ -41,7 +40,7 @@ def excuse(course: Path, lab: str, target: str, student: str, reason: str) -> Ex
 
 
 def grant_extension(
-    course: Path, gradebook: Any, lab: str, student: str, until: str, reason: str
+    course: Path, gradebook: Gradebook, lab: str, student: str, until: str, reason: str
 ) -> tuple[datetime, str]:
     """Write the extension to term.toml, and apply it to a submission that the gradebook already has.
 
@@ -77,7 +76,7 @@ def grant_extension(
     return time, ""
 
 
-def refuse_unknown_student(course: Path, gradebook: Any, student: str) -> None:
+def refuse_unknown_student(course: Path, gradebook: Gradebook, student: str) -> None:
     """Raise GradlabError if the course has no student of this name."""
     known = {s.id for s in gradebook.students} | {p.name for p in (course / "submitted").glob("*") if p.is_dir()}
     if student not in known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 
@@ -16,6 +16,9 @@ from autograder.intake.releases import read_release_bytes
 from autograder.model.marks import Marks, compute_marks
 from autograder.model.result import Result
 from autograder.submission.task import NotebookFile, Settings, Task
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
 
 class LabAssignment:
@@ -41,13 +44,13 @@ class LabAssignment:
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
         return []
 
-    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
         return []
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         pass
 
-    def load(self, gradebook: Any, config: Mapping[str, Any]) -> None:
+    def load(self, gradebook: Gradebook, config: Mapping[str, Any]) -> None:
         self._source = (self.course / "source" / self.name / f"{self.name}.ipynb").read_bytes()
         self._releases = read_release_bytes(self.course, self.name)
 

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
@@ -22,8 +22,11 @@ from autograder.model.assignments import is_stock, list_source_notebooks
 from autograder.model.term import read_term
 from autograder.stock.assignment import read_kept_names
 
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
-def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Any) -> list[str]:
+
+def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Gradebook) -> list[str]:
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, if they changed.
 
     Returns:
@@ -67,7 +70,7 @@ def _digest_source(course: Path, name: str, *settings: str) -> str:
     return digest(*parts, *settings)
 
 
-def _has_source_cells(gradebook: Any, course: Path, lab: str) -> bool:
+def _has_source_cells(gradebook: Gradebook, course: Path, lab: str) -> bool:
     """Return whether the gradebook has exactly the cells that are in the source now."""
     names = {
         notebook.name: {cell.name for cell in notebook.source_cells}
@@ -111,7 +114,7 @@ def _capture_stderr(file: IO[bytes]) -> Iterator[None]:
         os.close(before)
 
 
-def _list_graded_cells(gradebook: Any, lab: str) -> set[str]:
+def _list_graded_cells(gradebook: Gradebook, lab: str) -> set[str]:
     """List the graded cells of a lab as NOTEBOOK/CELL; none if no one has handed it in."""
     assignment = next((assignment for assignment in gradebook.assignments if assignment.name == lab), None)
     if assignment is None or not assignment.submissions:
@@ -133,7 +136,7 @@ def _describe_changes(course: Path, lab: str, before: set[str], after: set[str])
     return [f"{lab} changed after it was handed in, and is graded again ({changes}){hint}"]
 
 
-def _apply_extra_credit(gradebook: Any, lab: str, labels: CellLabels, exercises: Sequence[str]) -> None:
+def _apply_extra_credit(gradebook: Gradebook, lab: str, labels: CellLabels, exercises: Sequence[str]) -> None:
     """Make these exercises extra credit: they add nothing to what the lab is worth, so their points are a bonus."""
     if not exercises:
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 
@@ -22,6 +22,9 @@ from autograder.stock.settings import is_left_out, list_unread_page_settings, li
 from autograder.stock.source_check import refuse_unfit
 from autograder.submission.stock_submission import compute_stock_marks
 from autograder.submission.task import NotebookFile, Settings, Task, apply_stock_limits
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
 MAX_FILE = 64 * 2**20  # bytes of one file beside a notebook that its cells can read, and of all such files
 
@@ -49,14 +52,14 @@ class StockAssignment:
     def list_unread_page_settings(self, config: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
         return list_unread_page_settings(config, usual)
 
-    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Any) -> list[str]:
+    def list_excluded(self, config: Mapping[str, Any], students: Sequence[str], gradebook: Gradebook) -> list[str]:
         known = {row.id for row in gradebook.students}
         return [student for student in students if is_left_out(config, student, known)]
 
     def refuse_unfit(self, config: Mapping[str, Any]) -> None:
         refuse_unfit(self.course, self.name, config)
 
-    def load(self, gradebook: Any, config: Mapping[str, Any]) -> None:
+    def load(self, gradebook: Gradebook, config: Mapping[str, Any]) -> None:
         self._content = read_content(self.course, self.name, gradebook, config)
         self._source = self._content.to_bytes()
 

@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any
 
-from nbgrader.api import Grade, Student, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import func, select
 
 from autograder.base.text import format_count, join_names
@@ -77,7 +76,7 @@ def list_remarks(outcomes: Iterable[GradingOutcome], lab: str, max_lines: int = 
     return [*lines, f"and {more} more of this kind: gradlab report {quote(lab)}"] if more > 0 else lines
 
 
-def read_points(gradebook: Any, lab: str) -> Mapping[str, float]:
+def read_points(gradebook: Gradebook, lab: str) -> Mapping[str, float]:
     """Read each student's points for this lab in the gradebook, less the penalty for lateness."""
     assignment = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
     notebooks = select(SubmittedAssignment.student_id).where(assignment).join(SubmittedAssignment.notebooks)
@@ -91,7 +90,7 @@ def read_points(gradebook: Any, lab: str) -> Mapping[str, float]:
 
 
 def summarize_lab(
-    gradebook: Any,
+    gradebook: Gradebook,
     lab: str,
     outcomes: Iterable[GradingOutcome],
     in_exchange: Iterable[str] = (),

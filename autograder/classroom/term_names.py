@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.decisions import read_checks
@@ -16,10 +16,13 @@ from autograder.intake.strays import find_strays
 from autograder.model.assignments import list_assignments, suggest_nearest
 from autograder.model.term import FILE, Term
 
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
+
 UNKNOWN_STUDENT = "who isn't on the roster and handed in nothing\n    fix: correct the name"
 
 
-def list_warnings(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
+def list_warnings(course: Path, term: Term, gradebook: Gradebook, lab: str = "") -> list[str]:
     """Return a line for each unknown name, and for each stray in submitted/.
 
     Args:
@@ -28,7 +31,7 @@ def list_warnings(course: Path, term: Term, gradebook: Any, lab: str = "") -> li
     return list_unknown_names(course, term, gradebook, lab) + find_strays(course, list_roster_students(gradebook))
 
 
-def list_unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") -> list[str]:
+def list_unknown_names(course: Path, term: Term, gradebook: Gradebook, lab: str = "") -> list[str]:
     """Return a line for each lab, student, exercise and check that doesn't exist, with its fix.
 
     Args:
@@ -42,7 +45,7 @@ def list_unknown_names(course: Path, term: Term, gradebook: Any, lab: str = "") 
     return [f"{course / FILE}: {line}" for line in dict.fromkeys(lines)]
 
 
-def refuse_unknown_names(course: Path, lab: str, term: Term, gradebook: Any) -> None:
+def refuse_unknown_names(course: Path, lab: str, term: Term, gradebook: Gradebook) -> None:
     """Raise GradlabError if an unknown exercise, check or team member would make marks differ from the decisions."""
     if lines := [*_find_unknown_exercises(course, term, lab), *_find_unknown_members(course, term, gradebook, lab)]:
         raise GradlabError("\n".join(f"{course / FILE}: {line}" for line in lines))
@@ -76,7 +79,7 @@ def _find_unknown_exercises(course: Path, term: Term, lab: str) -> Iterator[str]
             yield f"{entry} names {check!r}, which isn't a check of {name} in {lab}\n    fix: {fix}"
 
 
-def _find_unknown_students(course: Path, term: Term, gradebook: Any, labs: Collection[str]) -> Iterator[str]:
+def _find_unknown_students(course: Path, term: Term, gradebook: Gradebook, labs: Collection[str]) -> Iterator[str]:
     entries = [("[[extension]]", each.lab, each.student) for each in term.extension]
     entries += [("[[excuse]]", each.lab, each.student) for each in term.excuse if each.student]
     entries = [(entry, lab, student) for entry, lab, student in entries if lab in labs]
@@ -86,7 +89,7 @@ def _find_unknown_students(course: Path, term: Term, gradebook: Any, labs: Colle
             yield f"{entry} of {lab} names {student!r}, {UNKNOWN_STUDENT}"
 
 
-def _find_unknown_members(course: Path, term: Term, gradebook: Any, lab: str) -> Iterator[str]:
+def _find_unknown_members(course: Path, term: Term, gradebook: Gradebook, lab: str) -> Iterator[str]:
     for team in term.team:
         if team.is_for_lab(lab):
             for member in sorted(_select_unknown(course, gradebook, team.members)):
@@ -94,7 +97,7 @@ def _find_unknown_members(course: Path, term: Term, gradebook: Any, lab: str) ->
                 yield f"team {team.name!r} names {member!r}, {UNKNOWN_STUDENT}, or add this student: {add}"
 
 
-def _select_unknown(course: Path, gradebook: Any, students: Iterable[str]) -> set[str]:
+def _select_unknown(course: Path, gradebook: Gradebook, students: Iterable[str]) -> set[str]:
     """Return the students that the course doesn't know; none if there is no roster to compare with."""
     return {each for each in find_strangers(gradebook, students) if not (course / "submitted" / each).is_dir()}
 

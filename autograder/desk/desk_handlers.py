@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from jupyter_server.auth.decorator import authorized
@@ -24,6 +24,9 @@ from autograder.desk.place import Desk, GradedPlace, UnknownNameError, find_cour
 from autograder.desk.rubric import MAX_ITEMS, Item, make_id
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.course import Model
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
 MAX_BODY = 500_000  # bytes
 STATIC = files("autograder.desk").joinpath("static")
@@ -148,7 +151,7 @@ class QuestionHandler(BaseHandler):
         lab, notebook, cell = map(unquote, names)
         xsrf = self.xsrf_token.decode()
 
-        def render_page(desk: Desk, gradebook: Any) -> str:
+        def render_page(desk: Desk, gradebook: Gradebook) -> str:
             place = find_place(desk, gradebook, lab, notebook, cell)
             return html_pages.render_question(self.desk_url, reading.build_page(desk, gradebook, place), xsrf)
 
@@ -192,7 +195,7 @@ class SaveHandler(WriteHandler):
     async def post(self) -> None:
         request: MarkRequest = self.parse_body(MarkRequest)
 
-        def save(desk: Desk, gradebook: Any) -> dict[str, Any]:
+        def save(desk: Desk, gradebook: Gradebook) -> dict[str, Any]:
             place = find_place(desk, gradebook, request.lab, request.notebook, request.cell)
             if request.points is not None and request.points > place.worth:
                 most = f"{place.worth:g} point{'s' * (place.worth != 1)}"
@@ -221,7 +224,7 @@ class RubricHandler(WriteHandler):
         request: RubricRequest = self.parse_body(RubricRequest)
         items = tuple(_parse_item(data) for data in request.items)
 
-        def save(desk: Desk, gradebook: Any) -> dict[str, Any]:
+        def save(desk: Desk, gradebook: Gradebook) -> dict[str, Any]:
             place = find_place(desk, gradebook, request.lab, request.notebook, request.cell)
             changes = []
 
@@ -248,5 +251,5 @@ def _parse_item(data: dict[str, Any]) -> Item:
         raise web.HTTPError(400, f"an item can't be saved: {first['loc'][0]}: {first['msg']}") from None
 
 
-def _read_marks(desk: Desk, gradebook: Any, place: GradedPlace) -> dict[str, Any]:
+def _read_marks(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> dict[str, Any]:
     return html_pages.encode_marks(marks.read_marks(gradebook, place, marks.read_rubric(desk, place)), place)

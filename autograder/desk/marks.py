@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nbgrader.api import Comment, Grade, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Comment, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 
 from autograder.base.digest import digest
@@ -55,24 +55,26 @@ def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
     return read_rubrics(desk.course, place.lab).questions.get(place.key, Rubric())
 
 
-def read_marks(gradebook: Any, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
+def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
     """Read the mark of each student who handed this notebook in."""
-    submitted = select(SubmittedAssignment.student_id).join(SubmittedAssignment.notebooks)
     comments: dict[str, str] = {}
     if place.comment_id:
-        query = submitted.join(SubmittedNotebook.comments).where(Comment.cell_id == place.comment_id)
-        comments = dict(gradebook.db.execute(query.add_columns(Comment.manual_comment)).all())
-    columns = (Grade.manual_score, Grade.auto_score, Grade.needs_manual_grade)
-    query = submitted.join(SubmittedNotebook.grades).where(Grade.cell_id == place.cell_id).add_columns(*columns)
+        written = select(SubmittedAssignment.student_id, Comment.manual_comment).join(SubmittedAssignment.notebooks)
+        written = written.join(SubmittedNotebook.comments).where(Comment.cell_id == place.comment_id)
+        comments = {student: comment or "" for student, comment in gradebook.db.execute(written)}
+    grades = select(
+        SubmittedAssignment.student_id, Grade.manual_score, Grade.auto_score, Grade.needs_manual_grade
+    ).join(SubmittedAssignment.notebooks)
+    grades = grades.join(SubmittedNotebook.grades).where(Grade.cell_id == place.cell_id)
     marks = {}
-    for student, points, auto, waits in gradebook.db.execute(query):
+    for student, points, auto, waits in gradebook.db.execute(grades):
         is_from_items = points is not None and rubric.points(student, place.worth) == round(points, 4)
         chosen = rubric.chosen[student] if is_from_items else ()
-        marks[student] = DeskMark(points, auto, comments.get(student) or "", bool(waits), chosen)
+        marks[student] = DeskMark(points, auto, comments.get(student, ""), bool(waits), chosen)
     return marks
 
 
-def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, mark: DeskMark, seen: str) -> DeskMark:
+def save(desk: Desk, gradebook: Gradebook, place: GradedPlace, student: str, mark: DeskMark, seen: str) -> DeskMark:
     """Write this mark: the points of its chosen items, or its own. Without either, points from checks count again.
 
     Args:
@@ -109,7 +111,12 @@ def save(desk: Desk, gradebook: Any, place: GradedPlace, student: str, mark: Des
 
 
 def change_items(
-    desk: Desk, gradebook: Any, place: GradedPlace, items: tuple[Item, ...], seen: str, confirm: Callable[[int], bool]
+    desk: Desk,
+    gradebook: Gradebook,
+    place: GradedPlace,
+    items: tuple[Item, ...],
+    seen: str,
+    confirm: Callable[[int], bool],
 ) -> bool:
     """Replace the items, and update the marks that follow from them. Returns whether that was confirmed.
 
@@ -139,7 +146,9 @@ def change_items(
     return True
 
 
-def _find_changed_points(gradebook: Any, place: GradedPlace, before: Rubric, after: Rubric) -> Mapping[str, float]:
+def _find_changed_points(
+    gradebook: Gradebook, place: GradedPlace, before: Rubric, after: Rubric
+) -> Mapping[str, float]:
     """Return the new points of each student whose mark follows from the items and changes."""
     changed = {}
     for student, mark in read_marks(gradebook, place, before).items():
@@ -149,7 +158,7 @@ def _find_changed_points(gradebook: Any, place: GradedPlace, before: Rubric, aft
     return changed
 
 
-def _find_row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
+def _find_row(gradebook: Gradebook, kind: Any, cell_id: str, student: str) -> Any:
     return gradebook.db.scalars(
         select(kind)
         .join(SubmittedNotebook, kind.notebook_id == SubmittedNotebook.id)
@@ -158,11 +167,11 @@ def _find_row(gradebook: Any, kind: Any, cell_id: str, student: str) -> Any:
     ).one()
 
 
-def _find_grade(gradebook: Any, place: GradedPlace, student: str) -> Any:
+def _find_grade(gradebook: Gradebook, place: GradedPlace, student: str) -> Any:
     return _find_row(gradebook, Grade, place.cell_id, student)
 
 
-def _write_comment(gradebook: Any, place: GradedPlace, student: str, text: str) -> None:
+def _write_comment(gradebook: Gradebook, place: GradedPlace, student: str, text: str) -> None:
     if place.comment_id:
         _find_row(gradebook, Comment, place.comment_id, student).manual_comment = text.strip() or None
     elif text.strip():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from nbformat.v4 import nbjson
-from nbgrader.api import MissingEntry
+from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.base.errors import GradlabError
@@ -92,7 +92,7 @@ class GradedPlace:
         return self.cell if self.notebook == self.lab else make_stock_name(self.notebook, self.cell)
 
 
-def list_places(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
+def list_places(desk: Desk, gradebook: Gradebook, lab: str) -> list[GradedPlace]:
     """List the graded cells of a lab, in order. Raises UnknownNameError if the gradebook doesn't know the lab."""
     try:
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
@@ -101,7 +101,7 @@ def list_places(desk: Desk, gradebook: Any, lab: str) -> list[GradedPlace]:
     return [place for row in notebooks for place in _build_places(desk, lab, row)]
 
 
-def find_place(desk: Desk, gradebook: Any, lab: str, notebook: str, cell: str) -> GradedPlace:
+def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: str) -> GradedPlace:
     """Find the graded cell with these names. Raises UnknownNameError if the gradebook doesn't know them."""
     for place in list_places(desk, gradebook, lab):
         if (place.notebook, place.cell) == (notebook, cell):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
-from nbgrader.api import Assignment, Grade, Student
+from nbgrader.api import Assignment, Grade, Gradebook, Student
 from sqlalchemy import case, func, select
 
 from autograder.base.digest import digest
@@ -76,7 +76,7 @@ class Page:
     """Comments on this question, the most frequent first."""
 
 
-def list_questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
+def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[Question]]:
     """Return the graded cells that students have handed in, by lab."""
     waits = func.sum(case((Grade.needs_manual_grade, 1), else_=0))
     read = func.sum(case((Grade.manual_score.is_not(None) & ~Grade.needs_manual_grade, 1), else_=0))
@@ -93,7 +93,7 @@ def list_questions(desk: Desk, gradebook: Any) -> dict[str, list[Question]]:
     return {lab: questions for lab, questions in by_lab.items() if questions}
 
 
-def build_page(desk: Desk, gradebook: Any, place: GradedPlace) -> Page:
+def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> Page:
     rubric = read_rubric(desk, place)
     marks = read_marks(gradebook, place, rubric)
     finder = find_answers(desk.course, place.lab)
@@ -111,7 +111,7 @@ def build_page(desk: Desk, gradebook: Any, place: GradedPlace) -> Page:
     return Page(place, finder.label(place), question, model, answers, rubric, comments)
 
 
-def _list_students(gradebook: Any, lab: str) -> Sequence[Any]:
+def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:
     submitted = Student.submissions.any(assignment_id=gradebook.find_assignment(lab).id)
     students: Sequence[Any] = gradebook.db.scalars(select(Student).where(submitted)).all()
     return students

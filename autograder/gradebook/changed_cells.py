@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Comment, Grade, GradeCell, Notebook, SolutionCell, SourceCell, SubmittedNotebook, TaskCell
+from nbgrader.api import (
+    Comment,
+    Grade,
+    Gradebook,
+    GradeCell,
+    Notebook,
+    SolutionCell,
+    SourceCell,
+    SubmittedNotebook,
+    TaskCell,
+)
 
 Cells = Mapping[str, Mapping[str, Any]]  # the columns of each cell's row, by name
 LOST_MARKS = "marks_of_cells_that_are_gone.jsonl"  # in results/LAB
@@ -42,7 +52,7 @@ class ChangedCells:
         return "; ".join(f"{change}: {', '.join(names)}" for change, names in parts if names)
 
 
-def update_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -> ChangedCells:
+def update_cells(gradebook: Gradebook, notebook: Notebook, now: Mapping[str, Cells]) -> ChangedCells:
     """Give the notebook the rows of these cells, by kind, and each of its submissions the rows that belong to them."""
     changes = ChangedCells()
     rows = {kind: {row.name: row for row in _get_rows(notebook, kind)} for kind in KINDS}
@@ -64,7 +74,7 @@ def update_cells(gradebook: Any, notebook: Notebook, now: Mapping[str, Cells]) -
     return changes
 
 
-def update_notebooks(gradebook: Any, assignment: Any, now: Mapping[str, Set[str]]) -> ChangedCells:
+def update_notebooks(gradebook: Gradebook, assignment: Any, now: Mapping[str, Set[str]]) -> ChangedCells:
     """Give the assignment rows for exactly these notebooks, and each submission the rows that belong to them.
 
     Args:
@@ -136,7 +146,7 @@ def _find_renames(rows: Mapping[str, Mapping[str, Any]], now: Mapping[str, Cells
     return renames
 
 
-def _add(gradebook: Any, notebook: Notebook, kind: str, name: str, columns: Mapping[str, Any]) -> None:
+def _add(gradebook: Gradebook, notebook: Notebook, kind: str, name: str, columns: Mapping[str, Any]) -> None:
     columns = {key: value for key, value in columns.items() if key not in ("id", "name", "notebook", "assignment")}
     if kind != "solution":
         columns = {"cell_type": "code", **columns}
@@ -149,7 +159,7 @@ def _add(gradebook: Any, notebook: Notebook, kind: str, name: str, columns: Mapp
             gradebook.db.add(Comment(cell=cell, notebook=submitted))
 
 
-def _remove(gradebook: Any, cell: Any, changes: ChangedCells) -> None:
+def _remove(gradebook: Gradebook, cell: Any, changes: ChangedCells) -> None:
     if isinstance(cell, SourceCell):
         gradebook.db.delete(cell)
         return

@@ -16,6 +16,7 @@ from nbgrader.api import (
     Assignment,
     BaseCell,
     Grade,
+    Gradebook,
     GradeCell,
     MissingEntry,
     Notebook,
@@ -122,7 +123,7 @@ def list_labs(db_url: str) -> list[str]:
 
 
 def _read_columns(
-    gradebook: Any, lab: str, labels: CellLabels, source: list[Any], extra: Sequence[str]
+    gradebook: Gradebook, lab: str, labels: CellLabels, source: list[Any], extra: Sequence[str]
 ) -> tuple[Column, ...]:
     """Read the columns. Extra credit is worth 0 in the gradebook, so the notebook says how much it adds."""
     facts = {facts.exercise: facts for cell in source if (facts := read_facts(cell)) and facts.kind.traits.graded}
@@ -142,14 +143,14 @@ def _read_columns(
     return tuple(sorted(columns.values(), key=lambda c: order.index(c.name) if c.name in order else len(order)))
 
 
-def _has_several_notebooks(gradebook: Any, lab: str) -> bool:
+def _has_several_notebooks(gradebook: Gradebook, lab: str) -> bool:
     """Return whether the lab has more than one notebook, as stock assignments may have."""
     count = select(func.count()).select_from(Notebook).join(Notebook.assignment).where(Assignment.name == lab)
-    return bool(gradebook.db.execute(count).scalar() > 1)
+    return gradebook.db.scalars(count).one() > 1
 
 
 def _read_rows(
-    gradebook: Any, lab: str, labels: CellLabels, due: datetime | None, extended: Mapping[str, datetime]
+    gradebook: Gradebook, lab: str, labels: CellLabels, due: datetime | None, extended: Mapping[str, datetime]
 ) -> dict[str, dict[str, Any]]:
     """Read what the gradebook has, by student. It reads rows, not objects: a large class has tens of thousands.
 
@@ -190,7 +191,7 @@ def _read_rows(
 
 
 def _find_unwritten_excuses(
-    gradebook: Any, course: Path, lab: str, term: Term, histories: Mapping[str, Sequence[PastMark]]
+    gradebook: Gradebook, course: Path, lab: str, term: Term, histories: Mapping[str, Sequence[PastMark]]
 ) -> set[str]:
     """Return students whose points in the gradebook don't reflect the excuses that term.toml has now.
 
@@ -212,7 +213,7 @@ def _find_unwritten_excuses(
     return unwritten
 
 
-def _read_students(gradebook: Any) -> dict[str, str]:
+def _read_students(gradebook: Gradebook) -> dict[str, str]:
     """Read the students' names in the gradebook."""
     rows = gradebook.db.execute(select(Student.id, Student.first_name, Student.last_name))
     return {student: " ".join(part for part in (first, last) if part) for student, first, last in rows}

@@ -7,20 +7,19 @@ who hand in with only an id. So if anyone was imported, students who have only a
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from nbgrader.api import Student
+from nbgrader.api import Gradebook, Student
 from sqlalchemy import or_, select
 
 IMPORTED = (Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
 
 
-def list_roster_students(gradebook: Any) -> set[str]:
+def list_roster_students(gradebook: Gradebook) -> set[str]:
     """List the students on the roster; none if no roster was imported, or one with only ids."""
     return set(gradebook.db.scalars(select(Student.id).where(or_(*(column != "" for column in IMPORTED)))))
 
 
-def find_strangers(gradebook: Any, students: Iterable[str]) -> list[str]:
+def find_strangers(gradebook: Gradebook, students: Iterable[str]) -> list[str]:
     """Return those of these students who aren't on the roster; none if there is no roster."""
     roster = list_roster_students(gradebook)
     return sorted(set(students) - roster) if roster else []

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import MissingEntry
+from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.base.atomic_files import write_atomically
 
@@ -28,7 +28,7 @@ def remember_extended(course: Path, lab: str, students: Iterable[str]) -> set[st
     return before
 
 
-def revoke_extensions(course: Path, lab: str, gradebook: Any, extended: Iterable[str]) -> None:
+def revoke_extensions(course: Path, lab: str, gradebook: Gradebook, extended: Iterable[str]) -> None:
     """Revoke the extensions of students who no longer have one in term.toml.
 
     Args:

@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -21,6 +21,9 @@ from autograder.intake.submitted_cells import find_defined_names
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.course import Model
 from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits, is_kept
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
 SILENT = logging.Logger("nbgrader, silenced")
 SILENT.addHandler(logging.NullHandler())
@@ -125,7 +128,7 @@ def read_kept_names(path: Path) -> set[str]:
     return {_get_grade_id(cell) for cell in cells if is_kept(cell)}
 
 
-def read_content(course: Path, name: str, gradebook: Any, config: Any = None) -> StockContent:
+def read_content(course: Path, name: str, gradebook: Gradebook, config: Any = None) -> StockContent:
     """Read an assignment: its cells from the gradebook, and their order from the source.
 
     Args:

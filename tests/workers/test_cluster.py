@@ -267,7 +267,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
     for package in ("autograder", "labkit"):
         shutil.copytree(ROOT / package, tmp_path / "other" / package, ignore=shutil.ignore_patterns("__pycache__"))
     with (tmp_path / "other" / "labkit" / "compare.py").open("a") as file:
-        file.write("# a line more\n")
+        file.write("ANOTHER = 1\n")
     with (
         worker(scheduler, tmp_path, environment={"PYTHONPATH": str(tmp_path / "other")}),
         pytest.raises(GradlabError, match=r"the worker tcp.* is refused.*Gradlab's code is \w{12} and must be \w{12}"),

@@ -1,0 +1,56 @@
+"""Docs, docstrings, messages and pages avoid phrases that nobody says: each has plainer words."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PHRASES = {  # what to avoid: what to write
+    r"in (the )?place of": "instead of",
+    r"(no|some)body('s)?": "no one, someone, or the people meant",
+    r"at the most": "at most",
+    r"none is": "there is no",
+    r"nothing is to": "there's nothing to",
+    r"(stands|lies) (in|at|on|there|beside|behind|below|above)": "is",
+    r"(is|are|was|were|be|been) told": "sees, is shown",
+    r"tells": "says, shows",
+    r"anew": "again",
+    r"whoever": "anyone who",
+    r"(put|puts) right": "repaired, corrected",
+    r"as it was handed out": "unchanged",
+    r"beside": "next to, outside",
+}
+BANNED = re.compile(rf"\b({'|'.join(PHRASES)})\b", re.IGNORECASE)
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES += [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "claims.md"]  # it quotes labs
+TEMPLATES = [path for suffix in ("j2", "html", "js") for path in sorted(ROOT.glob(f"a*/**/*.{suffix}"))]
+TEMPLATES += sorted((ROOT / "labext").rglob("*.js"))
+MODULES = [path for name in ("autograder", "labext", "labkit") for path in sorted((ROOT / name).rglob("*.py"))]
+
+
+def find_phrases(text: str, path: Path, first: int = 1) -> Iterator[str]:
+    for found in BANNED.finditer(text):
+        advice = next(words for pattern, words in PHRASES.items() if re.fullmatch(pattern, found[0], re.IGNORECASE))
+        line = first + text[: found.start()].count("\n")
+        yield f'{path.relative_to(ROOT)}:{line}: "{found[0]}": write {advice}'
+
+
+@pytest.mark.parametrize("path", PAGES + TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_pages_speak_plainly(path: Path) -> None:
+    assert not list(find_phrases(path.read_text(encoding="utf-8"), path))
+
+
+@pytest.mark.parametrize(
+    "package", sorted({path.parent for path in MODULES}), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_docstrings_and_messages_speak_plainly(package: Path) -> None:
+    assert not [found for path in MODULES if path.parent == package for found in find_in_texts(path)]
+
+
+def find_in_texts(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from find_phrases(node.value, path, node.lineno)
