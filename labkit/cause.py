@@ -10,7 +10,7 @@ class Cause(StrEnum):
     """Why a check had nothing to compare."""
 
     UNWRITTEN = "unwritten"
-    """The exercise is still as it was handed out."""
+    """The exercise is unchanged."""
     NOTHING = "nothing"
     """The function returned None."""
     TIME = "time"

@@ -117,7 +117,7 @@ def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: A
     nothing.
 
     Args:
-        misconceptions: Message -> the value that this belief leads to. A value of None is skipped.
+        misconceptions: Message -> the value that this belief leads to. Values of None are skipped.
     """
     try:
         assert_close(got, want, **options)

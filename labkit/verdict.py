@@ -73,7 +73,7 @@ def summarize(verdict: Verdict) -> str:
 
 
 def is_unwritten(verdict: Verdict) -> bool:
-    """Return whether the exercise is still as it was handed out."""
+    """Return whether the exercise is unchanged."""
     return bool(verdict.outcomes) and all(o.cause is Cause.UNWRITTEN for o in verdict.outcomes)
 
 

@@ -28,13 +28,17 @@ PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")
 PAGES += [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "claims.md"]  # it quotes labs
 TEMPLATES = [path for suffix in ("j2", "html", "js") for path in sorted(ROOT.glob(f"a*/**/*.{suffix}"))]
 TEMPLATES += sorted((ROOT / "labext").rglob("*.js"))
+EXEMPT = {"WRITE_HERE = ", '"nobody"'}  # parts of lines: what notebooks contain, and a user of Linux
 MODULES = [path for name in ("autograder", "labext", "labkit") for path in sorted((ROOT / name).rglob("*.py"))]
 
 
 def find_phrases(text: str, path: Path, first: int = 1) -> Iterator[str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
     for found in BANNED.finditer(text):
         advice = next(words for pattern, words in PHRASES.items() if re.fullmatch(pattern, found[0], re.IGNORECASE))
         line = first + text[: found.start()].count("\n")
+        if any(part in lines[line - 1] for part in EXEMPT):
+            continue
         yield f'{path.relative_to(ROOT)}:{line}: "{found[0]}": write {advice}'
 
 

@@ -15,7 +15,7 @@ def read_hints(source: str) -> tuple[str, ...]:
 
 
 def find_lost_hint(source: str) -> int:
-    """Return the line, from 1, of a hint beside other code, which isn't folded; 0 if there is none."""
+    """Return the line, from 1, of a hint next to other code, which isn't folded; 0 if there is none."""
     for statement in _parse_statements(source):
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Name(id="hint"))):

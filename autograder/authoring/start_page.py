@@ -13,22 +13,22 @@ NAME = "00_start_here.ipynb"
 HOW = """## How a lab works
 
 - Read from the top. **Shift+Enter** runs a cell and goes to the next one.
-- Where it says *Your turn*, you write. Below each of your cells stands a check. Run it: a card says what passes, what
-  fails and why. Checks marked *later* run when the lab is marked.
-- In JupyterLab the panel *Course* shows where you stand. Buttons above the notebook run a check, go to the next
-  exercise, give a cell its first text again, and mark your work.
+- *Your turn* marks a cell for you to write. Below it is a check. Run it: a card shows what passes, what fails and
+  why. Checks marked *later* run when the lab is marked.
+- In JupyterLab the *Course* panel shows your progress. Buttons above the notebook run a check, go to the next
+  exercise, restore a cell's original text, and mark your work.
 - After a break, Python has forgotten your names. Choose *Run > Run All Above Selected Cell*, or press *Check*, which
   runs what it needs.
-- For a written answer, double-click its cell.
-- A word that you forgot stands in the [glossary](00_glossary.ipynb).
+- To write an answer in words, double-click its cell.
+- The [glossary](00_glossary.ipynb) explains the words you've forgotten.
 
-## Where you stand
+## Your progress
 
 The next cell shows it, in any notebook. Run it again whenever you like."""
 
 
 def build_start_page(course: Course) -> NotebookNode:
-    lines = [f"# {course.title}", "", "The labs in their order. Each needs those that it names.", ""]
+    lines = [f"# {course.title}", "", "The labs in order. Each one builds on the labs in its last column.", ""]
     lines += ["| | lab | minutes | after |", "|---|---|---|---|"]
     for entry in course.labs:
         needs = ", ".join(map(get_number, entry.needs))

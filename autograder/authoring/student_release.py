@@ -39,7 +39,7 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)  # the date of every file in the zip, so the sa
 
 
 def write_student_release(course: Course, folder: Path, labs: tuple[str, ...] = ()) -> Path:
-    """Write the folder, and FOLDER.zip beside it. Returns the zip's path.
+    """Write the folder, and FOLDER.zip next to it. Returns the zip's path.
 
     Args:
         labs: The names of labs to include; empty for all.

@@ -1,4 +1,4 @@
-"""The time and the secret that nbgrader puts beside a submission. A student can write both, so neither is trusted."""
+"""The time and the secret that nbgrader puts next to a submission. A student can write both, so neither is trusted."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class GradingOutcome:
 
 
 def write_log(course: Path, lab: str, student: str, reason: str) -> Path:
-    """Write the whole text of an error beside the results, and return the file's path."""
+    """Write the whole text of an error next to the results, and return the file's path."""
     log = course / "results" / lab / f"{student}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text(reason, encoding="utf-8", errors="replace")

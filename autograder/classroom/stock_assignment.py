@@ -88,7 +88,7 @@ class StockAssignment:
 def read_companion_files(
     course: Path, name: str, student: str, paths: Iterable[Path]
 ) -> tuple[tuple[tuple[str, bytes], ...], frozenset[str], tuple[str, ...]]:
-    """Read the files beside a notebook, the course's last.
+    """Read the files next to a notebook, the course's last.
 
     Args:
         paths: What list_companion_files() returned.

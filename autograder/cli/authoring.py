@@ -17,7 +17,7 @@ def require_labs(course: Path) -> None:
     if (course / "nbgrader_config.py").exists() and not (course / "labs" / "course.toml").exists():
         raise GradlabError(
             f"{course.resolve()} has no labs/course.toml: this course grades labs, but doesn't have their source\n"
-            "    fix: run this where labs/ is (a clone of the repository), or copy labs/ beside source/"
+            "    fix: run this where labs/ is (a clone of the repository), or copy labs/ next to source/"
         )
 
 
@@ -52,7 +52,7 @@ def build(
 
 @app.command()
 def release(
-    student: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written beside it.")],
+    student: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written next to it.")],
     labs: LabNames = None,
     course: CoursePath = Path("."),
 ) -> None:

@@ -104,13 +104,13 @@ def report(
         write_class_csv(group, path.with_suffix(".csv"))
         write_class_json(group, path.with_suffix(".json"))
         print_warnings(warnings)
-        out.print(f"wrote {path}, and the same as CSV and JSON beside it. Next: open it in a browser")
+        out.print(f"wrote {path}, and the same as CSV and JSON next to it. Next: open it in a browser")
         return
     path = course / "results" / "term.html"
     classes, warnings = _read_classes(course)
     write_term_page(classes, read_term(course), path)
     print_warnings(warnings)
-    out.print(f"wrote {path}, and its table as CSV beside it. Next: open it in a browser")
+    out.print(f"wrote {path}, and its table as CSV next to it. Next: open it in a browser")
 
 
 @app.command()

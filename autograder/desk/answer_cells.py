@@ -53,7 +53,7 @@ class StockAnswers:
     """The answers of a stock assignment.
 
     Tests are about the code before them; the last tests are also about everything that the student wrote after them.
-    An answer is shown with everything that the student wrote beside it.
+    An answer is shown with everything that the student wrote next to it.
     """
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:

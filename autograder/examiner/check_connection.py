@@ -13,7 +13,7 @@ SHORT_SECONDS = 1.0  # for each further check of an exercise after one ran out o
 
 
 class ConnectionSource(Protocol):
-    """A source of connections: the examiner's Student, or the attempt in which `gradlab prove` tries an answer."""
+    """A source of connections: SubmissionRunner, or the attempt in which `gradlab prove` tries an answer."""
 
     def connect(self, name: str) -> Connection: ...
     def effort(self, seconds: float) -> Effort: ...

@@ -17,7 +17,7 @@ from autograder.examiner.effects import Effects
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.protected_names import select_kept_names
 from autograder.examiner.section import can_use_names, run_checks, run_given
-from autograder.examiner.submission_code import Start, Student
+from autograder.examiner.submission_runner import Start, SubmissionRunner
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
 from labkit.cause import Cause
@@ -61,7 +61,7 @@ def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = Non
     """
     before = GlobalState().read()
     clock = Clock(timeouts or Timeouts())
-    student = Student(start, clock)
+    student = SubmissionRunner(start, clock)
     try:
         results = _run_cells(steps, student)
         clock.begin_checks()
@@ -73,7 +73,7 @@ def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = Non
         student.kill()
 
 
-def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, StepResult]:
+def _run_cells(steps: Sequence[Step], student: SubmissionRunner) -> dict[str, StepResult]:
     """Run every cell in the student process, and keep the states of the process that the checks will need."""
     results = {step.id: StepResult() for step in steps}
     left, last = MAX_OF_SUBMISSION, StepResult()
@@ -85,7 +85,7 @@ def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, StepResult]
             names = names_by_cell.get(step.id, ())
             has_no_effect = effects.has_no_effect(step.source, step.kind != "student")
             if not has_no_effect or kept_names.intersection(names):
-                _blame(last, student.keep)
+                _blame(last, student.keep_state)
             kept_names.update(names)
             last = results[step.id]
             try:
@@ -94,9 +94,9 @@ def _run_cells(steps: Sequence[Step], student: Student) -> dict[str, StepResult]
                 last.stopped = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
         if step.kind == "check" or (step.kind == "given" and can_use_names(step.source, defined)):
-            student.mark(step.id)
-    last.changed = student.changed()
-    _blame(last, student.share)
+            student.mark_state(step.id)
+    last.changed = student.find_changed_names()
+    _blame(last, student.share_last_state)
     return results
 
 
@@ -108,7 +108,7 @@ def _blame(last: StepResult, fork: Callable[[], None]) -> None:
         last.stopped = last.stopped or str(stopped)
 
 
-def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, results: dict[str, StepResult]) -> None:
+def _run_checks(steps: Sequence[Step], student: SubmissionRunner, clock: Clock, results: dict[str, StepResult]) -> None:
     """Run the given and check cells in this process."""
     seed_all()
     namespace = create_namespace()
@@ -124,7 +124,7 @@ def _run_checks(steps: Sequence[Step], student: Student, clock: Clock, results: 
 
 
 def _run_check_cell(
-    step: Step, student: Student, clock: Clock, namespace: dict[str, Any], defined: list[str]
+    step: Step, student: SubmissionRunner, clock: Clock, namespace: dict[str, Any], defined: list[str]
 ) -> list[Outcome]:
     with CheckConnection(student, step.id, clock.check) as connection:
         return run_checks(step.source, f"<{step.id}>", namespace, defined, connection)

@@ -115,7 +115,7 @@ def _find_allowed(nodes: Iterable[ast.AST]) -> frozenset[int]:
 
 
 def _find_function_nodes(tree: ast.Module) -> frozenset[int]:
-    """Return the ids of the nodes in function bodies: each call creates their values anew."""
+    """Return the ids of the nodes in function bodies: each call creates new values for them."""
     ids: set[int] = set()
     left: list[tuple[ast.AST, bool]] = [(tree, False)]
     while left:

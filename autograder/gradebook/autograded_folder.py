@@ -1,4 +1,4 @@
-"""The folder autograded/STUDENT/LAB as nbgrader makes it: the graded notebook, and the files beside it."""
+"""The folder autograded/STUDENT/LAB as nbgrader makes it: the graded notebook, and the files next to it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def list_files(folder: Path, ignore: Sequence[str]) -> list[Path]:
 def list_companion_files(
     course: Path, lab: str, student: str, ignore: Sequence[str], student_files: Collection[str] = ()
 ) -> list[Path]:
-    """List the files beside the notebook: the submission's, and then the course's, which replace them.
+    """List the files next to the notebook: the submission's, and then the course's, which replace them.
 
     A file of the submission is left out if the course has a folder of that name, and a folder if it has a file.
 
@@ -107,7 +107,7 @@ def write_autograded(
 def _copy_companion_files(
     new: Path, course: Path, lab: str, student: str, ignore: Sequence[str], student_files: Collection[str]
 ) -> list[str]:
-    """Copy the files beside the notebook. Returns a line for each file that couldn't be copied."""
+    """Copy the files next to the notebook. Returns a line for each file that couldn't be copied."""
     failures = []
     for path in list_companion_files(course, lab, student, ignore, student_files):
         source = course / ("source" if path.is_relative_to(course / "source") else f"submitted/{student}") / lab

@@ -146,7 +146,7 @@ def _note_whole_notebook(
         identity in answers and answers[identity].text.strip() == get_released_source(course_cells[identity]).strip()
         for identity in exercises
     ):
-        log.whole.append(f"Every exercise is as it was handed out. Was your work saved? If not: {AGAIN}")
+        log.whole.append(f"No exercise has been changed. Was your work saved? If not: {AGAIN}")
 
 
 def _number(cells: list[NotebookNode], used: set[str]) -> None:

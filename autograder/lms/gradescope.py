@@ -84,7 +84,7 @@ def _find_strangers(entries: Sequence[ZipEntry]) -> list[ZipEntry]:
 
 
 def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[SubmissionFiles]:
-    """Group files only by the list and the folders beside it, since students name what is inside them."""
+    """Group files only by the list and the folders next to it, since students name what is inside them."""
     listing = _find_list(entries)
     submissions = read_list(listing.read(MAX_LIST))
     ignored: dict[str, list[str]] = {}

@@ -60,6 +60,6 @@ def refuse_unknown_lab(course: Path, lab: str) -> None:
 
 
 def suggest_nearest(name: str, known: Iterable[str]) -> str:
-    """Suggest the most similar known name, in brackets; empty if none is similar."""
+    """Suggest the most similar known name, in brackets; empty without a similar one."""
     matches = get_close_matches(name, list(known), 1)
     return f" (did you mean {matches[0]}?)" if matches else ""

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from autograder.model.result import Result
 
 # Parts of a result, by the names that messages use if one of them changed.
-CODE, SUBMISSION, BESIDE = "Gradlab's code", "the submission", "what lies beside the notebook"
+CODE, SUBMISSION, COMPANIONS = "Gradlab's code", "the submission", "the files next to the notebook"
 LAB, RELEASES = "the lab", "earlier releases of the lab"
-IMPLIED_BY = {BESIDE: SUBMISSION, RELEASES: LAB}  # not worth mentioning if the other changed, too
+IMPLIED_BY = {COMPANIONS: SUBMISSION, RELEASES: LAB}  # not worth mentioning if the other changed, too
 SHORT = 12  # digits of a digest, enough to tell one thing from another
 
 SHARED = (  # can change both marks and proofs; names in autograder/

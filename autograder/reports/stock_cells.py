@@ -30,7 +30,7 @@ def select_part(result: SubmissionResult, notebook: str) -> SubmissionResult:
 def group_stock_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tuple[dict[str, list[Any]], list[Any]]:
     """Return the student's cells that each exercise is about, and the student's other cells.
 
-    A question that a person reads is about its answer, and the cells that the student wrote beside it. A test is about
+    A question that a person reads is about its answer, and the cells that the student wrote next to it. A test is about
     the code since the tests before it. Together with the other cells, the page shows everything the student wrote.
     """
     by_cell = {e.name.rpartition("/")[2]: e for e in exercises}

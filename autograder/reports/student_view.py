@@ -24,7 +24,7 @@ MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a
 RUN_CHECK = ". Run this check in your notebook to see why"
 NOT_PASSED = "it didn't pass"
 RUN_CELL = ". Run this cell in your notebook to see why"
-COMPARE = ". Run this check in your notebook to see it beside what was expected"
+COMPARE = ". Run this check in your notebook to compare it with what was expected"
 SHORT_LIMIT = f": after one check of an exercise runs out of time, each of its others gets {SHORT_SECONDS:g} s"
 DIGIT = re.compile(r"[\d\[\](){}<]|\b(?:True|False|None|Ellipsis|nan|inf|u?int|float|bfloat|complex|bool|torch)")
 

@@ -94,7 +94,7 @@ def _is_due(member: Member, lab: LabClass) -> bool:
 
 
 def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
-    """Write the page, and the table of points as CSV beside it."""
+    """Write the page, and the table of points as CSV next to it."""
     if not any(member.handed_in for lab in labs for member in lab.members):
         raise GradlabError(f"no one has handed in anything yet\n    fix: {COLLECT.format(lab='LAB')}")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from autograder.examiner.clock import Clock
 from autograder.examiner.connection import Stopped
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.remote_namespace import RemoteNamespace
-from autograder.examiner.submission_code import Student
+from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.examiner.watchdog import TOO_LONG, bound_work
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.masked_text import MaskedBytes, MaskedText, unmask_bytes, unmask_text
@@ -55,7 +55,7 @@ def decide(
     cell: NotebookNode,
     name: str,
     course: StockSource,
-    student: Student,
+    student: SubmissionRunner,
     clock: Clock,
     seconds: float,
     isolate: bool = False,

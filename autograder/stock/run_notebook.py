@@ -19,7 +19,7 @@ from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.process import StudentProcess
-from autograder.examiner.submission_code import Start, Student
+from autograder.examiner.submission_runner import Start, SubmissionRunner
 from autograder.intake.cell_origin import get_short_name, get_shown_name
 from autograder.model.metadata import get_cell_name
 from autograder.model.notes import Note, NoteKind
@@ -112,7 +112,7 @@ def run_notebook(
     result, code = NotebookRun(notebook=course.name), [cell for cell in notebook.cells if cell.cell_type == "code"]
     before = GlobalState().read()
     clock = Clock(timeouts)
-    student = Student(start, clock)
+    student = SubmissionRunner(start, clock)
     course_source = inspect_source(course)
     hidden = {cell.id: cell.has_hidden_part for cell in course.cells}
     quiet = _find_quiet_cells(code, hidden)
@@ -157,7 +157,7 @@ def is_automatic(cell: NotebookNode) -> bool:
 
 def _run_cells(
     code: Sequence[NotebookNode],
-    student: Student,
+    student: SubmissionRunner,
     course_source: StockSource,
     result: NotebookRun,
     clock: Clock,
@@ -202,13 +202,13 @@ def _run_cells(
 
 
 def _decide_in_fork(
-    cell: NotebookNode, student: Student, decide_tests: Callable[[NotebookNode, str], ProxyDecision]
+    cell: NotebookNode, student: SubmissionRunner, decide_tests: Callable[[NotebookNode, str], ProxyDecision]
 ) -> ProxyDecision:
     """Decide the cell's tests in a fork of the process, made before the cell runs."""
     name = get_cell_name(cell)
     try:
-        student.mark(name)
-        student.keep()
+        student.mark_state(name)
+        student.keep_state()
         return decide_tests(cell, name)
     except Stopped as stopped:
         return ProxyDecision(None, str(stopped), stopped.reason.cause)

@@ -7,7 +7,7 @@ long list. The course's source doesn't always show that, but a run does. No subm
 from __future__ import annotations
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.submission_code import Start
+from autograder.examiner.submission_runner import Start
 from autograder.intake.read import RefusedSubmission, read_notebook
 from autograder.stock.assignment import StockNotebook
 from autograder.stock.eligibility import can_use_proxies, inspect_source

@@ -10,7 +10,7 @@ from typing import Any
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.model.assignments import AssignmentKind
-from autograder.model.fingerprint import BESIDE, LAB, RELEASES, SHORT, SUBMISSION, describe_environment
+from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, describe_environment
 from autograder.model.result import GradedCell
 from autograder.sandbox import Limits
 from autograder.stock.settings import get_cell_seconds
@@ -104,7 +104,7 @@ def _digest_task(task: Task) -> dict[str, str]:
         submitted += [each.name, each.content or b"", each.refusal, *each.notes]
     return {
         SUBMISSION: digest(*submitted),
-        BESIDE: digest(task.files_digest),
+        COMPANIONS: digest(task.files_digest),
         LAB: digest(task.source),
         RELEASES: digest(task.releases),
         "the settings": digest(json.dumps(asdict(task.settings), sort_keys=True, default=str)),

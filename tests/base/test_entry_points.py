@@ -17,12 +17,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_gradlabs_own_systems_are_found_by_their_entry_points() -> None:
-    assert list_names(GROUP) == ["canvas", "csv", "gradescope", "moodle"]
+    assert {"canvas", "csv", "gradescope", "moodle"} <= set(list_names(GROUP))
 
 
 def test_an_unknown_name_lists_those_there_are() -> None:
+    names = ", ".join(list_names(GROUP))
     with pytest.raises(
-        GradlabError, match=r"no package provides 'canvass' in gradlab.lms\n    fix: name one of canvas, csv"
+        GradlabError, match=rf"no package provides 'canvass' in gradlab.lms\n    fix: name one of {names}"
     ):
         load_system("canvass")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from autograder.examiner import submission_code
+from autograder.examiner import submission_runner
 from autograder.examiner.cell_source import MAX_SOURCE, CellSource, inspect_source
 from autograder.examiner.effects import Effects
 from autograder.examiner.examine import Step, examine
@@ -269,7 +269,7 @@ RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
 def test_checks_share_one_line_whether_they_pass_or_not(
     fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submission_code, "QUICK", quick)
+    monkeypatch.setattr(submission_runner, "QUICK", quick)
     assert passed(fork_server, *RIGHT) == {name: [True, True] for name in "fgh"}
     assert (fork_server.starts, fork_server.forks) == (1, 1)
     assert passed(fork_server, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
@@ -289,7 +289,7 @@ def test_a_function_that_spoils_the_process_costs_itself_alone(fork_server: Coun
 def test_a_check_that_ends_its_fork_costs_itself_alone(
     fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(submission_code, "QUICK", quick)
+    monkeypatch.setattr(submission_runner, "QUICK", quick)
     ends = "def g(x):\n    import signal\n    return 2 * x if x == 3 else signal.raise_signal(9)\n"
     assert passed(fork_server, RIGHT[0], ends, RIGHT[2]) == {"f": [True, True], "g": [False, True], "h": [True, True]}
 

@@ -14,7 +14,7 @@ from autograder.base.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.examine import Step, examine
-from autograder.examiner.submission_code import Student
+from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
 from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
@@ -150,7 +150,7 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
     fork_server = ForkServer(Purpose(LEVEL), started=start_server(1, ()))
-    student = Student(fork_server.student, Clock(Timeouts()))
+    student = SubmissionRunner(fork_server.student, Clock(Timeouts()))
     student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.started.process.pid}/task")) == 1
     pids = [child.pid for child in psutil.Process(fork_server.started.process.pid).children(recursive=True)]

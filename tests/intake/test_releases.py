@@ -59,7 +59,7 @@ def test_what_the_course_changed_is_told_as_the_courses(fetched_before: Path) ->
 def test_an_old_stub_that_nobody_wrote_in_is_not_written(fetched_before: Path) -> None:
     told, cells = notes(fetched_before, {})
     assert "Twice x" in cells["exercise-double"]
-    assert any("Every exercise is as it was handed out" in note for note in told)
+    assert any("No exercise has been changed" in note for note in told)
 
 
 def test_what_a_student_changed_in_an_old_cell_is_still_told(fetched_before: Path) -> None:

@@ -152,7 +152,7 @@ def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> N
 def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="there is no file "):
         collect(tmp_path / "nothing.zip", tmp_path, LAB, PEOPLE)
-    with pytest.raises(GradlabError, match="a download from Canvas, Gradescope or Moodle"):
+    with pytest.raises(GradlabError, match=r"a download from .*Canvas.* or "):
         collect(zipped(tmp_path / "a.zip", {"notes.txt": b"x"}), tmp_path, LAB, PEOPLE)
     with pytest.raises(GradlabError, match=r"submission_metadata\.yml can't be read"):
         collect(zipped(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)

@@ -94,5 +94,5 @@ def test_its_exporter_is_found_beside_those_of_systems(tmp_path: Path) -> None:
     exporter = load_exporter("points")
     exporter.write(tmp_path / exporter.file, PEOPLE, LABS)
     assert json.loads((tmp_path / "points.json").read_text())["01_a"] == {"ada": 15, "grace": 9.75}
-    with pytest.raises(GradlabError, match="fix: name one of canvas, csv, gradescope, moodle, points, slate"):
+    with pytest.raises(GradlabError, match=r"fix: name one of canvas, .*points, slate"):
         load_exporter("point")

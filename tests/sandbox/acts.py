@@ -11,7 +11,7 @@ import struct
 from pathlib import Path
 
 from autograder.sandbox.system import LIBC, call
-from tests.sandbox.attempts import SECRET, RemoteNamespace, wait_at_most
+from tests.sandbox.attempts import SECRET, World, wait_at_most
 
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 
@@ -20,62 +20,62 @@ class _Vector(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
 
 
-def read_secret(world: RemoteNamespace) -> str:
+def read_secret(world: World) -> str:
     return world.secret.read_text()
 
 
-def append_to_secret(world: RemoteNamespace) -> None:
+def append_to_secret(world: World) -> None:
     with world.secret.open("a") as file:
         file.write(" forged")
 
 
-def write_next_to_secret(world: RemoteNamespace) -> None:
+def write_next_to_secret(world: World) -> None:
     (world.secret.parent / "planted").write_text("x")
 
 
-def list_outside(world: RemoteNamespace) -> list[str]:
+def list_outside(world: World) -> list[str]:
     return os.listdir(world.secret.parent)
 
 
-def write_to_prefix(_: RemoteNamespace) -> None:
+def write_to_prefix(_: World) -> None:
     with open(f"/usr/gradlab-test-{os.getpid()}", "w") as file:
         os.unlink(file.name)
 
 
-def parent_memory(world: RemoteNamespace) -> None:
+def parent_memory(world: World) -> None:
     with open(f"/proc/{world.parent}/mem", "rb", buffering=0) as file:
         file.seek(world.address)
         assert file.read(len(SECRET)) == SECRET
 
 
-def parent_environ(world: RemoteNamespace) -> int:
+def parent_environ(world: World) -> int:
     return len(Path(f"/proc/{world.parent}/environ").read_bytes())
 
 
-def parent_maps(world: RemoteNamespace) -> int:
+def parent_maps(world: World) -> int:
     return len(Path(f"/proc/{world.parent}/maps").read_bytes())
 
 
-def parent_descriptors(world: RemoteNamespace) -> list[str]:
+def parent_descriptors(world: World) -> list[str]:
     folder = f"/proc/{world.parent}/fd"
     return [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
 
 
-def parent_root(world: RemoteNamespace) -> list[str]:
+def parent_root(world: World) -> list[str]:
     return os.listdir(f"/proc/{world.parent}/root/")
 
 
-def parent_is_seen(world: RemoteNamespace) -> bytes:
+def parent_is_seen(world: World) -> bytes:
     return Path(f"/proc/{world.parent}/cmdline").read_bytes()
 
 
-def ptrace_parent(world: RemoteNamespace) -> None:
+def ptrace_parent(world: World) -> None:
     call("ptrace", PTRACE_ATTACH, world.parent, 0, 0)
     os.waitpid(world.parent, 0x40000000)  # __WALL
     call("ptrace", PTRACE_DETACH, world.parent, 0, 0)
 
 
-def vm_read_parent(world: RemoteNamespace) -> None:
+def vm_read_parent(world: World) -> None:
     buffer = ctypes.create_string_buffer(len(SECRET))
     local = _Vector(ctypes.addressof(buffer), len(SECRET))
     remote = _Vector(world.address, len(SECRET))
@@ -83,48 +83,48 @@ def vm_read_parent(world: RemoteNamespace) -> None:
     assert buffer.raw[: len(SECRET)] == SECRET
 
 
-def signal_parent(world: RemoteNamespace) -> None:
+def signal_parent(world: World) -> None:
     os.kill(world.parent, signal.SIGCONT)
 
 
-def renice_parent(world: RemoteNamespace) -> None:
+def renice_parent(world: World) -> None:
     os.setpriority(os.PRIO_PROCESS, world.parent, os.getpriority(os.PRIO_PROCESS, world.parent) + 1)
 
 
-def limit_parent(world: RemoteNamespace) -> None:
+def limit_parent(world: World) -> None:
     import resource
 
     resource.prlimit(world.parent, resource.RLIMIT_NOFILE)
 
 
-def be_root(_: RemoteNamespace) -> None:
+def be_root(_: World) -> None:
     os.setuid(0)
 
 
-def tcp_connect(world: RemoteNamespace) -> None:
+def tcp_connect(world: World) -> None:
     with socket.socket() as one:
         one.connect(("127.0.0.1", world.tcp))
 
 
-def tcp_bind(_: RemoteNamespace) -> None:
+def tcp_bind(_: World) -> None:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         one.listen()
 
 
-def udp_send(world: RemoteNamespace) -> None:
+def udp_send(world: World) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.connect(("127.0.0.1", world.udp))
         one.send(b"the answers")
         one.send(b"an error of the first comes with the second")
 
 
-def unix_connect(world: RemoteNamespace) -> None:
+def unix_connect(world: World) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         one.connect(str(world.path_socket))
 
 
-def abstract_connect(world: RemoteNamespace) -> None:
+def abstract_connect(world: World) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         one.connect(world.abstract)
 
@@ -193,6 +193,6 @@ def interface_names() -> list[str]:
     return [name for _, name in socket.if_nameindex()]
 
 
-def send_udp_raw(_: RemoteNamespace) -> None:
+def send_udp_raw(_: World) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP) as one:
         one.sendto(struct.pack("!HHHH", 1, 2, 8, 0), ("127.0.0.1", 0))

@@ -51,7 +51,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class RemoteNamespace:
+class World:
     """What an attempt finds around it."""
 
     parent: int  # a process of the same user, outside the sandbox
@@ -64,7 +64,7 @@ class RemoteNamespace:
     address: int  # of bytes in the parent's memory
 
 
-Act = Callable[[RemoteNamespace], Any]
+Act = Callable[[World], Any]
 SECRET = b"a secret of the parent"
 
 
@@ -123,7 +123,7 @@ def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Ou
 
 
 @contextmanager
-def surroundings(outside: Path) -> Iterator[RemoteNamespace]:
+def surroundings(outside: Path) -> Iterator[World]:
     """What there is to attack around a run whose parent is this process; `scratch` is for the run's maker to fill in."""
     secret, path_socket = outside / "secret", outside / "socket"
     secret.write_text("expected = 42")
@@ -145,7 +145,7 @@ def surroundings(outside: Path) -> Iterator[RemoteNamespace]:
         for each in (tcp, named, abstract):
             each.listen()
         ports = tcp.getsockname()[1], udp.getsockname()[1]
-        yield RemoteNamespace(os.getpid(), outside, secret, *ports, path_socket, name, addressof(memory))
+        yield World(os.getpid(), outside, secret, *ports, path_socket, name, addressof(memory))
 
 
 def _middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:

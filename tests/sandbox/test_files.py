@@ -9,7 +9,7 @@ import pytest
 from autograder.sandbox.layers import DESCRIPTORS, HOME, LANDLOCK, MOUNTS, UID
 from autograder.sandbox.plan import MIB, Layer, Limits, find_runtime_paths
 from tests.sandbox import acts
-from tests.sandbox.attempts import IDENTITIES, ROOT, RemoteNamespace, assert_stopped, attempt
+from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
 OUTSIDE = [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, acts.list_outside]
@@ -17,21 +17,21 @@ OUTSIDE = [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, a
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", OUTSIDE)
-def test_landlock_opens_nothing_outside_the_plan(act: acts.RemoteNamespace, identity: str, needs: Needs) -> None:
+def test_landlock_opens_nothing_outside_the_plan(act: acts.World, identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
     assert_stopped(act, LANDLOCK, identity=identity, by=(errno.EACCES,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", OUTSIDE)
-def test_mounts_show_nothing_outside_the_plan(act: acts.RemoteNamespace, identity: str, needs: Needs) -> None:
+def test_mounts_show_nothing_outside_the_plan(act: acts.World, identity: str, needs: Needs) -> None:
     needs(MOUNTS, identity=identity)
     assert_stopped(act, MOUNTS, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 @pytest.mark.parametrize("act", [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, acts.be_root])
-def test_a_uid_may_not_read_or_write_what_is_roots(act: acts.RemoteNamespace, needs: Needs) -> None:
+def test_a_uid_may_not_read_or_write_what_is_roots(act: acts.World, needs: Needs) -> None:
     needs(UID)
     assert_stopped(act, UID, by=(errno.EACCES, errno.EPERM))
 
@@ -48,7 +48,7 @@ def test_readable_is_not_writable(layer: Layer, number: int, needs: Needs) -> No
 def test_the_plans_own_paths_are_there(layer: Layer, identity: str, needs: Needs) -> None:
     needs(layer, identity=identity)
 
-    def use(world: RemoteNamespace) -> str:
+    def use(world: World) -> str:
         (world.scratch / "mine").write_text("x")
         Path("/dev/shm/gradlab-test").write_text("shared")
         os.unlink("/dev/shm/gradlab-test")
@@ -65,7 +65,7 @@ def test_the_plans_own_paths_are_there(layer: Layer, identity: str, needs: Needs
 def test_landlock_leaves_another_runs_scratch_alone(identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
 
-    def neighbour(world: RemoteNamespace) -> list[str]:
+    def neighbour(world: World) -> list[str]:
         return [name for name in os.listdir(world.scratch.parent) if name.startswith("gradlab-test-")]
 
     assert_stopped(neighbour, LANDLOCK, identity=identity, by=(errno.EACCES,))
@@ -76,15 +76,15 @@ def test_mounts_bound_the_disk_and_the_inodes(identity: str, needs: Needs) -> No
     needs(MOUNTS, identity=identity)
     limits = Limits(disk=2 * MIB, files=100)
 
-    def many_bytes(world: RemoteNamespace) -> None:
+    def many_bytes(world: World) -> None:
         for number in range(4):
             acts.fill(world.scratch / str(number), MIB)
 
-    def many_files(world: RemoteNamespace) -> None:
+    def many_files(world: World) -> None:
         for number in range(200):
             (world.scratch / str(number)).touch()
 
-    def shared_memory(world: RemoteNamespace) -> None:
+    def shared_memory(world: World) -> None:
         path = Path("/dev/shm") / world.scratch.name
         try:
             acts.fill(path, 4 * MIB)
@@ -103,7 +103,7 @@ def test_mounts_hide_sockets_with_names(identity: str, needs: Needs) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_no_descriptor_of_the_parent_stays_open(identity: str) -> None:
-    def inherited(_: RemoteNamespace) -> list[str]:
+    def inherited(_: World) -> list[str]:
         found = [os.readlink(f"/proc/self/fd/{name}") for name in ("0", "1", "2")]
         opened = {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
         alive = [number for number in opened if os.path.exists(f"/proc/self/fd/{number}")]
@@ -133,12 +133,12 @@ def test_a_home_of_its_own_and_no_secret_in_the_environment(
 ) -> None:
     monkeypatch.setenv("GRADLAB_TEST_TOKEN", "secret")
 
-    def read(_: RemoteNamespace) -> str:
+    def read(_: World) -> str:
         return os.environ["GRADLAB_TEST_TOKEN"]
 
     assert_stopped(read, HOME, identity=identity)
 
-    def places(world: RemoteNamespace) -> bool:
+    def places(world: World) -> bool:
         names = ("HOME", "TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "MPLCONFIGDIR", "XDG_CACHE_HOME")
         inside = all(Path(os.environ[name]).is_relative_to(world.scratch) for name in names)
         return (

@@ -14,7 +14,7 @@ from autograder.sandbox.layers import LIMITS, NETWORK, PRIVILEGES, UID
 from autograder.sandbox.limits import read_mapped_bytes
 from autograder.sandbox.plan import MIB, Layer, Limits
 from tests.sandbox import acts
-from tests.sandbox.attempts import CONTAINER, IDENTITIES, ROOT, WITH_CONTAINER, RemoteNamespace, assert_stopped, attempt
+from tests.sandbox.attempts import CONTAINER, IDENTITIES, ROOT, WITH_CONTAINER, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
 SMALL = Limits(processes=8, file_size=MIB, descriptors=64, cpu_seconds=1, address_space=64 * MIB)
@@ -42,7 +42,7 @@ def test_a_fork_bomb_ends(identity: str, layers: tuple[Layer, ...], needs: Needs
 def test_threads_count_as_processes(needs: Needs) -> None:
     needs(UID)
 
-    def many_threads(_: RemoteNamespace) -> None:
+    def many_threads(_: World) -> None:
         stop = threading.Event()
         threads = [threading.Thread(target=stop.wait) for _ in range(12)]
         try:
@@ -57,7 +57,7 @@ def test_threads_count_as_processes(needs: Needs) -> None:
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("layers", [(LIMITS,)])
 def test_files_end_at_their_limit(identity: str, layers: tuple[Layer, ...]) -> None:
-    def too_long(world: RemoteNamespace) -> None:
+    def too_long(world: World) -> None:
         acts.fill(world.scratch / "long", 2 * MIB)
 
     assert_stopped(too_long, *layers, identity=identity, by=(errno.EFBIG,), limits=SMALL)
@@ -65,7 +65,7 @@ def test_files_end_at_their_limit(identity: str, layers: tuple[Layer, ...]) -> N
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_memory_files_end_at_the_same_limit(identity: str) -> None:
-    def in_memory(_: RemoteNamespace) -> None:
+    def in_memory(_: World) -> None:
         os.ftruncate(os.memfd_create("big"), 2 * MIB)
 
     assert_stopped(in_memory, LIMITS, identity=identity, by=(errno.EFBIG,), limits=SMALL)
@@ -73,7 +73,7 @@ def test_memory_files_end_at_the_same_limit(identity: str) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_descriptors_end(identity: str) -> None:
-    def many(_: RemoteNamespace) -> None:
+    def many(_: World) -> None:
         for _ in range(100):
             os.open("/dev/null", os.O_RDONLY)
 
@@ -96,7 +96,7 @@ def test_address_space_is_left_alone_where_cuda_needs_it() -> None:
 
 
 def test_processor_time_ends() -> None:
-    def loop(_: RemoteNamespace) -> None:
+    def loop(_: World) -> None:
         while True:
             pass
 
@@ -109,7 +109,7 @@ def test_processor_time_ends() -> None:
 def test_limits_cannot_be_raised(identity: str, needs: Needs) -> None:
     layers = (LIMITS, PRIVILEGES) if identity == "root" else (LIMITS,)
 
-    def raise_them(_: RemoteNamespace) -> None:
+    def raise_them(_: World) -> None:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard if hard < 0 else hard + 1))
 
@@ -118,7 +118,7 @@ def test_limits_cannot_be_raised(identity: str, needs: Needs) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_a_crash_leaves_no_core(identity: str) -> None:
-    def crash(world: RemoteNamespace) -> bool:
+    def crash(world: World) -> bool:
         os.chdir(world.scratch)
         child = os.fork()
         if child == 0:

@@ -10,7 +10,7 @@ from autograder.sandbox import landlock
 from autograder.sandbox.layers import IPC, LANDLOCK, NETWORK, SECCOMP
 from autograder.sandbox.plan import Network
 from tests.sandbox import acts
-from tests.sandbox.attempts import IDENTITIES, ROOT, Act, RemoteNamespace, assert_stopped, attempt
+from tests.sandbox.attempts import IDENTITIES, ROOT, Act, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
 SOCK_DCCP, AF_ALG, AF_VSOCK, AF_PACKET = 6, 38, 40, 17
@@ -27,7 +27,7 @@ def test_a_network_namespace_reaches_nobody(act: Act, identity: str, needs: Need
 def test_a_network_namespace_has_loopback_alone(identity: str, needs: Needs) -> None:
     needs(NETWORK, identity=identity)
 
-    def talk(_: RemoteNamespace) -> list[str]:
+    def talk(_: World) -> list[str]:
         with socket.socket() as server, socket.socket() as client:
             server.bind(("127.0.0.1", 0))
             server.listen()
@@ -70,7 +70,7 @@ def test_landlock_scopes_abstract_sockets(identity: str, needs: Needs) -> None:
 
 
 def opens(family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0) -> Act:
-    def act(_: RemoteNamespace) -> None:
+    def act(_: World) -> None:
         socket.socket(family, kind, protocol).close()
 
     return act
@@ -119,10 +119,10 @@ def test_seccomp_cannot_be_fooled_by_bits_that_the_kernel_drops(network: Network
     if ctypes.sizeof(ctypes.c_void_p) != 8 or __import__("platform").machine() != "x86_64":
         pytest.skip("written for x86-64")
 
-    def datagram(_: RemoteNamespace) -> int:
+    def datagram(_: World) -> int:
         return acts.raw(number, socket.AF_INET | high, socket.SOCK_DGRAM | high, high)
 
-    def inject(_: RemoteNamespace) -> int:
+    def inject(_: World) -> int:
         return acts.raw(16, 0, 0x5412 | high, 0)
 
     assert_stopped(datagram, *layers, identity=identity, by=(errno.EPERM,), network=network)
@@ -134,7 +134,7 @@ def test_seccomp_cannot_be_fooled_by_bits_that_the_kernel_drops(network: Network
 def test_seccomp_leaves_what_each_variant_is_for(identity: str, needs: Needs) -> None:
     needs(SECCOMP, NETWORK, identity=identity)
 
-    def pair(_: RemoteNamespace) -> None:
+    def pair(_: World) -> None:
         for end in socket.socketpair():
             end.close()
 

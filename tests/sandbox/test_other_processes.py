@@ -22,7 +22,7 @@ from tests.sandbox.attempts import (
     USER,
     WITH_CONTAINER,
     Act,
-    RemoteNamespace,
+    World,
     assert_stopped,
     attempt,
     become,
@@ -145,7 +145,7 @@ def test_no_privileges_come_from_setuid_programs() -> None:
     with open(f"{path}-secret", "w") as secret:
         os.chmod(secret.name, 0o600)
 
-    def read_as_root(_: RemoteNamespace) -> None:
+    def read_as_root(_: World) -> None:
         if os.spawnv(os.P_WAIT, path, [path, secret.name]) != 0:
             raise PermissionError(errno.EPERM, "not root")
 
@@ -158,7 +158,7 @@ def test_no_privileges_come_from_setuid_programs() -> None:
 
 @pytest.mark.skipif(not ROOT, reason="an ordinary user has no capabilities")
 def test_no_capability_is_left_of_root() -> None:
-    def give_away(world: RemoteNamespace) -> None:
+    def give_away(world: World) -> None:
         path = world.scratch / "file"
         path.touch()
         os.chown(path, USER, USER)
@@ -171,7 +171,7 @@ def test_no_capability_is_left_of_a_user_namespace(identity: str, needs: Needs) 
     needs(NETWORK, identity=identity)
     layers = (NETWORK, PRIVILEGES)
 
-    def capabilities(_: RemoteNamespace) -> list[str]:
+    def capabilities(_: World) -> list[str]:
         with open("/proc/self/status") as file:
             return [
                 line.split()[1].strip("0") for line in file if line.startswith(("CapPrm", "CapEff", "CapInh", "CapAmb"))

@@ -16,7 +16,7 @@ import pytest
 from autograder.sandbox import seccomp
 from autograder.sandbox.layers import SECCOMP
 from tests.sandbox import acts
-from tests.sandbox.attempts import IDENTITIES, ROOT, RemoteNamespace, assert_stopped, attempt
+from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
 # Numbers of x86-64; arguments with which the call, if it came through, would do nothing.
@@ -88,7 +88,7 @@ x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of x
 def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
 
-    def outcomes(_: RemoteNamespace) -> dict[str, int]:
+    def outcomes(_: World) -> dict[str, int]:
         found = {}
         for name, (number, *arguments) in CALLS.items():
             try:
@@ -135,7 +135,7 @@ def test_the_32_bit_door_is_shut(needs: Needs) -> None:
     """int 0x80 with i386's number of getpid: the filter knows no calls of that kind, and kills."""
     needs(SECCOMP)
 
-    def knock(_: RemoteNamespace) -> bool:
+    def knock(_: World) -> bool:
         code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         code.write(bytes.fromhex("b814000000cd80c3"))
         address = ctypes.addressof(ctypes.c_char.from_buffer(code))
@@ -152,7 +152,7 @@ def test_the_32_bit_door_is_shut(needs: Needs) -> None:
 def test_no_device_nodes(needs: Needs) -> None:
     needs(SECCOMP)
 
-    def disk(world: RemoteNamespace) -> None:
+    def disk(world: World) -> None:
         os.mknod(world.scratch / "disk", stat.S_IFBLK | 0o600, os.makedev(254, 0))
 
     assert_stopped(disk, SECCOMP, by=(errno.EPERM,))
@@ -163,7 +163,7 @@ def test_no_device_nodes(needs: Needs) -> None:
 def test_a_new_session_is_pretended_so_that_none_gets_a_processor_share_of_its_own(identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
 
-    def sessions(_: RemoteNamespace) -> list[bool]:
+    def sessions(_: World) -> list[bool]:
         """Of a child, which leads no group: whether it has a session of its own afterwards, and how the call ended."""
         reading, writing = os.pipe()
         if os.fork() == 0:
@@ -183,7 +183,7 @@ def test_threads_processes_and_programs_still_start(identity: str, needs: Needs)
     import subprocess
     import threading
 
-    def start(_: RemoteNamespace) -> bytes:
+    def start(_: World) -> bytes:
         thread = threading.Thread(target=ctypes.get_errno)
         thread.start()
         thread.join()
@@ -198,7 +198,7 @@ def test_files_are_copied_and_no_socket_keeps_a_senders_pages(identity: str, nee
     import shutil
     import tempfile
 
-    def copy(_: RemoteNamespace) -> tuple[int, int]:
+    def copy(_: World) -> tuple[int, int]:
         with tempfile.TemporaryDirectory() as folder:
             source, target = Path(folder, "a"), Path(folder, "b")
             source.write_bytes(b"x" * 100_000)
@@ -220,7 +220,7 @@ def test_locks_of_parts_of_a_file_are_not_kept(identity: str, needs: Needs) -> N
     import sqlite3
     import tempfile
 
-    def lock(_: RemoteNamespace) -> tuple[int, int]:
+    def lock(_: World) -> tuple[int, int]:
         with tempfile.TemporaryDirectory() as folder, open(Path(folder, "locked"), "wb") as file:
             fcntl.lockf(file, fcntl.LOCK_EX, 10, 5)
             node = os.fstat(file.fileno()).st_ino
@@ -240,7 +240,7 @@ def test_buffers_of_sockets_and_pipes_stay_as_they_are(identity: str, needs: Nee
     """What is in them belongs to no process: the memory watch counts each as large as the kernel makes it."""
     needs(SECCOMP, identity=identity)
 
-    def enlarge(_: RemoteNamespace) -> tuple[bool, bool]:
+    def enlarge(_: World) -> tuple[bool, bool]:
         ends, larger = socket.socketpair(), []
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             before = ends[0].getsockopt(socket.SOL_SOCKET, option)

@@ -40,7 +40,7 @@ def gloo_rank(rank: int) -> None:
     dist.destroy_process_group()
 
 
-def honest(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
+def honest(_: attempts.World, control: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     found: dict[str, Any] = {}
     x = torch.ones(64, 64, requires_grad=True)
@@ -62,7 +62,7 @@ def honest(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
     return found
 
 
-def gloo(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
+def gloo(_: attempts.World, control: int) -> dict[str, Any]:
     children = []
     for rank in range(2):
         child = os.fork()
@@ -77,7 +77,7 @@ def gloo(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
     return {"gloo": [os.waitpid(child, 0)[1] for child in children]}
 
 
-def hostile_acts() -> dict[str, Callable[[attempts.RemoteNamespace], Any]]:
+def hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
     return {
         **{act.__name__: act for act in vars(acts).values() if is_act(act)},
         "course": lambda _: (REPOSITORY / "labs" / "course.toml").read_text(),
@@ -114,7 +114,7 @@ def is_act(value: object) -> bool:
     return names[1:] == ["return"] and names[0] in ("world", "_")
 
 
-def hostile(world: attempts.RemoteNamespace, control: int) -> dict[str, str]:
+def hostile(world: attempts.World, control: int) -> dict[str, str]:
     """Name to error, for each attempt; an empty string is an attempt that succeeded."""
     found = {}
     for name, act in hostile_acts().items():
@@ -130,10 +130,10 @@ def hostile(world: attempts.RemoteNamespace, control: int) -> dict[str, str]:
 
 
 def run(
-    act: Callable[[attempts.RemoteNamespace, int], Any],
+    act: Callable[[attempts.World, int], Any],
     layers: frozenset[Layer],
     network: Network,
-    world: attempts.RemoteNamespace,
+    world: attempts.World,
 ) -> dict[str, Any]:
     def act_and_answer(control: int) -> None:
         try:
@@ -147,7 +147,7 @@ def run(
     return {"limit": ending.limit, "status": ending.status, "left": not ending.gone, **answer}
 
 
-def greedy(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
+def greedy(_: attempts.World, control: int) -> dict[str, Any]:
     ready, go = os.pipe()
     for _ in range(4):
         if os.fork() == 0:
@@ -161,7 +161,7 @@ def greedy(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
     return {}
 
 
-def leaving(_: attempts.RemoteNamespace, control: int) -> dict[str, Any]:
+def leaving(_: attempts.World, control: int) -> dict[str, Any]:
     acts.daemon(control)
     return {}
 
@@ -188,7 +188,7 @@ def main(identity: str) -> None:
     layers = require("full")
     told: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
     adopt_orphans()
-    runs: list[tuple[Callable[[attempts.RemoteNamespace, int], Any], Network]] = [
+    runs: list[tuple[Callable[[attempts.World, int], Any], Network]] = [
         (honest, "local"),
         (gloo, "gloo"),
         (hostile, "local"),

@@ -1,4 +1,4 @@
-// Edits the rubric's items, in the place of the panel's fields. Changes of marks must be confirmed first.
+// Edits the rubric's items, instead of the panel's fields. Changes of marks must be confirmed first.
 import { rows, showState } from "./answers.js";
 import { get, make, reading, say, state } from "./page.js";
 import { focusAnswer, pointsOf, show } from "./panel.js";

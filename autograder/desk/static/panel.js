@@ -1,4 +1,4 @@
-// The panel beside the current answer: its draft, the rubric's items, comments, and moving to other answers.
+// The panel next to the current answer: its draft, the rubric's items, comments, and moving to other answers.
 import { mark, nameless, rows, shown, showState, who } from "./answers.js";
 import { get, make, reading, say, state } from "./page.js";
 

@@ -20,7 +20,7 @@ export const NAMES = [
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 24 24">
 <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2"><path d="M5 19h5v-5h5V9h5"/><circle cx="5" cy="19" r="2"/>
 <circle class="jp-icon3 jp-icon-selectable" cx="20" cy="9" r="2" fill="#616161"/></g></svg>`;
-const WIDE = 1100; // pixels: a notebook this wide has room for a page beside it
+const WIDE = 1100; // pixels: a notebook this wide has room for a page next to it
 const QUIET = 150; // milliseconds without a change before the state is requested
 
 export function makePlugin(modules) {
@@ -215,7 +215,7 @@ function activate(app, tracker, palette, launcher, modules) {
   }
 
   function showPage(lab, path) {
-    const beside = tracker.currentWidget;
+    const current = tracker.currentWidget;
     let page = pages.get(lab);
     if (!page || page.isDisposed) {
       const content = new IFrame({ sandbox: ['allow-same-origin'] });
@@ -229,8 +229,8 @@ function activate(app, tracker, palette, launcher, modules) {
       page.title.label = `Marked: ${lab}`;
       page.title.closable = true;
       pages.set(lab, page);
-      const hasRoom = (beside?.node.clientWidth ?? 0) >= WIDE; // for two side by side
-      app.shell.add(page, 'main', { mode: hasRoom ? 'split-right' : 'tab-after', ref: beside?.id, activate: !hasRoom });
+      const hasRoom = (current?.node.clientWidth ?? 0) >= WIDE; // for two side by side
+      app.shell.add(page, 'main', { mode: hasRoom ? 'split-right' : 'tab-after', ref: current?.id, activate: !hasRoom });
     }
     page.content.url = `${course.pageOf(path)}?at=${Date.now()}`;
   }

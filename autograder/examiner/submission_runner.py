@@ -47,7 +47,7 @@ class ExecutedCell(NamedTuple):
 History = list[ExecutedCell | StateMark]  # the cells that ran, and the marks between them, in order
 
 
-class Student:
+class SubmissionRunner:
     """The processes of a submission. If the first one or a fork of it is lost, the cells run again in another.
 
     Args:
@@ -90,12 +90,12 @@ class Student:
         self._history.append(ExecutedCell(source, number, keep, seconds))
         return outputs
 
-    def mark(self, name: str) -> None:
+    def mark_state(self, name: str) -> None:
         """Mark the current state of the process for a check cell, which passes this name to connect()."""
         self._history.append(StateMark(name))
         self._current_marks.append(name)
 
-    def keep(self) -> None:
+    def keep_state(self) -> None:
         """Keep the current state for the check cells that marked it, since the next cell may change it.
 
         If the process uses CUDA, nothing is kept: the cells run again up to each mark.
@@ -110,7 +110,7 @@ class Student:
             self._drop_last_cell()
             raise
 
-    def changed(self) -> list[str]:
+    def find_changed_names(self) -> list[str]:
         """Return the course names that cells rebound or patched, as the process reports."""
         if self._process.ended:
             return []
@@ -120,7 +120,7 @@ class Student:
             self._try_to_replace()
             return []
 
-    def share(self) -> None:
+    def share_last_state(self) -> None:
         """Open the connection that the current marks share, once all cells have run. Raises Stopped as keep() does."""
         try:
             if self._current_marks:
