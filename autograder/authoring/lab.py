@@ -8,11 +8,13 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from autograder.authoring import quiz
 from autograder.authoring.answers import read_answers
 from autograder.authoring.checks import read_checks
 from autograder.authoring.exercise_file import read_exercise_file
+from autograder.authoring.headers import FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
 from autograder.authoring.predict import read_prediction
 from autograder.authoring.raw_cells import RawCell, read_cells
@@ -23,15 +25,6 @@ from autograder.model.course import Answer, Cell, Exercise, Kind, Lab, LabEntry,
 from autograder.model.metadata import NAMED, make_cell_name
 from labkit.hint import fold_hints
 
-NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
-QUIZ = "quiz"
-FOLDED = "folded"
-POINTS = ("exercise", "question", QUIZ)  # kinds that have points
-HEADERS = (
-    "'# %% [markdown]', '# %% given', '# %% given folded', '# %% example', '# %% scratch', "
-    "'# %% exercise: NAME points=N', '# %% quiz: NAME points=N', '# %% predict: NAME' or "
-    "'# %% question: NAME [markdown] points=N'"
-)
 LESSON = "lab.py"
 Sources = Mapping[str, str]  # a file's path in the lab's folder, with /, -> its text
 
@@ -84,6 +77,16 @@ class _ExerciseCells:
     """The answers that the builder made."""
 
 
+class _CellFields(TypedDict, total=False):
+    """What only some kinds of cell have."""
+
+    name: str
+    points: float
+    answer: tuple[str, ...]
+    folded: bool
+    quiz: tuple[QuizStatement, ...]
+
+
 @dataclass
 class _LabReader:
     """The cells of a lab that have been read."""
@@ -97,15 +100,15 @@ class _LabReader:
 
     def read(self, raw: RawCell) -> None:
         """Read one cell of lab.py, or the cells of the exercise or quiz that it names."""
-        kind, name = _parse_kind(raw)
-        points = _parse_points(raw, kind)
+        kind, name = parse_kind(raw)
+        points = parse_points(raw, kind)
         if kind == Kind.EXERCISE:
             self.read_exercise(raw, name, points)
         elif kind == QUIZ:
             self.read_quiz(raw, name, points)
         elif kind == Kind.PREDICT:
             source, answer = read_prediction(raw)
-            self.add(raw, Kind.PREDICT, source, raw.lines, name, answer=answer)
+            self.add(raw, Kind.PREDICT, source, raw.lines, name=name, answer=answer)
         else:
             self.add_given(raw, Kind(kind), name, points)
 
@@ -126,24 +129,24 @@ class _LabReader:
         parts = read_exercise_file(self.sources[file], self.folder / file)
         for given in parts.given:
             self.add_given(given, Kind.GIVEN, folded=True)
-        cell = self.add(parts.exercise, Kind.EXERCISE, parts.exercise.source, parts.exercise.lines, name)
+        cell = self.add(parts.exercise, Kind.EXERCISE, parts.exercise.source, parts.exercise.lines, name=name)
         source, lines = parts.checks.source, parts.checks.lines
         if hidden := parts.hidden:
             source = add_hidden(source, hidden.source)
             lines = (*lines, hidden.line, *hidden.lines, hidden.lines[-1])
-        check = self.add(parts.checks, Kind.CHECK, source, lines, name, points)
+        check = self.add(parts.checks, Kind.CHECK, source, lines, name=name, points=points)
         self.exercises.append(_ExerciseCells(cell, check, answers=parts.answers))
 
     def read_quiz(self, raw: RawCell, name: str, points: float) -> None:
         parsed = quiz.read_quiz(raw, name)
-        self.add(raw, Kind.PROSE, text := quiz.render_prose(parsed), _repeat_line(raw.line, text), name)
+        self.add(raw, Kind.PROSE, text := quiz.render_prose(parsed), _repeat_line(raw.line, text), name=name)
         self.add(raw, Kind.SCRATCH, "# A place to try statements.", (raw.line,))
         source = quiz.render_answer_cell(parsed)
         cell = self.add(
-            raw, Kind.EXERCISE, source, _repeat_line(raw.line, source), name, quiz=quiz.list_statements(parsed)
+            raw, Kind.EXERCISE, source, _repeat_line(raw.line, source), name=name, quiz=quiz.list_statements(parsed)
         )
         source = add_hidden(quiz.render_visible_checks(parsed), quiz.render_hidden_checks(parsed))
-        check = self.add(raw, Kind.CHECK, source, _repeat_line(raw.line, source), name, points)
+        check = self.add(raw, Kind.CHECK, source, _repeat_line(raw.line, source), name=name, points=points)
         self.exercises.append(_ExerciseCells(cell, check, generated=quiz.make_answers(parsed, raw)))
 
     def add_given(self, raw: RawCell, kind: Kind, name: str = "", points: float = 0.0, folded: bool = False) -> None:
@@ -156,20 +159,10 @@ class _LabReader:
                 raw.path, raw.line + line, "this hint wouldn't be folded", "give it a given cell of its own"
             )
         folded = folded or FOLDED in raw.words or (kind is Kind.GIVEN and _has_only_imports(raw.source))
-        self.add(raw, kind, raw.source, raw.lines, name, points, folded=folded)
+        self.add(raw, kind, raw.source, raw.lines, name=name, points=points, folded=folded)
 
-    def add(
-        self,
-        raw: RawCell,
-        kind: Kind,
-        source: str,
-        lines: tuple[int, ...],
-        name: str = "",
-        points: float = 0.0,
-        answer: tuple[str, ...] = (),
-        folded: bool = False,
-        quiz: tuple[QuizStatement, ...] = (),
-    ) -> Cell:
+    def add(self, raw: RawCell, kind: Kind, source: str, lines: tuple[int, ...], **fields: Unpack[_CellFields]) -> Cell:
+        name = fields.get("name", "")
         cell_id = make_cell_name(kind, name) if kind in NAMED else _make_id(source, kind, self.cells)
         if earlier := next((c for c in self.cells if c.id == cell_id), None):
             raise SourceError(
@@ -178,19 +171,8 @@ class _LabReader:
         if kind.traits.graded and (earlier := self._find_graded(name)):
             problem = f"{earlier.kind} {name!r} at line {earlier.line} earns points under this name"
             raise SourceError(raw.path, raw.line, problem, "give the exercise and the question different names")
-        cell = Cell(
-            kind=kind,
-            id=cell_id,
-            source=source,
-            path=raw.path,
-            line=raw.line,
-            lines=lines,
-            name=name,
-            points=points,
-            answer=answer,
-            folded=folded or kind is Kind.CHECK,
-            quiz=quiz,
-        )
+        fields["folded"] = fields.get("folded", False) or kind is Kind.CHECK
+        cell = Cell(kind=kind, id=cell_id, source=source, path=raw.path, line=raw.line, lines=lines, **fields)
         refuse_bad_cell(cell)
         self.cells.append(cell)
         return cell
@@ -211,45 +193,6 @@ def _has_only_imports(source: str) -> bool:
 def _repeat_line(line: int, source: str) -> tuple[int, ...]:
     """Return the line number of each line of a source that the builder made from one header."""
     return (line,) * (source.count("\n") + 1)
-
-
-def _parse_kind(raw: RawCell) -> tuple[str, str]:
-    """Return the kind, or QUIZ, and the name in a header of lab.py."""
-    if not raw.words and raw.markdown and not raw.label:
-        return Kind.PROSE, ""
-    word = raw.words[0] if raw.words else ""
-    kind = word.removesuffix(":")
-    needs_name = kind in (*NAMED, QUIZ)
-    is_kind = kind in {k.value for k in Kind} - {Kind.PROSE, Kind.CHECK} | {QUIZ}
-    is_folded = kind == Kind.GIVEN and raw.words[1:] == [FOLDED]
-    if not is_kind or raw.label or needs_name != word.endswith(":") or len(raw.words) != 1 + (needs_name or is_folded):
-        raise SourceError(raw.path, raw.line, "a lab has no cell of this kind", f"write one of {HEADERS}")
-    if raw.markdown != (kind == Kind.QUESTION):
-        raise SourceError(raw.path, raw.line, f"wrong type of cell for a {kind}", f"write one of {HEADERS}")
-    name = raw.words[1] if needs_name else ""
-    if needs_name and not NAME.match(name):
-        raise SourceError(raw.path, raw.line, f"{name!r} can't be a name", "use a Python name of at most 60 letters")
-    return kind, name
-
-
-def _parse_points(raw: RawCell, kind: str) -> float:
-    for option in raw.options:
-        if option != "points" or kind not in POINTS:
-            if (option, kind) != ("answer", Kind.PREDICT):
-                raise SourceError(
-                    raw.path, raw.line, f"a {kind} cell has no option {option!r}", f"write one of {HEADERS}"
-                )
-    if kind not in POINTS:
-        return 0.0
-    if "points" not in raw.options:
-        raise SourceError(raw.path, raw.line, "this cell has no points", "add points=3 to its header")
-    try:
-        points = float(raw.options["points"])
-    except ValueError:
-        points = 0.0
-    if not 0 < points <= 1000:
-        raise SourceError(raw.path, raw.line, "points must be a number above 0", "write points=3")
-    return points
 
 
 def _make_id(source: str, kind: Kind, before: list[Cell]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -15,7 +15,12 @@ from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment import Assignment, SubmittedFolder
 from autograder.classroom.outcomes import GradingOutcome, find_last_error, run_guarded, write_log
-from autograder.gradebook.autograded_folder import get_autograded_path, list_companion_files, write_autograded
+from autograder.gradebook.autograded_folder import (
+    CopyRules,
+    get_autograded_path,
+    list_companion_files,
+    write_autograded,
+)
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.store import get_result_path, load_result, write_result
@@ -40,6 +45,18 @@ MAX_SELECTED = 100  # students; up to that many, only their own rows are read
 BATCH_SECONDS = 2.0  # after which a smaller batch is written
 
 
+@dataclass(frozen=True)
+class ClassPolicy:
+    """What decides marks besides the checks."""
+
+    term: Term
+    """The instructor's decisions."""
+    penalty: Penalty
+    """What lateness costs."""
+    submitters: Mapping[str, str]
+    """Who handed in the submission that counts, by student."""
+
+
 class GradebookWriter:
     """Grades the submissions of one assignment and writes their marks.
 
@@ -49,9 +66,7 @@ class GradebookWriter:
         assignment: The assignment to grade.
         settings: How to grade it.
         layers: The sandbox layers that submissions get.
-        penalty: What lateness costs.
-        term: The instructor's decisions.
-        submitters: Who handed in the submission that counts, by student.
+        policy: What decides marks besides the checks.
     """
 
     def __init__(
@@ -61,19 +76,18 @@ class GradebookWriter:
         settings: Settings,
         layers: Sequence[str],
         gradebook: Gradebook,
-        penalty: Penalty,
-        term: Term,
-        submitters: Mapping[str, str],
+        policy: ClassPolicy,
     ) -> None:
         self.api, self.assignment, self.settings, self.layers = api, assignment, settings, layers
         self.course, self.lab, self.gradebook = assignment.course, assignment.name, gradebook
         assignment.load(gradebook, api.config)
-        self.ignore, self.student_files = api.ignored, get_student_files(api.config, self.lab)
-        self.term, self.submitters, self.cause = term, dict(submitters), "grade"
+        permissions = 0o664 if api.is_group_shared else 0o444
+        self.copy_rules = CopyRules(api.ignored, get_student_files(api.config, self.lab), permissions)
+        self.term, self.submitters, self.cause = policy.term, dict(policy.submitters), "grade"
         self.running: dict[str, float] = {}
         self.excluded: Sequence[str] = ()  # students whom nbgrader_config.py excludes
         self.lines: Sequence[str] = ()  # what the instructor should know about the lab
-        self._penalty, self._extended = penalty, term.get_extensions(self.lab)
+        self._penalty, self._extended = policy.penalty, policy.term.get_extensions(self.lab)
         self._regrade_reasons: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[Marks] = []
         self._last_write = time.monotonic()
@@ -160,7 +174,7 @@ class GradebookWriter:
         submitter = self._find_submitter(student)
         path = self.course / "submitted" / submitter / self.lab
         normalize_folder(path, self.lab, list(self.assignment.notebook_names))
-        files = list_companion_files(self.course, self.lab, submitter, self.ignore, self.student_files)
+        files = list_companion_files(self.course, self.lab, submitter, self.copy_rules)
         folder = SubmittedFolder(student, submitter, path, files, digest(*map(self._fingerprint_file, files)))
         return self.assignment.build_task(folder, self.settings)
 
@@ -188,16 +202,13 @@ class GradebookWriter:
         """Write a graded submission, the result document last: if it exists, so does everything else."""
         result, student, marks = graded.result, graded.result.student, self.decide_marks(graded)
         document = get_result_path(self.course, self.lab, student)
-        permissions = 0o664 if self.api.is_group_shared else 0o444
         not_copied = write_autograded(
             self.course,
             self.lab,
             student,
             graded.notebooks,
-            self.ignore,
-            permissions,
+            self.copy_rules,
             self._find_submitter(student),
-            self.student_files,
             before_replace=lambda: document.unlink(missing_ok=True),  # until then, the earlier mark holds
         )
         write_result(self.course, result)

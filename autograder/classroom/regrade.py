@@ -50,14 +50,27 @@ class RegradeResult:
     """Whether the changes were written."""
 
 
+@dataclass(frozen=True)
+class RegradeScope:
+    """Which marks regrading may change."""
+
+    student: str = ""
+    """Only this student's."""
+    exercise: str = ""
+    """Only those of this exercise."""
+    again: bool = False
+    """Also those whose result is up to date."""
+
+
+EVERYTHING = RegradeScope()
+
+
 def regrade(
     api: NbgraderCourse,
     lab: str,
     executor: Executor,
     confirm: Callable[[RegradeResult], bool],
-    student: str = "",
-    exercise: str = "",
-    again: bool = False,
+    scope: RegradeScope = EVERYTHING,
     stop: Event | None = None,
 ) -> RegradeResult:
     """Grade what isn't up to date, call `confirm` with what would change, and write it if that returns True.
@@ -67,22 +80,20 @@ def regrade(
     Args:
         executor: Grades the submissions.
         confirm: Returns whether to write these changes.
-        student: Change only this student's marks.
-        exercise: Change only the marks of this exercise.
-        again: Also grade submissions whose result is up to date.
+        scope: Which marks may change.
         stop: Set to end without writing.
 
     Raises:
         GradlabError: If the lab has no such exercise.
     """
-    stop = stop or Event()
+    stop, exercise = stop or Event(), scope.exercise
     if exercise and exercise not in (exercises := read_checks(api.root, lab)):
         raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, exercises)}")
-    with open_class(api, lab, executor, student) as (writer, students):
+    with open_class(api, lab, executor, scope.student) as (writer, students):
         writer.cause = "regrade"
         before = {name: row.scores for name, row in read_recorded(writer.gradebook, lab).items()}
         submissions, changes, failures = [], [], []
-        for task, outcome in writer.iter_outcomes(students, executor, again, stop):
+        for task, outcome in writer.iter_outcomes(students, executor, scope.again, stop):
             if isinstance(outcome, Failure):
                 failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
                 continue

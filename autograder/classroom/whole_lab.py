@@ -14,7 +14,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.base.errors import GradlabError
 from autograder.base.timestamps import COLLECT
-from autograder.classroom.class_writer import GradebookWriter
+from autograder.classroom.class_writer import ClassPolicy, GradebookWriter
 from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.preparation import prepare
@@ -104,8 +104,8 @@ def open_class(
         revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
         excluded = assignment.list_excluded(api.config, students, gradebook)
         students = [name for name in students if name not in excluded]
-        penalty = load_late_penalty(api.config)
-        writer = GradebookWriter(api, assignment, settings, layers, gradebook, penalty, term, submitters)
+        policy = ClassPolicy(term, load_late_penalty(api.config), submitters)
+        writer = GradebookWriter(api, assignment, settings, layers, gradebook, policy)
         writer.excluded, writer.lines = excluded, lines
         try:
             yield writer, students

@@ -96,7 +96,8 @@ def regrade(
 
     api = open_course(course.resolve(), isolation)
     with catch_ctrl_c() as stop:
-        result = regrading.regrade(api, lab, LocalExecutor(jobs), confirm_changes, student, exercise, again, stop)
+        scope = regrading.RegradeScope(student, exercise, again)
+        result = regrading.regrade(api, lab, LocalExecutor(jobs), confirm_changes, scope, stop)
     for name, reason in result.failures:
         err.print(f"{name}: {reason}", markup=False)
     if not result.graded and not result.failures:

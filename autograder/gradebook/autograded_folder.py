@@ -6,12 +6,24 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
 
 from autograder.base.atomic_files import is_of_one_name, replace_folder
 from autograder.base.text import make_readable
 from autograder.base.timestamps import SECRET, read_small_text
+
+
+@dataclass(frozen=True)
+class CopyRules:
+    """How files are copied to autograded/."""
+
+    ignore: Sequence[str] = ()
+    """Patterns of files that aren't copied."""
+    student_files: Collection[str] = ()
+    """Files that students write; the course's versions are left out."""
+    permissions: int = 0o644
 
 
 def get_autograded_path(course: Path, lab: str, student: str, notebook: str = "") -> Path:
@@ -44,20 +56,14 @@ def list_files(folder: Path, ignore: Sequence[str]) -> list[Path]:
     return [Path(path).relative_to(folder) for path in sorted(paths)]
 
 
-def list_companion_files(
-    course: Path, lab: str, student: str, ignore: Sequence[str], student_files: Collection[str] = ()
-) -> list[Path]:
+def list_companion_files(course: Path, lab: str, student: str, rules: CopyRules) -> list[Path]:
     """List the files next to the notebook: the submission's, and then the course's, which replace them.
 
     A file of the submission is left out if the course has a folder of that name, and a folder if it has a file.
-
-    Args:
-        ignore: Patterns of files to leave out.
-        student_files: Files that students write; the course's versions are left out.
     """
     submitted, source = course / "submitted" / student / lab, course / "source" / lab
-    theirs, ours = (list_files(folder, [*ignore, "*.ipynb"]) for folder in (submitted, source))
-    ours = [path for path in ours if path.as_posix() not in student_files]
+    theirs, ours = (list_files(folder, [*rules.ignore, "*.ipynb"]) for folder in (submitted, source))
+    ours = [path for path in ours if path.as_posix() not in rules.student_files]
     folders = {folder for path in ours for folder in path.parents}
     files = {Path(SECRET), *ours, *(Path(path.name) for path in source.glob("*.ipynb"))}
     theirs = [path for path in theirs if path not in folders and files.isdisjoint(path.parents)]
@@ -69,20 +75,15 @@ def write_autograded(
     lab: str,
     student: str,
     notebooks: Mapping[str, str],
-    ignore: Sequence[str],
-    permissions: int,
+    rules: CopyRules,
     submitter: str = "",
-    student_files: Collection[str] = (),
     before_replace: Callable[[], object] = lambda: None,
 ) -> list[str]:
     """Write the folder from scratch, completely or not at all.
 
     Args:
         notebooks: The text of each notebook, by name.
-        ignore: Patterns of files that aren't copied.
-        permissions: The files' permissions.
         submitter: Who handed it in, if a team did.
-        student_files: Files that students write.
         before_replace: Called once everything is written, before it replaces an older folder.
 
     Returns:
@@ -90,7 +91,7 @@ def write_autograded(
     """
     with replace_folder(get_autograded_path(course, lab, student).parent) as new:
         new.mkdir(parents=True)
-        failures = _copy_companion_files(new, course, lab, submitter or student, ignore, student_files)
+        failures = _copy_companion_files(new, course, lab, submitter or student, rules)
         if submitter not in ("", student):  # pages are fetched by this secret: each team member has their own, or none
             (new / SECRET).unlink(missing_ok=True)
             if secret := read_small_text(course / "submitted" / student / lab / SECRET):
@@ -99,17 +100,15 @@ def write_autograded(
             (new / f"{name}.ipynb").write_text(text, encoding="utf-8")
         for parent, _, files in os.walk(new):
             for name in files:
-                os.chmod(os.path.join(parent, name), permissions)
+                os.chmod(os.path.join(parent, name), rules.permissions)
         before_replace()
     return failures
 
 
-def _copy_companion_files(
-    new: Path, course: Path, lab: str, student: str, ignore: Sequence[str], student_files: Collection[str]
-) -> list[str]:
+def _copy_companion_files(new: Path, course: Path, lab: str, student: str, rules: CopyRules) -> list[str]:
     """Copy the files next to the notebook. Returns a line for each file that couldn't be copied."""
     failures = []
-    for path in list_companion_files(course, lab, student, ignore, student_files):
+    for path in list_companion_files(course, lab, student, rules):
         source = course / ("source" if path.is_relative_to(course / "source") else f"submitted/{student}") / lab
         target = new / path.relative_to(source)
         try:

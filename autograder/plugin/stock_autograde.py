@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from autograder.base.errors import GradlabError
 from autograder.classroom.stock_assignment import read_companion_files
 from autograder.forkserver.client import ForkServer
-from autograder.gradebook.autograded_folder import list_companion_files
+from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.writer import open_gradebook
 from autograder.intake.files import normalize_folder
 from autograder.intake.read import RefusedSubmission, read_file, read_notebook
@@ -72,9 +72,8 @@ def examine_notebook(
     """
     settings, config, ignore = grading
     settings = apply_stock_limits(replace(settings, preprocessors=read_preprocessor_settings(config)), config)
-    paths = list_companion_files(
-        course, ids["assignment"], ids["student"], ignore, get_student_files(config, ids["assignment"])
-    )
+    rules = CopyRules(ignore, get_student_files(config, ids["assignment"]))
+    paths = list_companion_files(course, ids["assignment"], ids["student"], rules)
     files, course_files, messages = read_companion_files(course, ids["assignment"], ids["student"], paths)
     # This process grades the whole class and can't be replaced, so tests run in a child process.
     task = Task(

@@ -14,7 +14,7 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.decisions import excuse, grant_extension
 from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
-from autograder.classroom.regrade import RegradeResult, regrade
+from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.nbgrader_course import open_course
@@ -190,8 +190,10 @@ def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
 
     assert older() == {True}
     with pytest.raises(GradlabError, match=r"no exercise 'sum_of_square': .*did you mean sum_of_squares\?"):
-        regrade(open_course(course), LAB, two_graders, lambda _: True, exercise="sum_of_square")
-    assert regrade(open_course(course), LAB, two_graders, lambda _: True, exercise="sum_of_squares").written
+        regrade(open_course(course), LAB, two_graders, lambda _: True, RegradeScope(exercise="sum_of_square"))
+    assert regrade(
+        open_course(course), LAB, two_graders, lambda _: True, RegradeScope(exercise="sum_of_squares")
+    ).written
     assert older() == {True}
     assert regrade(open_course(course), LAB, two_graders, lambda _: True).written
     assert older() == {False}

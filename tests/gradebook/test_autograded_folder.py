@@ -8,7 +8,7 @@ import pytest
 from nbgrader.utils import find_all_files
 
 from autograder.base.timestamps import SECRET
-from autograder.gradebook.autograded_folder import list_companion_files, list_files, write_autograded
+from autograder.gradebook.autograded_folder import CopyRules, list_companion_files, list_files, write_autograded
 
 LAB = "x"
 
@@ -25,7 +25,7 @@ def test_a_page_of_a_team_is_fetched_by_each_members_own_secret(tmp_path: Path, 
     """Else the pages of a team would take each other's place in the exchange."""
     for member in ("ada", "ben"):
         hand_in(tmp_path, member)
-    write_autograded(tmp_path, LAB, student, {LAB: "{}"}, [], 0o644, "ada")
+    write_autograded(tmp_path, LAB, student, {LAB: "{}"}, CopyRules(), "ada")
     folder = tmp_path / "autograded" / student / LAB
     assert (folder / "data.csv").read_text() == "1,ada" and (folder / f"{LAB}.ipynb").exists()
     assert ((folder / SECRET).read_text() if (folder / SECRET).exists() else None) == secret
@@ -76,22 +76,22 @@ def test_folders_are_listed_no_more_often_with_many_files_in_them(
         return real(path)
 
     monkeypatch.setattr(os, "scandir", count)
-    assert len(list_companion_files(tmp_path, LAB, "ada", PATTERNS)) == 200
+    assert len(list_companion_files(tmp_path, LAB, "ada", CopyRules(PATTERNS))) == 200
     assert len(listed) <= 4  # of three folders; the source's once more, for its notebooks
 
 
 def test_the_older_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada")
-    write_autograded(tmp_path, LAB, "ada", {LAB: "old"}, [], 0o644)
+    write_autograded(tmp_path, LAB, "ada", {LAB: "old"}, CopyRules())
     notebook = tmp_path / "autograded" / "ada" / LAB / f"{LAB}.ipynb"
     seen: list[str] = []
     with pytest.raises(OSError):
         write_autograded(
-            tmp_path, LAB, "ada", {"n" * 300: "new"}, [], 0o644, before_replace=lambda: seen.append("called")
+            tmp_path, LAB, "ada", {"n" * 300: "new"}, CopyRules(), before_replace=lambda: seen.append("called")
         )
     assert notebook.read_text() == "old" and not seen
     write_autograded(
-        tmp_path, LAB, "ada", {LAB: "new"}, [], 0o644, before_replace=lambda: seen.append(notebook.read_text())
+        tmp_path, LAB, "ada", {LAB: "new"}, CopyRules(), before_replace=lambda: seen.append(notebook.read_text())
     )
     assert notebook.read_text() == "new" and seen == ["old"]
     assert os.listdir(notebook.parent.parent) == [LAB]
@@ -100,7 +100,7 @@ def test_the_older_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) ->
 def test_a_file_that_cannot_be_copied_costs_the_others_nothing(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada")
     (tmp_path / "submitted" / "ada" / LAB / "gone").symlink_to("nowhere")
-    (line,) = write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, [], 0o644)
+    (line,) = write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, CopyRules())
     assert line.startswith("gone could not be copied")
     assert {"data.csv", f"{LAB}.ipynb"} <= set(os.listdir(tmp_path / "autograded" / "ada" / LAB))
 
@@ -111,4 +111,4 @@ def test_a_folder_in_the_place_of_the_secret_keeps_no_team_from_its_mark(tmp_pat
     secret.unlink()
     secret.mkdir()
     (secret / "x").touch()
-    assert write_autograded(tmp_path, LAB, "ben", {LAB: "{}"}, [], 0o644, "ada") == []
+    assert write_autograded(tmp_path, LAB, "ben", {LAB: "{}"}, CopyRules(), "ada") == []

@@ -19,7 +19,7 @@ from autograder.exchange.attempts import decide
 from autograder.exchange.collection import collect_submission
 from autograder.exchange.inbox import HANDING_IN, Inbox
 from autograder.exchange.inbox_memory import InboxMemory
-from autograder.gradebook.autograded_folder import write_autograded
+from autograder.gradebook.autograded_folder import CopyRules, write_autograded
 from autograder.intake import copying
 from autograder.intake.copying import open_folder
 from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, normalize_folder
@@ -382,7 +382,7 @@ def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inb
     assert any(name.startswith("d") and name.endswith(LEFT_OUT) for name in found)
     assert sum(content.startswith(b"yyy") for content in found.values()) == 2
     normalize_folder(tmp_path / "submitted" / "ada" / LAB, LAB)
-    assert write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, [], 0o644) == []
+    assert write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, CopyRules()) == []
 
 
 def test_a_notebook_without_end_is_cut_where_the_intake_refuses_it(

@@ -16,7 +16,7 @@ from autograder.classroom.stock_tasks import read_companion_files
 from autograder.base.errors import GradlabError
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.whole_lab import grade_lab
-from autograder.gradebook.autograded_folder import list_companion_files
+from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.names import make_labels
 from autograder.gradebook.nbgrader_course import open_course
@@ -198,7 +198,9 @@ def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path:
     write(tmp_path / "source/ps1/data.txt", "the course's")
     write(tmp_path / "submitted/ada/ps1/math.py", "raise SystemExit")
     write(tmp_path / "submitted/ada/ps1/data.txt", "another")
-    files, given, _ = read_companion_files(tmp_path, "ps1", "ada", list_companion_files(tmp_path, "ps1", "ada", []))
+    files, given, _ = read_companion_files(
+        tmp_path, "ps1", "ada", list_companion_files(tmp_path, "ps1", "ada", CopyRules())
+    )
     assert dict(files) == {"data.txt": b"the course's", "math.py": b"raise SystemExit"} and given == {"data.txt"}
 
 
@@ -206,7 +208,9 @@ def test_files_have_their_own_names_where_cells_run_unless_the_courses_are_there
     write(tmp_path / "source/ps1/data/numbers.yaml", "the course's")
     for name in ("settings.yaml.not-run", "data.not-run/x.csv", "data/numbers.yaml.not-run", "data/more.ini.not-run"):
         write(tmp_path / "submitted/ada/ps1" / name, "own")
-    files, _, _ = read_companion_files(tmp_path, "ps1", "ada", list_companion_files(tmp_path, "ps1", "ada", []))
+    files, _, _ = read_companion_files(
+        tmp_path, "ps1", "ada", list_companion_files(tmp_path, "ps1", "ada", CopyRules())
+    )
     assert dict(files) == {
         "settings.yaml": b"own",
         "data/x.csv": b"own",

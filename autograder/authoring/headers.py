@@ -1,0 +1,60 @@
+"""The headers of cells in lab.py: `# %% exercise: NAME points=3` and the like."""
+
+from __future__ import annotations
+
+import re
+
+from autograder.authoring.raw_cells import RawCell
+from autograder.base.errors import SourceError
+from autograder.model.course import Kind
+from autograder.model.metadata import NAMED
+
+NAME = re.compile(r"[A-Za-z_]\w{0,59}$")
+QUIZ = "quiz"
+FOLDED = "folded"
+POINTS = ("exercise", "question", QUIZ)  # kinds that have points
+HEADERS = (
+    "'# %% [markdown]', '# %% given', '# %% given folded', '# %% example', '# %% scratch', "
+    "'# %% exercise: NAME points=N', '# %% quiz: NAME points=N', '# %% predict: NAME' or "
+    "'# %% question: NAME [markdown] points=N'"
+)
+
+
+def parse_kind(raw: RawCell) -> tuple[str, str]:
+    """Return the kind, or QUIZ, and the name in a header of lab.py."""
+    if not raw.words and raw.markdown and not raw.label:
+        return Kind.PROSE, ""
+    word = raw.words[0] if raw.words else ""
+    kind = word.removesuffix(":")
+    needs_name = kind in (*NAMED, QUIZ)
+    is_kind = kind in {k.value for k in Kind} - {Kind.PROSE, Kind.CHECK} | {QUIZ}
+    is_folded = kind == Kind.GIVEN and raw.words[1:] == [FOLDED]
+    if not is_kind or raw.label or needs_name != word.endswith(":") or len(raw.words) != 1 + (needs_name or is_folded):
+        raise SourceError(raw.path, raw.line, "a lab has no cell of this kind", f"write one of {HEADERS}")
+    if raw.markdown != (kind == Kind.QUESTION):
+        raise SourceError(raw.path, raw.line, f"wrong type of cell for a {kind}", f"write one of {HEADERS}")
+    name = raw.words[1] if needs_name else ""
+    if needs_name and not NAME.match(name):
+        raise SourceError(raw.path, raw.line, f"{name!r} can't be a name", "use a Python name of at most 60 letters")
+    return kind, name
+
+
+def parse_points(raw: RawCell, kind: str) -> float:
+    """Return the points in a header, 0 for a kind without any. Raises SourceError for other options."""
+    for option in raw.options:
+        if option != "points" or kind not in POINTS:
+            if (option, kind) != ("answer", Kind.PREDICT):
+                raise SourceError(
+                    raw.path, raw.line, f"a {kind} cell has no option {option!r}", f"write one of {HEADERS}"
+                )
+    if kind not in POINTS:
+        return 0.0
+    if "points" not in raw.options:
+        raise SourceError(raw.path, raw.line, "this cell has no points", "add points=3 to its header")
+    try:
+        points = float(raw.options["points"])
+    except ValueError:
+        points = 0.0
+    if not 0 < points <= 1000:
+        raise SourceError(raw.path, raw.line, "points must be a number above 0", "write points=3")
+    return points
