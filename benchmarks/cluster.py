@@ -21,9 +21,9 @@ import torch
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.demo.students import make_class
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.model.course import Lab
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import NotebookFile, Settings, Task
 from autograder.workers.cluster import DaskExecutor
 
 ROOT = Path(__file__).parent.parent

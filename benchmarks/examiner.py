@@ -18,7 +18,7 @@ from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.submission.lab_cells import list_steps
+from autograder.grading.lab_cells import list_steps
 from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
 from labkit.outcome import compute_earned

@@ -19,7 +19,7 @@ import torch
 
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.forkserver.server import create_warm_kernel
-from autograder.student.kernel import Kernel
+from autograder.student_process.kernel import Kernel
 
 Cells = list[list[str]]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import nbformat
 
 from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.lab_cells import list_steps
+from autograder.grading.lab_submission import grade_lab_task
+from autograder.grading.task import NotebookFile, Task, make_settings
 from autograder.intake.read import read_file, read_notebook
 from autograder.intake.repair import repair
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.submission.lab_cells import list_steps
-from autograder.submission.lab_submission import grade_lab_task
-from autograder.submission.task import NotebookFile, Task, make_settings
 from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import Run, new_floor
 from benchmarks.measure import Cost, cost_of, descendants, memory

@@ -20,7 +20,7 @@ import torch
 from autograder.examiner.connection import Connection
 from autograder.examiner.effort import Effort
 from autograder.examiner.remote_namespace import RemoteNamespace
-from autograder.student.main import serve_calls
+from autograder.student_process.main import serve_calls
 
 TURNS = 5
 TIMES = 300  # in a turn

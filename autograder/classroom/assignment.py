@@ -8,9 +8,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autograder.grading.task import Settings, Task
 from autograder.model.marks import Marks
 from autograder.model.result import Result
-from autograder.submission.task import Settings, Task
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook

@@ -25,6 +25,8 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.store import get_result_path, load_result, write_result
 from autograder.gradebook.writer import Penalty, RecordedMarks, apply_decisions, read_recorded, record
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import Settings, Task, compute_key, compute_part_digests
 from autograder.intake.files import normalize_folder
 from autograder.model.fingerprint import SUBMISSION, list_changes
 from autograder.model.marks import Marks
@@ -32,8 +34,6 @@ from autograder.model.messages import describe_notes
 from autograder.model.result import Result
 from autograder.model.term import Term
 from autograder.stock.settings import get_student_files
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import Settings, Task, compute_key, compute_part_digests
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 

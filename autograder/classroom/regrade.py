@@ -17,9 +17,9 @@ from autograder.classroom.whole_lab import open_class
 from autograder.gradebook.names import make_labels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.writer import read_recorded
+from autograder.grading.lab_submission import GradedSubmission
 from autograder.model.assignments import suggest_nearest
 from autograder.model.result import Result
-from autograder.submission.lab_submission import GradedSubmission
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure
 

@@ -19,14 +19,14 @@ from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.read import RefusedSubmission, read_file
 from autograder.model.assignments import is_stock, require_source
 from autograder.model.course import Kind
 from autograder.model.metadata import get_cell_name, read_facts
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import NotebookFile, Settings, Task
 from autograder.workers.worker import ForkServers, grade_with_retries, make_purpose
 from labkit.progress import DAMAGED, digest_sources, get_marks_path, get_page_path
 

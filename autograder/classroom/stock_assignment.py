@@ -12,6 +12,8 @@ import nbformat
 from autograder.base.timestamps import SECRET
 from autograder.classroom.assignment import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.grading.stock_submission import compute_stock_marks
+from autograder.grading.task import NotebookFile, Settings, Task, apply_stock_limits
 from autograder.intake.read import RefusedSubmission, read_file
 from autograder.intake.safe_names import restore_path
 from autograder.model.assignments import AssignmentKind
@@ -20,8 +22,6 @@ from autograder.model.result import Result
 from autograder.stock.assignment import StockContent, read_content
 from autograder.stock.settings import is_left_out, list_unread_page_settings, list_unread_settings, refuse_other_marks
 from autograder.stock.source_check import refuse_unfit
-from autograder.submission.stock_submission import compute_stock_marks
-from autograder.submission.task import NotebookFile, Settings, Task, apply_stock_limits
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook

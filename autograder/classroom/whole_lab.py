@@ -23,11 +23,11 @@ from autograder.classroom.term_names import refuse_unknown_names
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.writer import Penalty
+from autograder.grading.lab_submission import read_preprocessor_settings
+from autograder.grading.task import Settings, make_settings
 from autograder.intake.files import rename_student_folders
 from autograder.model.assignments import require_source, suggest_nearest
 from autograder.model.term import read_term
-from autograder.submission.lab_submission import read_preprocessor_settings
-from autograder.submission.task import Settings, make_settings
 from autograder.workers.executors import Executor, LocalExecutor
 
 

@@ -23,8 +23,8 @@ from autograder.rpc.masked_text import MaskedText, unmask_text
 from autograder.rpc.messages import Product, Use, UseReply, read
 from autograder.rpc.random_states import set_torch_state, torch_state
 from autograder.rpc.tensors import is_differentiable, make_leaf
-from autograder.student import operations
-from autograder.student.products import BackwardPass, Node, compute_vjp, find_gradient_edge
+from autograder.student_process import operations
+from autograder.student_process.products import BackwardPass, Node, compute_vjp, find_gradient_edge
 from labkit.probes import ProbeError
 from labkit.recorded_calls import Seen
 

@@ -16,7 +16,7 @@ from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.messages import Product, ProductReply, read
 from autograder.rpc.tensors import Role, make_leaf
-from autograder.student.products import BackwardPass, get_current_pass
+from autograder.student_process.products import BackwardPass, get_current_pass
 
 
 class NodeOwner(Protocol):

@@ -35,7 +35,7 @@ from autograder.sandbox import (
 )
 
 if TYPE_CHECKING:
-    from autograder.student.kernel import Kernel
+    from autograder.student_process.kernel import Kernel
 
 POLL_SECONDS = 0.05
 
@@ -111,7 +111,7 @@ def _import_libraries(groups: Collection[str]) -> Callable[[int, str], None]:
     Returns:
         The function that a student process calls in its sandbox, with its socket and a cache of torch.compile or "".
     """
-    from autograder.student.main import prepare, start
+    from autograder.student_process.main import prepare, start
 
     kernel = create_warm_kernel(groups)
     course = prepare(kernel)
@@ -123,9 +123,9 @@ def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     """Create a kernel to fork, after imports and other work that each fork would otherwise repeat."""
     import torch
 
-    from autograder.student.figures import draw_once
-    from autograder.student.kernel import Kernel
-    from autograder.student.shell import raise_once
+    from autograder.student_process.figures import draw_once
+    from autograder.student_process.kernel import Kernel
+    from autograder.student_process.shell import raise_once
 
     torch.set_num_threads(1)
     for name in (*ALWAYS, *(name for group in groups for name in FIRST_USED[group])):

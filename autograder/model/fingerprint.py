@@ -35,7 +35,7 @@ SHARED = (  # can change both marks and proofs; names in autograder/
     "model/metadata.py",
     "rpc",
     "sandbox",
-    "student",
+    "student_process",
 )
 MARKS = (
     *SHARED,
@@ -43,6 +43,7 @@ MARKS = (
     "base/text.py",
     "base/timestamps.py",
     "forkserver",
+    "grading",
     "intake",
     "model/assignments.py",
     "model/marks.py",
@@ -51,7 +52,6 @@ MARKS = (
     "model/result_upgrade.py",
     "model/versions.py",
     "stock",
-    "submission",
     "workers/solution_cache.py",
     "workers/worker.py",
 )

@@ -22,6 +22,9 @@ from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score
+from autograder.grading.lab_submission import Submission, grade_notebook
+from autograder.grading.stock_submission import compute_stock_marks
+from autograder.grading.task import make_settings
 from autograder.intake.files import normalize_folder
 from autograder.intake.read import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
@@ -44,9 +47,6 @@ from autograder.reports.feedback import NO_SOLUTIONS, render_page_with_fallback
 from autograder.sandbox import Limits
 from autograder.sandbox.kernel_limits import limit_memory_on
 from autograder.stock.assignment import upgrade_metadata
-from autograder.submission.lab_submission import Submission, grade_notebook
-from autograder.submission.stock_submission import compute_stock_marks
-from autograder.submission.task import make_settings
 
 _open: dict[tuple[str, Limits, Path, frozenset[str]], ForkServer] = {}
 

@@ -15,6 +15,10 @@ from autograder.classroom.stock_assignment import read_companion_files
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.writer import open_gradebook
+from autograder.grading.lab_submission import get_device_versions, read_preprocessor_settings
+from autograder.grading.notebook_text import format_notebook
+from autograder.grading.stock_submission import digest_answers, make_zero_cells, run_stock_notebook
+from autograder.grading.task import Task, apply_stock_limits
 from autograder.intake.files import normalize_folder
 from autograder.intake.read import RefusedSubmission, read_file, read_notebook
 from autograder.intake.repair import read_notes
@@ -25,10 +29,6 @@ from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content
 from autograder.stock.preprocess import build_blank, build_released_notebook, repair
 from autograder.stock.settings import get_student_files
-from autograder.submission.lab_submission import get_device_versions, read_preprocessor_settings
-from autograder.submission.notebook_text import format_notebook
-from autograder.submission.stock_submission import digest_answers, make_zero_cells, run_stock_notebook
-from autograder.submission.task import Task, apply_stock_limits
 
 
 def normalize_stock_folder(course: Path, folder: Path, notebooks: list[str]) -> None:

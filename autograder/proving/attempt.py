@@ -25,7 +25,9 @@ from autograder.proving.unsandboxed_student import FORK_SECONDS, branch, run_cel
 CHECK_SECONDS = 30.0
 WHOLE_SECONDS = 3600.0  # for an attempt, whose cells and checks have their own limits
 # The first step of a student who knows the grader: otherwise the course's names would be restored before a check runs.
-DISABLE_RESTORE = "__import__('autograder.student.course_names', fromlist=['']).CourseNames.restore = lambda self: None"
+DISABLE_RESTORE = (
+    "__import__('autograder.student_process.course_names', fromlist=['']).CourseNames.restore = lambda self: None"
+)
 
 
 @dataclass(frozen=True)

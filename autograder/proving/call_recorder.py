@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_leaves
 
 from autograder.proving.note_file import NoteFile
-from autograder.student.callback_proxies import Callback
+from autograder.student_process.callback_proxies import Callback
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 MAX_DEPTH = 3  # of objects that hold objects

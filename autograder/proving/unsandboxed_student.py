@@ -25,8 +25,8 @@ from autograder.rpc.frames import receive
 from autograder.sandbox.keeper import fork_below
 from autograder.sandbox.kill import kill, kill_tree
 from autograder.sandbox.processes import is_alive, measure_seconds, read_stat_fields
-from autograder.student.kernel import Kernel
-from autograder.student.main import prepare, start
+from autograder.student_process.kernel import Kernel
+from autograder.student_process.main import prepare, start
 
 CELL_SECONDS = 60.0
 FORK_SECONDS = 60.0

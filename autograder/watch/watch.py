@@ -32,13 +32,13 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.past_marks import read_history
 from autograder.gradebook.reader import find_result
 from autograder.gradebook.writer import read_recorded
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import Task
 from autograder.model.arrivals import Arrival
 from autograder.model.assignments import list_assignments
 from autograder.model.messages import describe_notes
 from autograder.model.term import read_term
 from autograder.reports.feedback import write_feedback
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import Task
 from autograder.watch.watch_state import RETRIED, WatchState, describe_leftovers, find_due_arrivals
 from autograder.workers.executors import Executor
 from autograder.workers.worker import Failure

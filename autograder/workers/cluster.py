@@ -17,9 +17,9 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from autograder.base.errors import GradlabError
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import Settings, Task
 from autograder.model.fingerprint import describe_environment
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import Settings, Task
 from autograder.workers.cluster_process import describe_difference, grade_on_worker, inspect_worker
 from autograder.workers.executors import choose_device
 from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try

@@ -11,9 +11,9 @@ from typing import Protocol
 from autograder.base.entry_points import load
 from autograder.base.errors import GradlabError
 from autograder.forkserver.server_process import ServerProcess
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import Settings, Task
 from autograder.sandbox import list_layer_names, require
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import Settings, Task
 from autograder.workers.pool import Pool, grade_all
 from autograder.workers.worker import Failure
 

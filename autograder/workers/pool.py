@@ -22,8 +22,8 @@ import torch
 from autograder.forkserver.client import ForkServer, Purpose, start_fork_servers
 from autograder.forkserver.imports import find_groups
 from autograder.forkserver.server_process import ServerProcess, start_server
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import Settings, Task
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import Settings, Task
 from autograder.workers.worker import STUCK_SECONDS, Failure, answer_tasks, make_purpose, plan_next_try
 
 POLL_SECONDS = 0.2

@@ -63,7 +63,7 @@ def _compile(course: bytes, folder: Path) -> None:
 def _run(notebook: Path) -> None:
     import torch
 
-    from autograder.student.kernel import Kernel
+    from autograder.student_process.kernel import Kernel
 
     torch.set_num_threads(1)
     kernel = Kernel()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from autograder.base.errors import GradlabError
 from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.lab_submission import GradedSubmission, grade_lab_task
+from autograder.grading.stock_submission import grade_stock_task
+from autograder.grading.task import Task
 from autograder.model.assignments import AssignmentKind
 from autograder.sandbox.kernel_limits import limit_memory_on
-from autograder.submission.lab_submission import GradedSubmission, grade_lab_task
-from autograder.submission.stock_submission import grade_stock_task
-from autograder.submission.task import Task
 from autograder.workers.solution_cache import prepare_compile_cache
 
 TRIES = 2

@@ -7,9 +7,9 @@ import time
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import Stopped
 from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.task import make_settings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.sandbox.gpu import measure_gpu_memory
-from autograder.submission.task import make_settings
 from benchmarks.gpu.report import Context, PartResult, passed_if
 
 GIB = 2

@@ -12,9 +12,9 @@ from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.examine import examine
 from autograder.forkserver.client import ForkServer, Purpose
+from autograder.grading.lab_cells import list_steps
+from autograder.grading.task import make_settings
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.submission.lab_cells import list_steps
-from autograder.submission.task import make_settings
 from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
 from benchmarks.gpu.report import Context, PartResult, passed_if

@@ -13,11 +13,11 @@ import nbformat
 
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.errors import GradlabError
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import NotebookFile, Task, make_settings
 from autograder.model.course import Lab
 from autograder.model.result import Result
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import NotebookFile, Task, make_settings
 from autograder.workers.pool import grade_all
 
 

@@ -19,7 +19,7 @@ NAMES_A_DEVICE = re.compile(r"\bdevice\b|\bcuda\b|\baccelerator\b|\bpin_memory\b
 SHOWS = (Kind.GIVEN, Kind.EXAMPLE)
 RUN = """
 import json, sys, time
-from autograder.student.kernel import Kernel
+from autograder.student_process.kernel import Kernel
 kernel, told = Kernel(), []
 for number, source in enumerate(json.load(sys.stdin), start=1):
     start = time.perf_counter()

@@ -21,11 +21,11 @@ from autograder.classroom.whole_lab import grade_lab, lock_lab
 from autograder.cli import main
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import get_result_path
+from autograder.grading import lab_submission as one_submission
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import Task
 from autograder.model import fingerprint
 from autograder.model.fingerprint import get_versions
-from autograder.submission import lab_submission as one_submission
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import Task
 from autograder.workers.executors import LocalExecutor, choose_device
 from autograder.workers.worker import Failure
 from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written

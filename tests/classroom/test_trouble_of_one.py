@@ -14,9 +14,9 @@ from autograder.classroom.whole_lab import grade_lab
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import Task
 from autograder.model.assignments import AssignmentKind
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import Task
 from autograder.workers import worker
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, gradebook_rows, hand_in

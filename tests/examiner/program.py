@@ -26,7 +26,7 @@ import torch
 from autograder.examiner.connection import Connection
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import ConnectionClosed, receive, send
-from autograder.student.calls import Calls
+from autograder.student_process.calls import Calls
 from tests.examiner.observe import observe
 
 

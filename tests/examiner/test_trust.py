@@ -16,7 +16,7 @@ from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import from_bytes, to_bytes
-from autograder.student.calls import Calls
+from autograder.student_process.calls import Calls
 from tests.examiner.program import student_process
 
 
@@ -195,7 +195,7 @@ def test_a_call_imports_nothing():
 import importlib, sys, torch
 from autograder.forkserver.imports import ALWAYS, FIRST_USED
 from autograder.examiner.remote_namespace import RemoteNamespace
-from autograder.student.calls import Calls
+from autograder.student_process.calls import Calls
 from autograder.rpc.frames import from_bytes, to_bytes
 from autograder.rpc.global_state import GlobalState
 

@@ -9,9 +9,9 @@ from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, find_course_groups
 from autograder.forkserver.server_process import start_server
+from autograder.grading.lab_cells import list_steps
 from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.submission.lab_cells import list_steps
 from tests.conftest import ROOT
 
 LEFT_OUT = {COMPILER: "torch._dynamo", FIGURES: "matplotlib", SKLEARN: "sklearn"}

@@ -8,7 +8,7 @@ from autograder.intake import read
 from autograder.rpc.frames import MAX_FRAME, MAX_ITEMS
 from autograder.sandbox import Limits
 from autograder.sandbox.doctor import LEVELS
-from autograder.student import kernel
+from autograder.student_process import kernel
 from scripts.liar_table import format_liar_table
 from tests.conftest import ROOT
 

@@ -5,8 +5,8 @@ from typing import Any
 import nbformat
 
 from autograder.base.digest import digest
-from autograder.submission.lab_submission import _digest_answers
-from autograder.submission.stock_submission import digest_answers
+from autograder.grading.lab_submission import _digest_answers
+from autograder.grading.stock_submission import digest_answers
 
 
 def answer(text: str, **pictures: str) -> Any:

@@ -58,7 +58,7 @@ def read_digests(project: Path) -> tuple[str, str]:
         ("labkit/pictures/chart.py", False, False),
         ("labkit/verdict.py", False, False),
         ("autograder/examiner/examine.py", True, True),
-        ("autograder/student/kernel.py", True, True),
+        ("autograder/student_process/kernel.py", True, True),
         ("labkit/compare.py", True, True),
         ("labkit/probes/ops.py", True, True),
         ("autograder/stock/score.py", True, False),

@@ -13,7 +13,7 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
 from autograder.rpc.global_state import GlobalState
-from autograder.student.calls import Calls
+from autograder.student_process.calls import Calls
 from tests.conftest import NIGHTLY
 from tests.rpc.damage import MESSAGES, bounded_memory, bounded_work, damaged
 

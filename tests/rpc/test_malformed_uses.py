@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from autograder.examiner.callbacks import Callbacks as Here
 from autograder.examiner.connection import Stopped
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send, to_bytes
-from autograder.student.callback_proxies import CallbackProxies as There
+from autograder.student_process.callback_proxies import CallbackProxies as There
 from labkit.recorded_calls import Seen
 from tests.conftest import NIGHTLY
 from tests.rpc.damage import MESSAGES, bounded_memory, bounded_work, damaged

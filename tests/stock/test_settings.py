@@ -9,6 +9,7 @@ import pytest
 from traitlets.config import Config
 
 from autograder.base.errors import GradlabError
+from autograder.grading.task import Settings, apply_stock_limits
 from autograder.plugin import configure, make_usual_config
 from autograder.stock.settings import (
     UNLIMITED,
@@ -21,7 +22,6 @@ from autograder.stock.settings import (
     list_unread_settings,
     refuse_other_marks,
 )
-from autograder.submission.task import Settings, apply_stock_limits
 
 
 def configured(**sections: dict[str, Any]) -> Config:

@@ -24,7 +24,7 @@ from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
-from autograder.submission.task import NotebookFile, Settings, Task
+from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.workers import cluster, cluster_process
 from autograder.workers.cluster import DaskExecutor
 from autograder.workers.executors import LocalExecutor

@@ -21,11 +21,11 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.examiner.clock import Limit
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.supervisor import Supervisor
+from autograder.grading.lab_submission import grade_lab_task
+from autograder.grading.task import NotebookFile, Task, make_settings
 from autograder.model.course import Course
 from autograder.sandbox import Limits, choose_network, find_layers, find_runtime_paths, find_strongest_level, require
 from autograder.sandbox.gpu import list_gpus, measure_gpu_memory
-from autograder.submission.lab_submission import grade_lab_task
-from autograder.submission.task import NotebookFile, Task, make_settings
 
 LEVEL = find_strongest_level(find_layers())
 

@@ -14,14 +14,14 @@ from autograder.examiner.clock import Timeouts
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import start_server
+from autograder.grading.lab_submission import GradedSubmission
+from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import Marks
 from autograder.model.notes import Note
 from autograder.model.result import Result
 from autograder.model.versions import Versions
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.submission.lab_submission import GradedSubmission
-from autograder.submission.task import NotebookFile, Settings, Task
 from autograder.workers import pool, worker
 from autograder.workers.pool import grade_all
 from autograder.workers.worker import UNGRADABLE, Failure

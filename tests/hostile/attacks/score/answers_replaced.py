@@ -2,8 +2,8 @@
 # expects: shift=0 total=0
 
 # %% before
-import autograder.student.calls as calls
-import autograder.student.main as main
+import autograder.student_process.calls as calls
+import autograder.student_process.main as main
 
 honest = calls.Calls.answer
 

@@ -11,7 +11,7 @@ for name in list(sys.modules):
             "autograder.proving",
             "autograder.model.course",
             "autograder.gradebook",
-            "autograder.submission",
+            "autograder.grading",
             "autograder.reports",
             "nbgrader",
         )

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
-from autograder.student.outputs import MAX_TEXT, Outputs
+from autograder.student_process.outputs import MAX_TEXT, Outputs
 
 NAMES = {"stdout": 1, "stderr": 2}
 

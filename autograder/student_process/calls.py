@@ -20,11 +20,11 @@ from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.messages import Call, CallReply, GraphNode, Product, ProductReply, read
 from autograder.rpc.tensors import is_differentiable
-from autograder.student.callback_proxies import Callback, CallbackProxies
-from autograder.student.changes import TensorSnapshot, take_snapshot
-from autograder.student.operations import OPERATIONS
-from autograder.student.products import BackwardPass, Node, compute_vjp, find_gradient_edge, group_layers
-from autograder.student.shadows import Shadows
+from autograder.student_process.callback_proxies import Callback, CallbackProxies
+from autograder.student_process.changes import TensorSnapshot, take_snapshot
+from autograder.student_process.operations import OPERATIONS
+from autograder.student_process.products import BackwardPass, Node, compute_vjp, find_gradient_edge, group_layers
+from autograder.student_process.shadows import Shadows
 
 
 class Calls:

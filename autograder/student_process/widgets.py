@@ -9,7 +9,7 @@ from typing import Any
 import comm
 from comm.base_comm import BaseComm
 
-from autograder.student.outputs import Outputs, Pane
+from autograder.student_process.outputs import Outputs, Pane
 
 
 class Widgets:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from autograder.rpc.tensors import get_gradient, get_version
-from autograder.student.shadows import Shadows
+from autograder.student_process.shadows import Shadows
 
 
 def take_snapshot(value: Any) -> Snapshot | None:

@@ -22,6 +22,9 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.examine import StepResult, examine
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
+from autograder.grading.lab_cells import LabCell, parse_cells
+from autograder.grading.notebook_text import format_notebook
+from autograder.grading.task import Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
 from autograder.intake.read import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
@@ -37,9 +40,6 @@ from autograder.model.notes import Note, NoteKind, is_refused
 from autograder.model.result import GradedCell, Result
 from autograder.model.versions import Versions
 from autograder.sandbox.gpu import list_gpus
-from autograder.submission.lab_cells import LabCell, parse_cells
-from autograder.submission.notebook_text import format_notebook
-from autograder.submission.task import Task, compute_key, compute_part_digests
 from labkit.outcome import compute_earned
 from labkit.verdict import Verdict
 

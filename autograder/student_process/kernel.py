@@ -21,17 +21,17 @@ from IPython.core import debugger
 from IPython.core.error import UsageError
 
 from autograder.rpc.limit_words import describe_limit
-from autograder.student.event_loop import EventLoop
-from autograder.student.figures import set_environment, show_inline
-from autograder.student.outputs import MAX_DATA as MAX_DATA
-from autograder.student.outputs import MAX_ITEMS as MAX_ITEMS
-from autograder.student.outputs import MAX_LINES as MAX_LINES
-from autograder.student.outputs import MAX_TEXT as MAX_TEXT
-from autograder.student.outputs import Output as Output
-from autograder.student.outputs import Outputs
-from autograder.student.shell import create_shell, refuse_getpass, refuse_input
-from autograder.student.streams import NAMES, Stream, capture_streams
-from autograder.student.widgets import Widgets
+from autograder.student_process.event_loop import EventLoop
+from autograder.student_process.figures import set_environment, show_inline
+from autograder.student_process.outputs import MAX_DATA as MAX_DATA
+from autograder.student_process.outputs import MAX_ITEMS as MAX_ITEMS
+from autograder.student_process.outputs import MAX_LINES as MAX_LINES
+from autograder.student_process.outputs import MAX_TEXT as MAX_TEXT
+from autograder.student_process.outputs import Output as Output
+from autograder.student_process.outputs import Outputs
+from autograder.student_process.shell import create_shell, refuse_getpass, refuse_input
+from autograder.student_process.streams import NAMES, Stream, capture_streams
+from autograder.student_process.widgets import Widgets
 
 LAUNCHER = str(Path(ipykernel.__file__).parent.parent / "ipykernel_launcher.py")  # the script that starts a kernel
 

@@ -14,6 +14,9 @@ from autograder.base.digest import digest
 from autograder.examiner.connection import Stopped
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
+from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, get_device_versions, limit_outputs
+from autograder.grading.notebook_text import format_notebook
+from autograder.grading.task import NotebookFile, Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
 from autograder.intake.read import RefusedSubmission, read_notebook
 from autograder.model.marks import Marks
@@ -24,9 +27,6 @@ from autograder.stock.assignment import StockContent, StockNotebook
 from autograder.stock.preprocess import build_blank, build_released_notebook, repair
 from autograder.stock.run_notebook import DecisionPlan, NotebookRun, is_automatic, provide_files, run_notebook
 from autograder.stock.worked_solution import find_inside_cells
-from autograder.submission.lab_submission import TOO_MUCH, GradedSubmission, get_device_versions, limit_outputs
-from autograder.submission.notebook_text import format_notebook
-from autograder.submission.task import NotebookFile, Task, compute_key, compute_part_digests
 from labkit.outcome import Outcome
 
 _inside_cells: dict[str, frozenset[str]] = {}  # cached results of find_inside_cells(), each as costly as a submission

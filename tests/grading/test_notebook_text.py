@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from autograder.submission.notebook_text import format_notebook
+from autograder.grading.notebook_text import format_notebook
 
 words = st.text(st.characters(exclude_categories=["Cs"]))
 values: Any = st.recursive(

@@ -18,10 +18,10 @@ import torch
 
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send
 from autograder.rpc.random_states import seed_all
-from autograder.student.calls import Calls
-from autograder.student.compile_cache import link_compiled
-from autograder.student.course_names import CourseNames
-from autograder.student.kernel import Kernel, Output
+from autograder.student_process.calls import Calls
+from autograder.student_process.compile_cache import link_compiled
+from autograder.student_process.course_names import CourseNames
+from autograder.student_process.kernel import Kernel, Output
 
 
 def prepare(kernel: Kernel) -> CourseNames:

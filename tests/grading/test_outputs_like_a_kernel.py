@@ -17,8 +17,8 @@ from nbclient.exceptions import CellTimeoutError
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ONE_THREAD
-from autograder.student.outputs import CUT, MAX_ITEMS, MAX_LINES, MAX_TEXT
-from autograder.submission.lab_cells import list_steps
+from autograder.grading.lab_cells import list_steps
+from autograder.student_process.outputs import CUT, MAX_ITEMS, MAX_LINES, MAX_TEXT
 from tests.conftest import ROOT
 
 LABS = sorted(path.stem for path in (ROOT / "source").glob("*/*.ipynb"))
