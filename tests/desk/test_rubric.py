@@ -53,7 +53,7 @@ def test_an_item_that_is_gone_is_chosen_by_nobody_and_the_version_tells_of_any_c
         len({rubric.version, replace_items(rubric, (none,)).version, replace_items(rubric, (dearer, none)).version})
         == 3
     )
-    with pytest.raises(GradlabError, match="an id of its own"):
+    with pytest.raises(GradlabError, match="each with its own id"):
         replace_items(rubric, (some, dearer))
 
 

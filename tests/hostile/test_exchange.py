@@ -145,7 +145,7 @@ def test_a_folder_of_somebody_else_does_not_stand_before_the_students_own(inbox:
     assert found.when == datetime(2026, 2, 1, 10, 1)
     assert [a.problem.split(" (")[0] for a in arrivals(owned) if a.problem] == ["its folder belongs to user 54321"]
     os.chown(found.folder, 54321, 54321)  # another has put a folder in its place
-    with pytest.raises(OSError, match="was root's, and is user 54321's"):
+    with pytest.raises(OSError, match="belonged to root, and now belongs to user 54321"):
         collect_submission(found, tmp_path)
 
 
