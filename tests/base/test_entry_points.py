@@ -38,7 +38,7 @@ def test_a_name_that_two_packages_bring_is_refused(site: Path) -> None:
     "source, words",
     [
         ("1 / 0", "broken:SLATE of the package broken can't be loaded: division by zero"),
-        ("SLATE = 1", "broken:SLATE of the package broken is no LearningSystem"),
+        ("SLATE = 1", "broken:SLATE of the package broken isn.t a LearningSystem"),
         ("", "can't be loaded: module 'broken' has no attribute 'SLATE'"),
     ],
 )

@@ -166,14 +166,11 @@ def here(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any
 
 
 def stock(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str, Any]]]:
-    """The same of a stock kernel. It has threads, so that a fork of it hangs once in a while: then another is asked.
-
-    So it is where something that it shows late had not come when its cell ended.
-    """
+    """The same of a stock kernel. If it hangs, loses a reply or shows something only after its cell, ask another one."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     place = {"metadata": {"path": home}}
     client = NotebookClient(notebook, kernel_name="python3", allow_errors=True, resources=place)
-    client.timeout_func = lambda cell: 20 if ".Process(" in cell.source else 600
+    client.timeout_func = lambda cell: 20 if ".Process(" in cell.source else 120
     client.startup_timeout = client.iopub_timeout = 600
     try:
         with client.setup_kernel(env={"PATH": "/usr/bin:/bin", "HOME": str(home), "LANG": "C.UTF-8", **ONE_THREAD}):

@@ -62,9 +62,7 @@ def supervise(
         assert ours.recv(1) == b"x", "it did not enter its sandbox"
         state = supervisor.running[pid].watch
         if more is not None:
-            begun = sum(
-                memory_watch.measure_private_memory(each, state.inherited) for each in find_run_processes(state.run)
-            )
+            begun = memory_watch._measure_pages(state, find_run_processes(state.run))
             limits = replace(limits, memory=begun + more)
         supervisor.limits, state.limit = limits, limits.memory
         limit: object = ""

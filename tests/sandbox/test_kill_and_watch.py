@@ -77,13 +77,12 @@ def judged(
 def supervised(
     way: str,
     act: Callable[[int], None],
-    bound: int = 1 << 40,
     looks: int | None = None,
     more: int | None = None,
 ) -> Ending:
     """How a run that does act(control) ends under a supervisor of that identity."""
     identity, layers = WAYS[way]
-    limits = Limits(memory=bound)
+    limits = Limits(memory=1 << 40)
     return act_as(identity, lambda: supervise((*layers, DESCRIPTORS), act, limits, looks=looks, more=more))
 
 
@@ -292,9 +291,9 @@ SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_gro
 @pytest.mark.parametrize("act", GREEDY)
 def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    own = measure_own_memory()  # its forks share it: they hold no more of it together
+    own = measure_own_memory()  # a run that ends its first process no longer holds this
     TAKEN[0] = (own // (10 * MIB) + 13) * 10 * MIB  # a tenth of it is whole, too
-    assert_ended_by_memory(supervised(way, act_when_watched(act), own + 100 * MIB))
+    assert_ended_by_memory(supervised(way, act_when_watched(act), more=100 * MIB))
 
 
 def act_when_watched(act: Callable[[int], object]) -> Callable[[int], None]:
@@ -313,7 +312,7 @@ def assert_ended_by_memory(ending: Ending) -> None:
 def test_what_other_programs_share_counts_though_each_is_smaller_than_the_first_process(way: str, needs: Needs) -> None:
     check_needs(way, needs)
     with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # address space, as torch takes
-        assert_ended_by_memory(supervised(way, act_when_watched(other_programs), measure_own_memory() + 120 * MIB))
+        assert_ended_by_memory(supervised(way, act_when_watched(other_programs), more=120 * MIB))
 
 
 def unread_pairs(_: int) -> None:
@@ -418,8 +417,8 @@ def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
         wait_for_looks(control, 5)
         block.clear()
 
-    # What this process holds is in every fork of it; counted once it fits, four times it would not.
-    ending = supervised(way, fork_in_turn, measure_own_memory() + 120 * MIB)
+    # The block is in every fork of it; counted once it fits, four times it wouldn't.
+    ending = supervised(way, fork_in_turn, more=120 * MIB)
     assert ending.limit == "" and ending.peak >= 60 * MIB
 
 
