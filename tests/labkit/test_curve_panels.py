@@ -42,5 +42,5 @@ def test_tensors_with_a_history_and_values_that_are_not_finite() -> None:
 
 
 def test_what_cannot_be_drawn_becomes_words() -> None:
-    assert "3 values for 9 places" in show_over(X, {"a": {"b": X[:3]}}).words
-    assert "no curve" in show_over(X, {}).words
+    assert "3 values for 9 values of x" in show_over(X, {"a": {"b": X[:3]}}).words
+    assert "no curves" in show_over(X, {}).words
