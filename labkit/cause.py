@@ -1,4 +1,4 @@
-"""Reasons why a check had nothing to compare: an enum for code, with words for people."""
+"""Reasons why a check couldn't compare anything: an enum for code, with words for people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Cause(StrEnum):
-    """Why a check had nothing to compare."""
+    """Why a check couldn't compare anything."""
 
     UNWRITTEN = "unwritten"
     """The exercise is unchanged."""

@@ -12,7 +12,7 @@ from labkit.difference import Difference
 
 @dataclass
 class Outcome:
-    """The verdict of one check."""
+    """What one check found."""
 
     id: str
     label: str = ""

@@ -42,7 +42,7 @@ class Work:
     kind: str
     """exercise, quiz or question."""
     state: str
-    """One of the five states above. No check has tried a `written` text in its present form."""
+    """One of the five states above. `written` means that no check has run on the present text."""
     points: float
     """What it's worth."""
     earned: float | None = None
@@ -52,7 +52,7 @@ class Work:
     checks: int = 0
     """How many visible checks ran then."""
     stale: bool = False
-    """Whether the card below is about an earlier text."""
+    """Whether the card in the notebook is about an earlier text."""
 
     @property
     def done(self) -> bool:

@@ -61,7 +61,7 @@ def _enter(entry: Entry) -> None:
 
 
 def _probe() -> str:
-    """Return whether forks are limited: the processes of root, also in a user namespace, aren't counted."""
+    """Return why forks aren't limited, or "": Linux doesn't count root's processes, even in a user namespace."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
     resource.setrlimit(resource.RLIMIT_NPROC, (0, hard))
     try:

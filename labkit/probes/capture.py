@@ -3,8 +3,8 @@
     {"inputs": [dims of each input], "constants": [tensors],
      "nodes": [(operation, [argument], {keyword: argument})], "output": argument}
 
-An argument is ("input", n), ("constant", n), ("node", n), ("value", number, text, dtype or None), ("list", arguments),
-("tuple", arguments) or ("dict", [(key, argument)]). A node uses only inputs, constants and nodes before it.
+An argument is ("input", n), ("constant", n), ("node", n), ("value", v) with a number, a text, a dtype or None,
+("list", arguments), ("tuple", arguments) or ("dict", [(key, argument)]). A node uses only inputs, constants and nodes before it.
 """
 
 from __future__ import annotations
