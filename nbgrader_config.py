@@ -1,6 +1,6 @@
 """nbgrader's configuration: `nbgrader autograde` and the formgrader grade through Gradlab."""
 
-from autograder.plugin import configure
+from autograder.nbgrader_plugin import configure
 
 c = get_config()  # noqa: F821 - given by traitlets
 

@@ -27,9 +27,12 @@ LAB = "ps1"
 STUDENTS = 120
 FEW = 4  # of which the start of a command is told
 SMALL = 2  # submissions of a class whose time is the start
-CONFIG = (
-    'from autograder.plugin import configure\n\nc = get_config()\nc.CourseDirectory.course_id = "own"\nconfigure(c)\n'
-)
+CONFIG = """from autograder.nbgrader_plugin import configure
+
+c = get_config()
+c.CourseDirectory.course_id = "own"
+configure(c)
+"""
 MISSING = "c.OverwriteCells.add_missing_cells = True\n"  # what Gradlab does
 EXERCISES = 6
 ANSWERS = (

@@ -13,7 +13,7 @@ import nbformat
 from playwright.sync_api import Page, sync_playwright
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.course import Kind
 from autograder.model.metadata import make_cell_name
 from autograder.proving.bench import iter_benches

@@ -24,7 +24,7 @@ from autograder.gradebook.autograded_folder import (
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.store import get_result_path, load_result, write_result
-from autograder.gradebook.writer import Penalty, RecordedMarks, apply_decisions, read_recorded, record
+from autograder.gradebook.writer import Penalty, RecordedMarks, apply_decisions, read_recorded, write_marks
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task, compute_key, compute_part_digests
 from autograder.intake.files import normalize_folder
@@ -71,18 +71,23 @@ class GradebookWriter:
 
     def __init__(
         self,
-        api: NbgraderCourse,
+        nbgrader: NbgraderCourse,
         assignment: Assignment,
         settings: Settings,
         layers: Sequence[str],
         gradebook: Gradebook,
         policy: ClassPolicy,
     ) -> None:
-        self.api, self.assignment, self.settings, self.layers = api, assignment, settings, layers
+        self.nbgrader, self.assignment, self.settings, self.layers = (
+            nbgrader,
+            assignment,
+            settings,
+            layers,
+        )
         self.course, self.lab, self.gradebook = assignment.course, assignment.name, gradebook
-        assignment.load(gradebook, api.config)
-        permissions = 0o664 if api.is_group_shared else 0o444
-        self.copy_rules = CopyRules(api.ignored, get_student_files(api.config, self.lab), permissions)
+        assignment.load(gradebook, nbgrader.config)
+        permissions = 0o664 if nbgrader.is_group_shared else 0o444
+        self.copy_rules = CopyRules(nbgrader.ignored, get_student_files(nbgrader.config, self.lab), permissions)
         self.term, self.submitters, self.cause = policy.term, dict(policy.submitters), "grade"
         self.running: dict[str, float] = {}
         self.excluded: Sequence[str] = ()  # students whom nbgrader_config.py excludes
@@ -135,10 +140,10 @@ class GradebookWriter:
         written = self.write_submission(outcome)
         return replace(written, remarks=(*written.remarks, remark))
 
-    def write(self) -> None:
+    def flush(self) -> None:
         """Write the marks that aren't in the gradebook yet."""
         if self._unwritten:
-            record(self.gradebook, self.lab, self._unwritten, self._penalty, self._extended)
+            write_marks(self.gradebook, self.lab, self._unwritten, self._penalty, self._extended)
         self._unwritten, self._last_write = [], time.monotonic()
 
     def _iter_tasks(self, students: Iterable[str], rows: Mapping[str, RecordedMarks], again: bool) -> Iterator[Task]:
@@ -167,7 +172,7 @@ class GradebookWriter:
         if row is None or not row.is_up_to_date(result, submitted, excused):
             before = result if row and submitted in (None, row.submitted) else None
             marks = self.assignment.read_marks(result, submitted)
-            self._record(result, apply_decisions(marks, result, excused, before))
+            self._queue_marks(result, apply_decisions(marks, result, excused, before))
         return GradingOutcome(student, kept=True, empty=result.empty, stopped=bool(result.stopped))
 
     def _build_task(self, student: str) -> Task:
@@ -212,19 +217,19 @@ class GradebookWriter:
             before_replace=lambda: document.unlink(missing_ok=True),  # until then, the earlier mark holds
         )
         write_result(self.course, result)
-        self._record(result, marks)
+        self._queue_marks(result, marks)
         reasons = self._regrade_reasons.pop(student, ())
         stopped = bool(result.stopped)
         remarks = (*describe_notes(result.remarks, len(result.notebooks)), *not_copied)
         return GradingOutcome(student, empty=result.empty, stopped=stopped, regrade_reasons=reasons, remarks=remarks)
 
-    def _record(self, result: Result, marks: Marks) -> None:
+    def _queue_marks(self, result: Result, marks: Marks) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)
         excused = self.term.get_excuses(self.lab, result.student)
         remember_mark(self.course, result, points, marks.submitted, self.cause, excused)
         self._unwritten.append(marks)
         if len(self._unwritten) >= BATCH or time.monotonic() - self._last_write > BATCH_SECONDS:
-            self.write()
+            self.flush()
 
     def _find_submitter(self, student: str) -> str:
         """Return who handed in the submission that counts for this student."""
@@ -232,7 +237,7 @@ class GradebookWriter:
 
     def _read_submitted_time(self, student: str) -> datetime | None:
         folder = self.course / "submitted" / self._find_submitter(student) / self.lab
-        return self.api.read_timestamp(folder)
+        return self.nbgrader.read_timestamp(folder)
 
     def _fingerprint_file(self, path: Path) -> str:
         status = path.stat()

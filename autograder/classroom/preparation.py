@@ -16,7 +16,7 @@ from autograder.base.text import join_names
 from autograder.classroom.assignment import Assignment
 from autograder.classroom.outcomes import find_last_error
 from autograder.gradebook.changed_cells import LOST_MARKS, update_notebooks, write_lost_marks
-from autograder.gradebook.names import CellLabels
+from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import is_stock, list_source_notebooks
 from autograder.model.term import read_term
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
 
-def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Gradebook) -> list[str]:
+def prepare(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebook) -> list[str]:
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, if they changed.
 
     Returns:
@@ -35,14 +35,14 @@ def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Gradebook) -
     course, lab = assignment.course, assignment.name
     marker = course / "results" / lab / ".prepared"
     labels, extra = CellLabels(is_stock(course, lab)), read_term(course).lab(lab).extra_credit
-    source = _digest_source(course, lab, api.db_url, *extra)
+    source = _digest_source(course, lab, nbgrader.db_url, *extra)
     is_known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
     if is_known and marker.exists() and marker.read_text() == source:
         _apply_extra_credit(gradebook, lab, labels, extra)  # nbgrader's own command may have restored their points
         return []
     is_generated = False  # by the instructor's own nbgrader, which may also have released it
-    assignment.refuse_unfit(api.config)
+    assignment.refuse_unfit(nbgrader.config)
     if labels.is_stock:
         is_generated = is_known and not marker.exists() and _has_source_cells(gradebook, course, lab)
     marker.parent.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def prepare(api: NbgraderCourse, assignment: Assignment, gradebook: Gradebook) -
             changes = update_notebooks(gradebook, gradebook.find_assignment(lab), _read_cell_names(course, lab))
             write_lost_marks(changes, course, lab)
             gradebook.db.commit()
-        _generate(api, course, lab)
+        _generate(nbgrader, course, lab)
         gradebook.db.expire_all()
         lines = _describe_changes(course, lab, before, _list_graded_cells(gradebook, lab))
         _apply_extra_credit(gradebook, lab, labels, extra)
@@ -84,10 +84,10 @@ def _read_cell_names(course: Path, lab: str) -> dict[str, set[str]]:
     return {path.stem: read_kept_names(path) for path in list_source_notebooks(course, lab)}
 
 
-def _generate(api: NbgraderCourse, course: Path, lab: str) -> None:
+def _generate(nbgrader: NbgraderCourse, course: Path, lab: str) -> None:
     with tempfile.TemporaryFile() as file:
         with _capture_stderr(file):  # generated tests start a kernel, which warns about its own sockets
-            result = api.generate_assignment(lab)
+            result = nbgrader.generate_assignment(lab)
         if result.success:
             return
         file.seek(0)

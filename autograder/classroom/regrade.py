@@ -14,7 +14,7 @@ from autograder.classroom.class_writer import GradebookWriter
 from autograder.classroom.decisions import read_checks
 from autograder.classroom.outcomes import run_guarded
 from autograder.classroom.whole_lab import open_class
-from autograder.gradebook.names import make_labels
+from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.writer import read_recorded
 from autograder.grading.lab_submission import GradedSubmission
@@ -66,7 +66,7 @@ EVERYTHING = RegradeScope()
 
 
 def regrade(
-    api: NbgraderCourse,
+    nbgrader: NbgraderCourse,
     lab: str,
     executor: Executor,
     confirm: Callable[[RegradeResult], bool],
@@ -87,9 +87,9 @@ def regrade(
         GradlabError: If the lab has no such exercise.
     """
     stop, exercise = stop or Event(), scope.exercise
-    if exercise and exercise not in (exercises := read_checks(api.root, lab)):
+    if exercise and exercise not in (exercises := read_checks(nbgrader.root, lab)):
         raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, exercises)}")
-    with open_class(api, lab, executor, scope.student) as (writer, students):
+    with open_class(nbgrader, lab, executor, scope.student) as (writer, students):
         writer.cause = "regrade"
         before = {name: row.scores for name, row in read_recorded(writer.gradebook, lab).items()}
         submissions, changes, failures = [], [], []

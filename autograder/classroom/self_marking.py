@@ -18,7 +18,7 @@ from autograder.classroom.whole_lab import read_settings
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.read import RefusedSubmission, read_file

@@ -46,7 +46,7 @@ def refuse_stale(course: Path, lab: str) -> None:
 
 
 def grade_lab(
-    api: NbgraderCourse,
+    nbgrader: NbgraderCourse,
     lab: str,
     executor: Executor | None = None,
     student: str = "",
@@ -62,13 +62,13 @@ def grade_lab(
         stop: Set to end early; what is graded by then is recorded.
     """
     executor = executor or LocalExecutor()
-    with open_class(api, lab, executor, student) as (writer, students):
+    with open_class(nbgrader, lab, executor, student) as (writer, students):
         yield from writer.grade(students, executor, again, stop or Event())
 
 
 @contextlib.contextmanager
 def open_class(
-    api: NbgraderCourse, lab: str, executor: Executor, student: str = ""
+    nbgrader: NbgraderCourse, lab: str, executor: Executor, student: str = ""
 ) -> Iterator[tuple[GradebookWriter, list[str]]]:
     """Open the writer of this lab's marks, and find the students who handed it in.
 
@@ -81,12 +81,12 @@ def open_class(
     Raises:
         GradlabError: If no one handed it in, or it can't be graded here.
     """
-    course = api.root
+    course = nbgrader.root
     require_source(course, lab)
     assignment = open_assignment(course, lab)
-    assignment.refuse_settings(api.config)
-    settings = read_settings(api.config, executor.choose_device())
-    settings = assignment.adjust_settings(settings, api.config)
+    assignment.refuse_settings(nbgrader.config)
+    settings = read_settings(nbgrader.config, executor.choose_device())
+    settings = assignment.adjust_settings(settings, nbgrader.config)
     layers = executor.find_layers(settings, [course])
     rename_student_folders(course / "submitted")
     term = read_term(course)
@@ -98,19 +98,19 @@ def open_class(
             f"no submission {sender}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=quote(lab))}"
         )
     refuse_stale(course, lab)
-    with lock_lab(course, lab), api.open_gradebook() as gradebook:
+    with lock_lab(course, lab), nbgrader.open_gradebook() as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)
-        lines = prepare(api, assignment, gradebook)
+        lines = prepare(nbgrader, assignment, gradebook)
         revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
-        excluded = assignment.list_excluded(api.config, students, gradebook)
+        excluded = assignment.list_excluded(nbgrader.config, students, gradebook)
         students = [name for name in students if name not in excluded]
-        policy = ClassPolicy(term, load_late_penalty(api.config), submitters)
-        writer = GradebookWriter(api, assignment, settings, layers, gradebook, policy)
+        policy = ClassPolicy(term, load_late_penalty(nbgrader.config), submitters)
+        writer = GradebookWriter(nbgrader, assignment, settings, layers, gradebook, policy)
         writer.excluded, writer.lines = excluded, lines
         try:
             yield writer, students
         finally:
-            writer.write()
+            writer.flush()
 
 
 def load_late_penalty(config: Any) -> Penalty:

@@ -35,19 +35,19 @@ def build(
 
     require_labs(course)
     manifest, names = read_course(course), tuple(labs or ())
-    number = format_count(len(set(names)) or len(manifest.labs), "lab")
+    count_text = format_count(len(set(names)) or len(manifest.labs), "lab")
     if check:
         if files := find_stale_files(manifest, names):
             lines = "\n".join(f"  {f}" for f in files)
             raise GradlabError(
                 f"out of date, missing or left over:\n{lines}\n    fix: run gradlab build and commit the result"
             )
-        out.print(f"{number} up to date. Next: gradlab prove")
+        out.print(f"{count_text} up to date. Next: gradlab prove")
         return
     changed = build_all(manifest, names)
     for path in changed:
         out.print(f"{'wrote' if path.exists() else 'removed'} {path}")
-    out.print(f"{number} built, {format_count(len(changed), 'file')} changed. Next: gradlab prove")
+    out.print(f"{count_text} built, {format_count(len(changed), 'file')} changed. Next: gradlab prove")
 
 
 @app.command()

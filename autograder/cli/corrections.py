@@ -29,8 +29,8 @@ def extend(
         from autograder.classroom.decisions import grant_extension
         from autograder.gradebook.nbgrader_course import open_course
 
-    api = open_course(course)
-    with api.open_gradebook() as gradebook:
+    nbgrader = open_course(course)
+    with nbgrader.open_gradebook() as gradebook:
         time, note = grant_extension(course.resolve(), gradebook, lab, student, until, reason)
     if note:
         err.print(note, markup=False)
@@ -53,8 +53,8 @@ def excuse(
         from autograder.gradebook.nbgrader_course import open_course
 
     if student:
-        api = open_course(course)
-        with api.open_gradebook() as gradebook:
+        nbgrader = open_course(course)
+        with nbgrader.open_gradebook() as gradebook:
             decisions.refuse_unknown_student(course.resolve(), gradebook, student)
     excused = decisions.excuse(course.resolve(), lab, check, student, reason)
     name = f"{excused.exercise}/{excused.check}" if excused.check else excused.exercise
@@ -94,10 +94,10 @@ def regrade(
             return yes
         return typer.confirm("Write these marks?")
 
-    api = open_course(course.resolve(), isolation)
+    nbgrader = open_course(course.resolve(), isolation)
     with catch_ctrl_c() as stop:
         scope = regrading.RegradeScope(student, exercise, again)
-        result = regrading.regrade(api, lab, LocalExecutor(jobs), confirm_changes, scope, stop)
+        result = regrading.regrade(nbgrader, lab, LocalExecutor(jobs), confirm_changes, scope, stop)
     for name, reason in result.failures:
         err.print(f"{name}: {reason}", markup=False)
     if not result.graded and not result.failures:
@@ -109,5 +109,5 @@ def regrade(
     else:
         out.print("Nothing was written. To write the changes, run the same command with --yes")
     if result.failures:
-        number = format_count(len(result.failures), "submission")
-        raise GradlabError(f"{number} could not be graded; earlier marks stay")
+        count_text = format_count(len(result.failures), "submission")
+        raise GradlabError(f"{count_text} could not be graded; earlier marks stay")

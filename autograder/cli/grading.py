@@ -72,17 +72,20 @@ def grade(
             from autograder.gradebook.nbgrader_course import open_course
             from autograder.model.arrivals import collect_times, find_uncollected
             from autograder.model.term import read_term
-            from autograder.plugin import make_usual_config
+            from autograder.nbgrader_plugin import make_usual_config
             from autograder.workers.executors import LocalExecutor, make_executor
 
-        api = open_course(course, isolation)
+        nbgrader = open_course(course, isolation)
         outcomes = []
         stop = stack.enter_context(catch_ctrl_c())
         executor = (
             make_executor(executor_name, cluster, device, wait) if cluster else LocalExecutor(jobs, device, server)
         )
-        writer, students = stack.enter_context(open_class(api, lab, executor, student))
-        for line in [*writer.lines, *writer.assignment.list_unread_settings(api.config, make_usual_config())]:
+        writer, students = stack.enter_context(open_class(nbgrader, lab, executor, student))
+        for line in [
+            *writer.lines,
+            *writer.assignment.list_unread_settings(nbgrader.config, make_usual_config()),
+        ]:
             err.print(line, markup=False)
         if writer.excluded:
             settings = "c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
@@ -101,8 +104,8 @@ def grade(
             f"stopped after {steps.done} of {steps.total} submissions. Finished results are kept.\n"
             "    To continue, run the same command"
         )
-    with api.open_gradebook() as gradebook:
-        term, times = read_term(course), collect_times(read_exchange(api, [lab])[0], lab, get_utc_now())
+    with nbgrader.open_gradebook() as gradebook:
+        term, times = read_term(course), collect_times(read_exchange(nbgrader, [lab])[0], lab, get_utc_now())
         uncollected = find_uncollected(times, read_counting_times(course, lab, term))
         summary = summarize_lab(gradebook, lab, outcomes, uncollected, before)
         lines = list_warnings(course, term, gradebook, lab)
@@ -149,15 +152,15 @@ def watch(
             from autograder.watch.watch_start import list_released, prepare_all, start_pool
             from autograder.workers.executors import LocalExecutor, make_executor
 
-        api = open_course(course, isolation)
-        watched = list(labs or list_released(api))
-        for line in prepare_all(api, watched):
+        nbgrader = open_course(course, isolation)
+        watched = list(labs or list_released(nbgrader))
+        for line in prepare_all(nbgrader, watched):
             err.print(line, markup=False)
         stop = stack.enter_context(catch_ctrl_c())
         if cluster:
             executor = make_executor(executor_name, cluster, device)
         else:
-            pool = stack.enter_context(contextlib.closing(start_pool(api, device, jobs, server)))
+            pool = stack.enter_context(contextlib.closing(start_pool(nbgrader, device, jobs, server)))
             executor = LocalExecutor(jobs, device, pool=pool)
         out.print(f"watching {', '.join(watched)}. Stop with Ctrl-C; to continue, run the same command")
         marked = failed = 0
@@ -166,7 +169,7 @@ def watch(
         def report(line: str) -> None:
             err.print(line, markup=False)
 
-        for submission in watch_exchange(api, watched, executor, report, stop, once, newest):
+        for submission in watch_exchange(nbgrader, watched, executor, report, stop, once, newest):
             name = f"{submission.arrival.student} {submission.arrival.lab}"
             marked, failed = marked + 1, failed + bool(submission.failure)
             marked_labs.add(submission.arrival.lab)

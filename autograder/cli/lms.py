@@ -24,8 +24,8 @@ def roster(
         from autograder.lms.roster import read_roster, write_roster
 
     people = read_roster(file)
-    api = open_course(course)
-    with api.open_gradebook() as gradebook:
+    nbgrader = open_course(course)
+    with nbgrader.open_gradebook() as gradebook:
         new, known = write_roster(gradebook, people)
         for group in group_same_names(list_people(gradebook)):
             same = f"{', '.join(p.id for p in group)} have the same name, {group[0].full_name}"
@@ -47,9 +47,9 @@ def collect(
         from autograder.lms.people import list_people
         from autograder.model.assignments import refuse_unknown_lab
 
-    api = open_course(course)
+    nbgrader = open_course(course)
     refuse_unknown_lab(course.resolve(), lab)
-    with api.open_gradebook() as gradebook:
+    with nbgrader.open_gradebook() as gradebook:
         people = list_people(gradebook)
     collection = collect_zip(file, course.resolve(), lab, people, replace)
     for line in collection.trouble:
@@ -63,8 +63,8 @@ def collect(
     then = f". Next: gradlab grade {quote(lab)}" if collection.collected else ""
     out.print(f"{format_count(len(collection.collected), 'submission')} of {lab} collected{then}")
     if collection.trouble:
-        number = format_count(len(collection.trouble), "problem")
-        raise GradlabError(f"not everything in the zip could be collected: {number} above")
+        count_text = format_count(len(collection.trouble), "problem")
+        raise GradlabError(f"not everything in the zip could be collected: {count_text} above")
 
 
 @app.command()
@@ -85,15 +85,15 @@ def export(
         from autograder.model.term import read_term
 
     exporter = load_exporter(name)
-    api, root = open_course(course), course.resolve()
-    url, term = api.db_url, read_term(root)
+    nbgrader, root = open_course(course), course.resolve()
+    url, term = nbgrader.db_url, read_term(root)
     names = [lab for lab in list_labs(url) if not term.lab(lab).practice]
-    arrivals, _ = read_exchange(api, names)
+    arrivals, _ = read_exchange(nbgrader, names)
     labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
     graded = [lab for lab in labs if lab.graded]
     if not graded:
         raise GradlabError("the gradebook has no marks yet: run gradlab grade LAB first")
-    with open_gradebook(url, api.course_id) as gradebook:
+    with open_gradebook(url, nbgrader.course_id) as gradebook:
         people = list_people(gradebook)
         print_warnings(list_unknown_names(root, term, gradebook))
     path = root / "results" / exporter.file
@@ -103,6 +103,6 @@ def export(
     if strangers:
         err.print(f"in the file, but not on the roster: {join_names(strangers)}", markup=False)
     if waiting:
-        number = format_count(waiting, "submission", "has", "have")
-        err.print(f"{number} answers that a person must still read, so points may be missing: gradlab desk")
+        count_text = format_count(waiting, "submission", "has", "have")
+        err.print(f"{count_text} answers that a person must still read, so points may be missing: gradlab desk")
     out.print(f"wrote {format_count(len(people), 'student')} and {format_count(len(graded), 'lab')} to {path}")

@@ -14,7 +14,7 @@ from autograder.base.errors import GradlabError
 from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_warnings
 
 if TYPE_CHECKING:
-    from autograder.gradebook.class_schema import LabClass
+    from autograder.gradebook.lab_class import LabClass
     from autograder.gradebook.nbgrader_course import NbgraderCourse
     from autograder.model.arrivals import Arrival
 
@@ -38,30 +38,30 @@ def feedback(
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
         from autograder.lms.learning_system import load_system
         from autograder.model.term import read_term, to_naive_utc
-        from autograder.plugin import make_usual_config
+        from autograder.nbgrader_plugin import make_usual_config
         from autograder.reports.feedback import write_feedback
         from autograder.reports.feedback_release import describe_still_working, make_releasable
 
     system = load_system(zipped) if zipped else None
     if system:
         refuse_unnamed(system, course.resolve(), lab)
-    api = open_course(course)
-    for line in open_assignment(course, lab).list_unread_page_settings(api.config, make_usual_config()):
+    nbgrader = open_course(course)
+    for line in open_assignment(course, lab).list_unread_page_settings(nbgrader.config, make_usual_config()):
         err.print(line, markup=False)
-    results = read_results(api.db_url, course.resolve(), lab)
+    results = read_results(nbgrader.db_url, course.resolve(), lab)
     pages = write_feedback(results, course.resolve(), lab)
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     if waiting := sum(result.needs_manual_grade for result in results):
-        number = format_count(waiting, "submission", "has", "have")
-        err.print(f"{number} answers that a person must still read, and the page says so")
-    term, due = read_term(course), read_due_date(api.db_url, lab)
+        count_text = format_count(waiting, "submission", "has", "have")
+        err.print(f"{count_text} answers that a person must still read, and the page says so")
+    term, due = read_term(course), read_due_date(nbgrader.db_url, lab)
     until = term.lab(lab).until
     until_utc = to_naive_utc(until) if until else None
     if working := describe_still_working(due, term.get_extensions(lab), get_utc_now(), until_utc):
         err.print(f"still working: {working}. The pages show right answers and a quiz's key, so release them later")
     unreachable = make_releasable(course, lab, pages)
-    number = f"{format_count(len(pages), 'feedback page')} in {course / 'feedback'}"
+    count_text = f"{format_count(len(pages), 'feedback page')} in {course / 'feedback'}"
     students = {page.parent.parent.name for page in pages}
     if system is None:
         if unreachable:
@@ -71,9 +71,9 @@ def feedback(
                 markup=False,
             )
         then = f"nbgrader release_feedback {quote(lab)}" if len(unreachable) < len(students) else "hand them out"
-        out.print(f"{number}. Next: {then}{', once no one is working on the lab' if working else ''}")
+        out.print(f"{count_text}. Next: {then}{', once no one is working on the lab' if working else ''}")
         return
-    out.print(number)
+    out.print(count_text)
     path = course / "results" / f"{lab}.{zipped}.zip"
     count, unnamed = write_feedback_zip(system, course.resolve(), lab, path, pages)
     if unnamed:
@@ -96,9 +96,9 @@ def report(
     from autograder.reports.term_page import write_term_page
 
     if lab:
-        api = open_course(course)
-        arrivals, warnings = _read_arrivals(api, course, [lab], lab)
-        group = read_class(api.db_url, course.resolve(), lab, arrivals)
+        nbgrader = open_course(course)
+        arrivals, warnings = _read_arrivals(nbgrader, course, [lab], lab)
+        group = read_class(nbgrader.db_url, course.resolve(), lab, arrivals)
         path = course / "results" / f"{lab}.html"
         write_report(group, path, warnings)
         write_class_csv(group, path.with_suffix(".csv"))
@@ -135,9 +135,9 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"
     write_similar_page(group, pairs, path)
-    number = format_count(len(pairs.pairs) + pairs.more, "pair")
+    count_text = format_count(len(pairs.pairs) + pairs.more, "pair")
     notebooks = format_count(pairs.compared, "notebook")
-    out.print(f"{number} to look at among {notebooks}. This isn't a verdict. Next: read {path}")
+    out.print(f"{count_text} to look at among {notebooks}. This isn't a verdict. Next: read {path}")
 
 
 @app.command()
@@ -164,8 +164,8 @@ def status(course: CoursePath = Path(".")) -> None:
         _print_table(*build_numbers_table(begun), right=True)
     for group, lab_status in zip(classes, statuses, strict=True):
         if lab_status not in begun:
-            number = format_count(len(group.members), "student")
-            out.print(f"{group.lab}: none of {number} has handed in yet", markup=False)
+            count_text = format_count(len(group.members), "student")
+            out.print(f"{group.lab}: none of {count_text} has handed in yet", markup=False)
     dates = build_calendar(classes, term)
     head, rows = build_dates_table(dates)
     if rows:
@@ -205,15 +205,15 @@ def _read_classes(course: Path) -> tuple[list[LabClass], list[str]]:
     from autograder.gradebook.nbgrader_course import open_course
 
     gc.disable()
-    api = open_course(course)
-    url = api.db_url
+    nbgrader = open_course(course)
+    url = nbgrader.db_url
     labs = list_labs(url)
-    arrivals, warnings = _read_arrivals(api, course, labs)
+    arrivals, warnings = _read_arrivals(nbgrader, course, labs)
     return [read_class(url, course.resolve(), lab, arrivals, whole=False) for lab in labs], warnings
 
 
 def _read_arrivals(
-    api: NbgraderCourse, course: Path, labs: Sequence[str], lab: str = ""
+    nbgrader: NbgraderCourse, course: Path, labs: Sequence[str], lab: str = ""
 ) -> tuple[list[Arrival], list[str]]:
     """Read what the exchange has for these labs, and warnings about it, submitted/ and term.toml.
 
@@ -224,6 +224,6 @@ def _read_arrivals(
     from autograder.exchange.inbox import read_exchange
     from autograder.model.term import read_term
 
-    arrivals, uncounted = read_exchange(api, labs)
-    with api.open_gradebook() as gradebook:
+    arrivals, uncounted = read_exchange(nbgrader, labs)
+    with nbgrader.open_gradebook() as gradebook:
         return arrivals, list_warnings(course, read_term(course), gradebook, lab) + uncounted

@@ -18,7 +18,7 @@ from autograder.demo.students import DemoSubmission, make_class
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_results
-from autograder.gradebook.schema import SubmissionResult
+from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.course import Lab
 from autograder.proving.proof import prove_lab
 from autograder.reports.feedback import write_feedback
@@ -86,15 +86,15 @@ def _prove(lab: Lab, out: Console) -> None:
 def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, SubmissionResult]:
     level = find_strongest_level(find_layers())
     out.print(f"submissions are isolated at the level {level!r}; gradlab doctor lists the layers")
-    api = open_course(folder, level)
+    nbgrader = open_course(folder, level)
     with show_progress(out, f"grading {count} submissions of {lab.name}", count) as steps:
-        for outcome in grade_lab(api, lab.name, LocalExecutor(len(os.sched_getaffinity(0)))):
+        for outcome in grade_lab(nbgrader, lab.name, LocalExecutor(len(os.sched_getaffinity(0)))):
             steps.step(bool(outcome.failure))
             if outcome.failure:
                 out.print(f"{outcome.student}: {outcome.failure}", markup=False)
-    results = read_results(api.db_url, folder, lab.name)
+    results = read_results(nbgrader.db_url, folder, lab.name)
     write_feedback(results, folder, lab.name)
-    write_report(read_class(api.db_url, folder, lab.name), folder / "results" / f"{lab.name}.html")
+    write_report(read_class(nbgrader.db_url, folder, lab.name), folder / "results" / f"{lab.name}.html")
     return {r.student: r for r in results}
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from nbgrader.utils import is_grade, is_solution, is_task
 
 from autograder.desk.place import GradedPlace
-from autograder.gradebook.names import CellLabels
+from autograder.gradebook.labels import CellLabels
 from autograder.intake.cell_origin import find_lab_answer, find_stock_answer, is_own
 from autograder.model.assignments import is_stock
 from autograder.model.metadata import get_answer_name, get_cell_name, make_stock_name

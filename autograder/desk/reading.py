@@ -20,7 +20,7 @@ from autograder.desk.cells import render_question_and_solution
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
 from autograder.desk.place import Desk, GradedPlace, list_places
 from autograder.desk.rubric import Rubric
-from autograder.gradebook.names import make_sort_key
+from autograder.gradebook.labels import make_sort_key
 from autograder.gradebook.store import load_result
 from autograder.intake.cell_origin import digest_answer
 from autograder.reports.feedback import ShownCell, render_cell

@@ -121,7 +121,7 @@ class SubmissionRunner:
             return []
 
     def share_last_state(self) -> None:
-        """Open the connection that the current marks share, once all cells have run. Raises Stopped as keep_state() does."""
+        """Open the connection that the current marks share, after all cells. Raises Stopped as keep_state() does."""
         try:
             if self._current_marks:
                 self._process.forks &= self._seconds > QUICK

@@ -187,21 +187,21 @@ def _compile_name_pattern(labs: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
 
 
-def open_inbox(api: NbgraderCourse) -> Inbox:
+def open_inbox(nbgrader: NbgraderCourse) -> Inbox:
     """Open the course's inbox. Raises GradlabError if there is no exchange folder of nbgrader's own kind."""
-    inbox = _find_inbox(api)
+    inbox = _find_inbox(nbgrader)
     if isinstance(inbox, str):
         raise GradlabError(inbox)
     return inbox
 
 
-def _find_inbox(api: NbgraderCourse) -> Inbox | str:
+def _find_inbox(nbgrader: NbgraderCourse) -> Inbox | str:
     """Find the course's inbox, or return why there is none."""
-    exchange = api.build_exchange(Exchange)
-    folder = Path(exchange.root) / api.course_id
-    if missing := _describe_missing(api, folder):
+    exchange = nbgrader.build_exchange(Exchange)
+    folder = Path(exchange.root) / nbgrader.course_id
+    if missing := _describe_missing(nbgrader, folder):
         return missing
-    collect = api.build_exchange(ExchangeCollect)
+    collect = nbgrader.build_exchange(ExchangeCollect)
     return Inbox(
         folder / "inbound",
         folder / "outbound",
@@ -211,7 +211,7 @@ def _find_inbox(api: NbgraderCourse) -> Inbox | str:
     )
 
 
-def read_exchange(api: NbgraderCourse, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
+def read_exchange(nbgrader: NbgraderCourse, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
     """Read the submissions of these labs in the exchange; none if there is no exchange.
 
     Returns:
@@ -220,28 +220,28 @@ def read_exchange(api: NbgraderCourse, labs: Sequence[str]) -> tuple[list[Arriva
     Raises:
         GradlabError: If the folder can't be read.
     """
-    inbox, now = _find_inbox(api), get_utc_now()
+    inbox, now = _find_inbox(nbgrader), get_utc_now()
     if isinstance(inbox, str):
         return [], []
     try:
         arrivals = list(inbox.iter_arrivals(labs, now=now))
-        return arrivals, describe_uncounted(arrivals, now) + inbox.describe_unplaced(list_assignments(api.root))
+        return arrivals, describe_uncounted(arrivals, now) + inbox.describe_unplaced(list_assignments(nbgrader.root))
     except OSError as error:
         raise GradlabError(f"{inbox.inbound} can't be read: {error.strerror}") from None
 
 
-def has_released_lab(api: NbgraderCourse, labs: Iterable[str]) -> bool:
+def has_released_lab(nbgrader: NbgraderCourse, labs: Iterable[str]) -> bool:
     """Return whether students can fetch one of these labs; True if there is no exchange that would show it."""
-    root = Path(api.build_exchange(Exchange).root)
-    return not root.is_dir() or any((root / api.course_id / "outbound" / lab).is_dir() for lab in labs)
+    root = Path(nbgrader.build_exchange(Exchange).root)
+    return not root.is_dir() or any((root / nbgrader.course_id / "outbound" / lab).is_dir() for lab in labs)
 
 
-def _describe_missing(api: NbgraderCourse, folder: Path) -> str:
+def _describe_missing(nbgrader: NbgraderCourse, folder: Path) -> str:
     """Say what this course lacks for an exchange in this folder; empty if nothing."""
-    kind = ExchangeFactory(config=api.config).collect
+    kind = ExchangeFactory(config=nbgrader.config).collect
     if not issubclass(kind, ExchangeCollect):
         return f"gradlab watch needs nbgrader's exchange folder, but this course uses {kind.__name__}"
-    if not api.course_id:
+    if not nbgrader.course_id:
         return "gradlab watch needs c.CourseDirectory.course_id in nbgrader_config.py"
     if not (folder / "inbound").is_dir():
         return (

@@ -33,10 +33,10 @@ from autograder.base.errors import GradlabError
 from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_files import find_page, read_counting_times, read_trouble
-from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.excuses import set_passed
-from autograder.gradebook.names import CellLabels, make_labels, make_sort_key
+from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
+from autograder.gradebook.labels import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.past_marks import PastMark, read_history
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import open_gradebook, read_recorded

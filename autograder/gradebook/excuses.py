@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from autograder.gradebook.names import CellLabels
+    from autograder.gradebook.labels import CellLabels
     from autograder.model.result import GradedCell
     from labkit.outcome import Outcome
 

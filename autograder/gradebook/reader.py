@@ -13,9 +13,9 @@ from nbgrader.api import Gradebook, MissingEntry
 from autograder.base.errors import GradlabError
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.excuses import Excused, find_excused
-from autograder.gradebook.names import CellLabels, make_labels, make_sort_key
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.labels import CellLabels, make_labels, make_sort_key
 from autograder.gradebook.store import load_result
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.assignments import refuse_unknown_lab
 from autograder.model.course import Kind

@@ -22,7 +22,7 @@ from sqlalchemy.orm import selectinload
 from autograder.base.errors import GradlabError
 from autograder.gradebook.excuses import Excused, compute_points, find_excused
 from autograder.gradebook.extensions import set_extension
-from autograder.gradebook.names import make_labels
+from autograder.gradebook.labels import make_labels
 from autograder.gradebook.new_gradebook import patch_version_lookup
 from autograder.model.marks import Marks
 from autograder.model.metadata import choose_name, get_answer_name, make_stock_name
@@ -133,13 +133,13 @@ def read_recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) 
     return recorded
 
 
-def record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
+def write_marks(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
     """Write the marks of these submissions, all of them or none.
 
     If another program has locked the gradebook, try again for a while. Raises GradlabError after that, or if the disk
     is full.
     """
-    write_with_retries(gradebook, lambda: _record(gradebook, lab, marks, penalty, extended))
+    write_with_retries(gradebook, lambda: _write_rows(gradebook, lab, marks, penalty, extended))
 
 
 def write_with_retries(gradebook: Gradebook, write: Callable[[], None], advice: str = RETRY) -> None:
@@ -170,7 +170,7 @@ def _describe_trouble(error: OperationalError, advice: str) -> str:
     return f"the gradebook can't be written: {error.orig}; {advice}"
 
 
-def _record(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
+def _write_rows(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
     assignment = gradebook.find_assignment(lab)
     names = [m.student for m in marks]
     submissions = {s.student_id: s for s in _load_submissions(gradebook, lab, names)}

@@ -64,16 +64,16 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
 
     Raises GradlabError if no student process can be started, which is the machine's fault, not the submission's.
     """
-    course, (file,) = _parse_source(task.source), task.notebooks
+    source_notebook, (file,) = _parse_source(task.source), task.notebooks
     try:
         if file.content is None:
             raise RefusedSubmission(file.refusal)
         with bound_work():
-            repaired = repair(read_notebook(file.content, file.notes), course, read_releases(task.releases))
+            repaired = repair(read_notebook(file.content, file.notes), source_notebook, read_releases(task.releases))
     except Stopped:
-        repaired = build_blank(course, TOO_MUCH)
+        repaired = build_blank(source_notebook, TOO_MUCH)
     except RefusedSubmission as refused:
-        repaired = build_blank(course, str(refused))
+        repaired = build_blank(source_notebook, str(refused))
     notebook, settings = repaired.notebook, task.settings
     _add_checksums(notebook, _compute_checksums(task.source))
     submission = Submission(task.lab, task.student, repaired.notes, task.kept, settings.device)
@@ -87,8 +87,8 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
 @functools.lru_cache(maxsize=4)
 def _parse_source(source: bytes) -> NotebookNode:
     """Parse a lab's source notebook. Callers must not change it, since it's cached."""
-    course: NotebookNode = nbformat.reads(source.decode(), as_version=4)
-    return course
+    notebook: NotebookNode = nbformat.reads(source.decode(), as_version=4)
+    return notebook
 
 
 @dataclass(frozen=True)

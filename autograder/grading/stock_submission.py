@@ -38,21 +38,21 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     notebooks, cells, notes, remarks, missing, stopped = {}, [], [], [], [], []
     submitted = {each.name: each for each in task.notebooks}
     files: list[tuple[str, bytes]] = []  # its notebooks so far: a later one may run an earlier one
-    for course in _parse_content(task.source).notebooks:
-        notebook, repair_notes = _repair_notebook(course, submitted.get(course.name))
+    for source in _parse_content(task.source).notebooks:
+        notebook, repair_notes = _repair_notebook(source, submitted.get(source.name))
         notes += repair_notes
         if notebook is None:
-            missing.append(course.name)
-            notebook, _ = build_blank(course, "")
-            cells += make_zero_cells(notebook, course.name)
+            missing.append(source.name)
+            notebook, _ = build_blank(source, "")
+            cells += make_zero_cells(notebook, source.name)
         else:
-            files.append((f"{course.name}.ipynb", format_notebook(build_released_notebook(notebook, course)).encode()))
-            run = run_stock_notebook(notebook, course, fork_server, task, files)
+            files.append((f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()))
+            run = run_stock_notebook(notebook, source, fork_server, task, files)
             cells += run.cells
             notes += run.notes
             remarks += run.remarks
-            stopped += [make_stock_name(course.name, run.short_names[name]) for name in run.stopped]
-        notebooks[course.name] = limit_outputs(notebook, task.settings.preprocessors)
+            stopped += [make_stock_name(source.name, run.short_names[name]) for name in run.stopped]
+        notebooks[source.name] = limit_outputs(notebook, task.settings.preprocessors)
     result = Result(
         lab=task.lab,
         student=task.student,
@@ -76,7 +76,7 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
 
 def run_stock_notebook(
     notebook: NotebookNode,
-    course: StockNotebook,
+    source: StockNotebook,
     fork_server: ForkServer,
     task: Task,
     notebooks: Sequence[tuple[str, bytes]] = (),
@@ -84,7 +84,7 @@ def run_stock_notebook(
     """Run a repaired notebook in its own student process, whose home contains the submission's other files.
 
     Args:
-        course: The course's version of the notebook.
+        source: The course's version of the notebook.
         fork_server: The fork server that starts the process.
         task: The submission that it belongs to.
         notebooks: This notebook and the earlier ones, which cells may read as files.
@@ -96,13 +96,13 @@ def run_stock_notebook(
 
     course_files = [(path, content) for path, content in task.support_files if path in task.course_files]
     parts = (part for path, content in course_files for part in (path, content))
-    key = digest(course.model_dump_json(), repr(timeouts), *parts)
+    key = digest(source.model_dump_json(), repr(timeouts), *parts)
     if key not in _inside_cells:
         _inside_cells[key] = find_inside_cells(
-            course, provide_files(fork_server.student, course_files), timeouts, apply_limits
+            source, provide_files(fork_server.student, course_files), timeouts, apply_limits
         )
     plan = DecisionPlan(_inside_cells[key], task.isolates_tests)
-    return run_notebook(notebook, course, start, timeouts, apply_limits, plan)
+    return run_notebook(notebook, source, start, timeouts, apply_limits, plan)
 
 
 def compute_stock_marks(
@@ -173,15 +173,15 @@ def _parse_content(source: bytes) -> StockContent:
     return StockContent.model_validate_json(source)
 
 
-def _repair_notebook(course: StockNotebook, file: NotebookFile | None) -> tuple[NotebookNode | None, list[Note]]:
+def _repair_notebook(source: StockNotebook, file: NotebookFile | None) -> tuple[NotebookNode | None, list[Note]]:
     """Return the notebook to grade, or None, and its notes."""
     if file is None or file.content is None:
-        reason = file.refusal if file else f"No notebook named {course.name}.ipynb was handed in."
-        return None, build_blank(course, reason)[1]
+        reason = file.refusal if file else f"No notebook named {source.name}.ipynb was handed in."
+        return None, build_blank(source, reason)[1]
     try:
         with bound_work():
-            return repair(read_notebook(file.content, file.notes), course)
+            return repair(read_notebook(file.content, file.notes), source)
     except Stopped:
-        return None, build_blank(course, TOO_MUCH)[1]
+        return None, build_blank(source, TOO_MUCH)[1]
     except RefusedSubmission as refused:
-        return None, build_blank(course, str(refused))[1]
+        return None, build_blank(source, str(refused))[1]

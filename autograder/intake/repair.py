@@ -42,7 +42,9 @@ class RepairedNotebook:
     notes: list[Note] = field(default_factory=list)
 
 
-def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = NO_RELEASES) -> RepairedNotebook:
+def repair(
+    submitted: NotebookNode, source_notebook: NotebookNode, releases: Releases = NO_RELEASES
+) -> RepairedNotebook:
     """Rebuild a submission from the course's notebook.
 
     Raises RefusedSubmission if the submission is the notebook of another lab, and GradlabError if the course's notebook
@@ -50,11 +52,11 @@ def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = N
 
     Args:
         submitted: What read_submission() returned.
-        course: The lab's source notebook, with its hidden tests.
+        source_notebook: The lab's source notebook, with its hidden tests.
         releases: What students may have fetched earlier.
     """
-    refuse_unbuilt(course)
-    course_cells = {get_cell_name(cell): cell for cell in course.cells}
+    refuse_unbuilt(source_notebook)
+    course_cells = {get_cell_name(cell): cell for cell in source_notebook.cells}
     log = RepairLog(whole=list(submitted.metadata.get("notes", [])))
     pieces = match(submitted, course_cells, log, releases)
     _refuse_another_lab(submitted, pieces, course_cells)
@@ -73,18 +75,18 @@ def repair(submitted: NotebookNode, course: NotebookNode, releases: Releases = N
             cells.append(build_released_cell(cell))
             log.missing.append(identity)
         cells += [_build_added_cell(piece) for piece in added.get(identity, [])]
-    _number(cells, {cell.id for cell in course.cells})
+    _number(cells, {cell.id for cell in source_notebook.cells})
     _note_whole_notebook(submitted, answers, course_cells, log)
-    notebook = create_notebook(cells, copy_json(course.metadata))
+    notebook = create_notebook(cells, copy_json(source_notebook.metadata))
     notes = log.build_notes()
     return RepairedNotebook(add_notes(notebook, notes), notes)
 
 
-def build_blank(course: NotebookNode, reason: str) -> RepairedNotebook:
+def build_blank(source_notebook: NotebookNode, reason: str) -> RepairedNotebook:
     """Build the unwritten notebook that replaces a submission which couldn't be read."""
     notes = [Note(kind=NoteKind.REFUSED, words=reason)]
-    cells = [build_released_cell(c) if is_answer(c) else copy_json(c) for c in course.cells]
-    notebook = create_notebook(cells, copy_json(course.metadata))
+    cells = [build_released_cell(c) if is_answer(c) else copy_json(c) for c in source_notebook.cells]
+    notebook = create_notebook(cells, copy_json(source_notebook.metadata))
     return RepairedNotebook(add_notes(notebook, notes), notes)
 
 

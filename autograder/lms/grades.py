@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.gradebook.class_schema import LabClass, Member
+from autograder.gradebook.lab_class import LabClass, Member
 from autograder.lms.people import Person
 from autograder.reports.tables import write_table
 

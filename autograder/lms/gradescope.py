@@ -8,7 +8,7 @@ from datetime import datetime
 import yaml
 
 from autograder.base.errors import GradlabError
-from autograder.gradebook.class_schema import LabClass, Member
+from autograder.gradebook.lab_class import LabClass, Member
 from autograder.lms.grades import Exporter, GradeTable, format_lateness, format_points, format_worth
 from autograder.lms.learning_system import LearningSystem
 from autograder.lms.people import Submitter

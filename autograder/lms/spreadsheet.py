@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.gradebook.class_schema import LabClass, Member
+from autograder.gradebook.lab_class import LabClass, Member
 from autograder.lms.grades import Exporter, GradeTable, format_lateness, format_number, format_points, format_worth
 from autograder.lms.learning_system import LearningSystem
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from shlex import quote
 
-from autograder.gradebook.class_schema import LabClass
-from autograder.gradebook.names import make_sort_key
+from autograder.gradebook.lab_class import LabClass
+from autograder.gradebook.labels import make_sort_key
 from autograder.model.term import Term, format_minute, to_naive_utc
 
 MAX_NAMED = 5  # extensions of one lab in a line

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from autograder.gradebook.class_schema import LabClass, Member
+from autograder.gradebook.lab_class import LabClass, Member
 from autograder.reports import findings
 from autograder.reports.class_statistics import compute_spread
 from autograder.reports.standing import group_by_standing, list_standings

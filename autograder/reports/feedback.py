@@ -19,7 +19,7 @@ from markupsafe import Markup
 from autograder.authoring.regions import strip_markers
 from autograder.base.timestamps import SECRET, TIMESTAMP, get_utc_now
 from autograder.gradebook.reader import read_notebook
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.intake.cell_origin import find_lab_answer
 from autograder.model.course import AnotherWay, Kind, QuizStatement
 from autograder.model.messages import describe_notes

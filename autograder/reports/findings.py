@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autograder.gradebook.class_schema import Column, LabClass, Member
+from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.reports.class_statistics import Correlation, compute_discrimination, compute_mean_share
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.base.timestamps import COLLECT, get_utc_now
-from autograder.gradebook.class_schema import Column, LabClass, Member
+from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import compute_spread
 from autograder.reports.render import format_points, render_live

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autograder.gradebook.class_schema import LabClass
+from autograder.gradebook.lab_class import LabClass
 from autograder.reports.render import render_live
 from autograder.reports.similar_pairs import LEVEL, MIN_NOTEBOOKS, Search
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from autograder.base.text import format_count
-from autograder.gradebook.class_schema import LabClass, Member
+from autograder.gradebook.lab_class import LabClass, Member
 from autograder.model.messages import describe_notes
 from autograder.model.notes import NoteKind
 

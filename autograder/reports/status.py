@@ -9,7 +9,7 @@ from statistics import fmean
 
 from autograder.base.text import format_count
 from autograder.base.timestamps import get_utc_now
-from autograder.gradebook.class_schema import LabClass
+from autograder.gradebook.lab_class import LabClass
 from autograder.model.term import LabTerm, format_minute, to_naive_utc
 from autograder.reports.calendar import Dates
 from autograder.reports.class_statistics import MIN_STUDENTS
@@ -43,9 +43,9 @@ class LabStatus:
         if uncollected := self.counts[Standing.UNCOLLECTED]:
             is_over = self.due or self.ended  # then term.toml's limits for working students don't matter
             newest = " --newest" if is_over else ""
-            number = format_count(uncollected, "submission", "is", "are")
+            count_text = format_count(uncollected, "submission", "is", "are")
             hint = " (--newest adds those that term.toml's limits hold back)" if self.limited and not is_over else ""
-            steps.append(f"gradlab watch {lab} --once{newest}: {number} in the exchange{hint}")
+            steps.append(f"gradlab watch {lab} --once{newest}: {count_text} in the exchange{hint}")
         if to_grade := self.counts[Standing.TO_GRADE]:
             steps.append(f"gradlab grade {lab}: {format_count(to_grade, 'submission')} to grade")
         if older := self.counts[Standing.OLDER]:

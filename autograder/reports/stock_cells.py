@@ -12,7 +12,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.intake.cell_origin import find_stock_answer, is_own
 from autograder.model.metadata import get_cell_name
 

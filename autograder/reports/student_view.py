@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from autograder.examiner.check_connection import SHORT_SECONDS
 from autograder.gradebook.excuses import set_passed
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.term import Tell
 from labkit.cause import Cause
 from labkit.difference import Difference

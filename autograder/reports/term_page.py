@@ -10,7 +10,7 @@ from statistics import fmean
 from autograder.base.errors import GradlabError
 from autograder.base.text import format_count
 from autograder.base.timestamps import COLLECT, get_utc_now
-from autograder.gradebook.class_schema import LabClass, Member
+from autograder.gradebook.lab_class import LabClass, Member
 from autograder.model.term import Term
 from autograder.reports import charts
 from autograder.reports.calendar import build_calendar

@@ -58,18 +58,18 @@ class Piece:
         return f"your cell {self.number}, which begins `{shorten_first_line(self.text)}`"
 
 
-def match(submitted: NotebookNode, course: StockNotebook, log: RepairLog) -> list[Piece]:
+def match(submitted: NotebookNode, source: StockNotebook, log: RepairLog) -> list[Piece]:
     """Match the submission's cells, in order. Some are moved to where they belong, or taken as an answer."""
     pieces = [Piece(cell, number) for number, cell in enumerate(submitted.cells, start=1)]
-    course_cells = {cell.id: cell for cell in course.cells}
-    _find_names([piece for piece in pieces if not _is_ordinary(piece, course)], course_cells, log)
-    _find_texts(pieces, course)
+    course_cells = {cell.id: cell for cell in source.cells}
+    _find_names([piece for piece in pieces if not _is_ordinary(piece, source)], course_cells, log)
+    _find_texts(pieces, source)
     for piece in pieces:
-        piece.is_given = not piece.identity and piece.text in course.texts
-    _find_definitions(pieces, course, log)
-    for cell in course.cells:
+        piece.is_given = not piece.identity and piece.text in source.texts
+    _find_definitions(pieces, source, log)
+    for cell in source.cells:
         if cell.grade and cell.solution:
-            _find_answer(pieces, cell, course, log)
+            _find_answer(pieces, cell, source, log)
     return pieces
 
 
@@ -86,11 +86,11 @@ def _find_names(pieces: Sequence[Piece], course_cells: dict[str, StockCell], log
             log.repeated += [name] * (len(copies) > 1)
 
 
-def _find_texts(pieces: Sequence[Piece], course: StockNotebook) -> None:
+def _find_texts(pieces: Sequence[Piece], source: StockNotebook) -> None:
     """Match by text: a cell without its name is the missing course cell with that text, if this is unambiguous."""
     present = {piece.identity for piece in pieces}
     missing: dict[str, list[str]] = {}
-    for cell in course.cells:
+    for cell in source.cells:
         if cell.id not in present:
             for text in {cell.source.strip(), cell.released.strip()} - {""}:
                 missing.setdefault(text, []).append(cell.id)
@@ -102,12 +102,12 @@ def _find_texts(pieces: Sequence[Piece], course: StockNotebook) -> None:
             texts[piece.text] -= 1
 
 
-def _find_definitions(pieces: list[Piece], course: StockNotebook, log: RepairLog) -> None:
+def _find_definitions(pieces: list[Piece], source: StockNotebook, log: RepairLog) -> None:
     """Match by definitions: a program is the student's last cell that defines the same names as the solution.
 
     If the course's cell is present but unwritten, a cell after its tests replaces it.
     """
-    for cell in course.cells:
+    for cell in source.cells:
         if cell.grade or not cell.solution or cell.cell_type != "code" or not cell.defines:
             continue
         names = set(cell.defines)
@@ -120,17 +120,17 @@ def _find_definitions(pieces: list[Piece], course: StockNotebook, log: RepairLog
             continue
         if UNWRITTEN not in cell.released or not _is_blank(pieces[place], cell):
             continue
-        tests = next((n for n in range(place + 1, len(pieces)) if _is_test(pieces[n], course)), len(pieces))
+        tests = next((n for n in range(place + 1, len(pieces)) if _is_test(pieces[n], source)), len(pieces))
         if all(pieces.index(other) > tests for other in others):
             _replace_piece(pieces, place, others[-1], cell, log)
 
 
-def _find_answer(pieces: list[Piece], cell: StockCell, course: StockNotebook, log: RepairLog) -> None:
+def _find_answer(pieces: list[Piece], cell: StockCell, source: StockNotebook, log: RepairLog) -> None:
     """Match by position: an answer read by a person is the first text below its cell, if the cell is still blank."""
     place = _find_place(pieces, cell.id)
     if place is not None and not _is_blank(pieces[place], cell):
         return
-    below = list(_iter_below(pieces, _find_anchor(pieces, cell.id, course) if place is None else place))
+    below = list(_iter_below(pieces, _find_anchor(pieces, cell.id, source) if place is None else place))
     candidates = [piece for piece in below if piece.is_code == (cell.cell_type == "code")]
     if candidates and place is not None:
         _replace_piece(pieces, place, candidates[0], cell, log)
@@ -138,7 +138,7 @@ def _find_answer(pieces: list[Piece], cell: StockCell, course: StockNotebook, lo
         candidates[0].identity = cell.id
         log.whole.append(f"{_format_sentence(candidates[0])}, was taken for your answer to {cell.id}.")
     elif place is not None:
-        pieces[place].needs_reader = bool(below or _list_above(pieces, place, course))
+        pieces[place].needs_reader = bool(below or _list_above(pieces, place, source))
 
 
 def _replace_piece(pieces: list[Piece], place: int, other: Piece, cell: StockCell, log: RepairLog) -> None:
@@ -157,22 +157,22 @@ def _is_blank(piece: Piece, cell: StockCell) -> bool:
     return piece.text in ("", cell.released.strip(), cell.source.strip())
 
 
-def _is_ordinary(piece: Piece, course: StockNotebook) -> bool:
+def _is_ordinary(piece: Piece, source: StockNotebook) -> bool:
     """Return whether it's a course cell that nbgrader doesn't keep, whatever its name."""
-    return piece.text in course.texts and not any(piece.cell.metadata["claims"]["settings"].get(flag) for flag in KEPT)
+    return piece.text in source.texts and not any(piece.cell.metadata["claims"]["settings"].get(flag) for flag in KEPT)
 
 
-def _is_test(piece: Piece, course: StockNotebook) -> bool:
-    return any(cell.id == piece.identity and cell.grade and not cell.solution for cell in course.cells)
+def _is_test(piece: Piece, source: StockNotebook) -> bool:
+    return any(cell.id == piece.identity and cell.grade and not cell.solution for cell in source.cells)
 
 
 def _find_place(pieces: Sequence[Piece], name: str) -> int | None:
     return next((place for place, piece in enumerate(pieces) if piece.identity == name), None)
 
 
-def _find_anchor(pieces: Sequence[Piece], name: str, course: StockNotebook) -> int:
+def _find_anchor(pieces: Sequence[Piece], name: str, source: StockNotebook) -> int:
     """Return the index of the nearest course cell before this one; -1 if there is none."""
-    preceding = course.order[: course.order.index(f"id {name}")] if f"id {name}" in course.order else ()
+    preceding = source.order[: source.order.index(f"id {name}")] if f"id {name}" in source.order else ()
     for key in reversed(preceding):
         kind, _, text = key.partition(" ")
         for place, piece in enumerate(pieces):
@@ -190,9 +190,9 @@ def _iter_below(pieces: Sequence[Piece], place: int) -> Iterator[Piece]:
             yield piece
 
 
-def _list_above(pieces: Sequence[Piece], place: int, course: StockNotebook) -> list[Piece]:
+def _list_above(pieces: Sequence[Piece], place: int, source: StockNotebook) -> list[Piece]:
     """List what the student wrote between the preceding course cell and this one, unless that cell is an answer."""
-    manual = {cell.id for cell in course.cells if cell.task or (cell.grade and cell.solution)}
+    manual = {cell.id for cell in source.cells if cell.task or (cell.grade and cell.solution)}
     texts: list[Piece] = []
     for piece in reversed(pieces[:place]):
         if not piece.is_own:

@@ -24,16 +24,16 @@ ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ADDED = "This cell (id:{}) was missing from the submission. It was added back by nbgrader.\n\n"
 
 
-def repair(submitted: NotebookNode, course: StockNotebook) -> tuple[NotebookNode, list[Note]]:
+def repair(submitted: NotebookNode, source: StockNotebook) -> tuple[NotebookNode, list[Note]]:
     """Return the notebook to grade, and notes on what was repaired.
 
     Args:
         submitted: What intake.read.read_notebook() returned.
     """
-    course_cells = {cell.id: cell for cell in course.cells}
+    course_cells = {cell.id: cell for cell in source.cells}
     log = RepairLog(whole=list(submitted.metadata.get("notes", [])))
     cells = []
-    for piece in match(submitted, course, log):
+    for piece in match(submitted, source, log):
         course_cell = course_cells.get(piece.identity)
         cell = _restore_cell(piece.cell, course_cell, log) if course_cell else _build_added_cell(piece.cell)
         text = course_cell.released if course_cell and course_cell.locked else piece.cell.source
@@ -41,25 +41,25 @@ def repair(submitted: NotebookNode, course: StockNotebook) -> tuple[NotebookNode
         if piece.needs_reader:
             set_waiting(cell)
         cells.append(cell)
-    _add_missing(cells, course.cells, log)
+    _add_missing(cells, source.cells, log)
     _number(cells)
-    notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
-    notes = [note.model_copy(update={"notebook": course.name}) for note in _list_notes(log, cells, course_cells)]
+    notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(source.kernelspec or PYTHON)))
+    notes = [note.model_copy(update={"notebook": source.name}) for note in _list_notes(log, cells, course_cells)]
     return add_notes(notebook, notes), notes
 
 
-def build_blank(course: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
+def build_blank(source: StockNotebook, reason: str) -> tuple[NotebookNode, list[Note]]:
     """Build the notebook as nbgrader keeps it, to replace one that is missing or couldn't be read."""
-    cells = [_build_course_cell(cell, cell.source) for cell in course.cells]
+    cells = [_build_course_cell(cell, cell.source) for cell in source.cells]
     _number(cells)
-    notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(course.kernelspec or PYTHON)))
-    notes = [Note(kind=NoteKind.REFUSED, words=reason, notebook=course.name)]
+    notebook = create_notebook(cells, NotebookNode(kernelspec=NotebookNode(source.kernelspec or PYTHON)))
+    notes = [Note(kind=NoteKind.REFUSED, words=reason, notebook=source.name)]
     return add_notes(notebook, notes), notes
 
 
-def build_released_notebook(notebook: NotebookNode, course: StockNotebook) -> NotebookNode:
+def build_released_notebook(notebook: NotebookNode, source: StockNotebook) -> NotebookNode:
     """Return a repaired notebook as a file that cells can read, without outputs and hidden tests."""
-    released = {cell.id: cell.released for cell in course.cells if cell.has_hidden_part}
+    released = {cell.id: cell.released for cell in source.cells if cell.has_hidden_part}
     cells = []
     for cell in notebook.cells:
         if cell.get("id") != NOTES_ID:

@@ -54,7 +54,7 @@ class ProxyDecision:
 def decide(
     cell: NotebookNode,
     name: str,
-    course: StockSource,
+    facts: StockSource,
     student: SubmissionRunner,
     clock: Clock,
     seconds: float,
@@ -65,7 +65,7 @@ def decide(
     Args:
         cell: The test cell.
         name: The name under which the student's state was marked.
-        course: Facts from the notebook's source.
+        facts: Facts from the notebook's source.
         student: The student whose functions the tests call.
         clock: Limits the calls.
         seconds: Processor time that the tests may take here; a C function that doesn't end gets twice as long.
@@ -74,13 +74,13 @@ def decide(
     """
     namespace = create_namespace() | {"print": lambda *_args, **_kwargs: None}
     try:
-        for statement in course.imports:
+        for statement in facts.imports:
             exec(statement, namespace)
     except Exception as error:
         return ProxyDecision(None, f"the grader can't run the course's imports: {type(error).__name__}")
     with CheckConnection(student, name, clock.check) as connection:
         remote = RemoteNamespace(connection, namespace)
-        namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in course.functions}
+        namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in facts.functions}
         connection.renew()
 
         def run() -> ProxyDecision:

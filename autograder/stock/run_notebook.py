@@ -97,7 +97,7 @@ def provide_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
 
 def run_notebook(
     notebook: NotebookNode,
-    course: StockNotebook,
+    source: StockNotebook,
     start: Start,
     timeouts: Timeouts,
     filter_outputs: Filter,
@@ -109,16 +109,19 @@ def run_notebook(
         filter_outputs: Does what nbgrader does with outputs before it reads the score from them.
         plan: By default, every eligible test cell is decided outside the process.
     """
-    result, code = NotebookRun(notebook=course.name), [cell for cell in notebook.cells if cell.cell_type == "code"]
+    result, code = (
+        NotebookRun(notebook=source.name),
+        [cell for cell in notebook.cells if cell.cell_type == "code"],
+    )
     before = GlobalState().read()
     clock = Clock(timeouts)
     student = SubmissionRunner(start, clock)
-    course_source = inspect_source(course)
-    hidden = {cell.id: cell.has_hidden_part for cell in course.cells}
+    course_source = inspect_source(source)
+    hidden = {cell.id: cell.has_hidden_part for cell in source.cells}
     quiet = _find_quiet_cells(code, hidden)
     scores: dict[str, Score] = {}
     try:
-        _run_cells(code, student, course_source, result, clock, plan or DecisionPlan(), course)
+        _run_cells(code, student, course_source, result, clock, plan or DecisionPlan(), source)
         filtered = filter_outputs(nbformat.from_dict(notebook))
         for cell in filtered.cells:
             if is_automatic(cell):
@@ -131,7 +134,12 @@ def run_notebook(
         result.note(name, words, name in quiet, NoteKind.STOPPED)
     result.cells = [
         _grade_cell(
-            cell, course.name, scores, result, hidden.get(get_cell_name(cell), False), get_cell_name(cell) in quiet
+            cell,
+            source.name,
+            scores,
+            result,
+            hidden.get(get_cell_name(cell), False),
+            get_cell_name(cell) in quiet,
         )
         for cell in code
         if is_automatic(cell)
@@ -162,12 +170,12 @@ def _run_cells(
     result: NotebookRun,
     clock: Clock,
     plan: DecisionPlan,
-    course: StockNotebook,
+    source: StockNotebook,
 ) -> None:
     """Run every cell. Before a test cell runs, decide it outside the process if possible."""
     for number, cell in enumerate(code, start=1):
         name, key = get_cell_name(cell), get_cell_key(cell)
-        if key in course.skipped:
+        if key in source.skipped:
             cell.outputs = []
             continue
         if is_automatic(cell) and can_use_proxies(cell.source, course_source):
@@ -177,7 +185,7 @@ def _run_cells(
                 else EXAMINER_SECONDS
             )
             decide_tests = partial(
-                decide, course=course_source, student=student, clock=clock, seconds=seconds, isolate=plan.isolate
+                decide, facts=course_source, student=student, clock=clock, seconds=seconds, isolate=plan.isolate
             )
             result.decisions[name] = (
                 ProxyDecision(None, ONLY_INSIDE)
@@ -188,7 +196,7 @@ def _run_cells(
         try:
             cell.outputs = [
                 nbformat.from_dict(output)
-                for output in student.run(cell.source, number, seconds=course.limits.get(key))
+                for output in student.run(cell.source, number, seconds=source.limits.get(key))
             ]
         except Stopped as stopped:
             result.stopped[name] = str(stopped)

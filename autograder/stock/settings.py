@@ -20,7 +20,7 @@ EXECUTE = ("NotebookClient", "ExecutePreprocessor", "Execute")
 AUTOGRADE = ("BaseConverter", "Autograde")
 UNLIMITED = 1e9  # seconds; the limit of the whole submission is reached first
 SKIP = "skip-execution"  # nbclient's tag for cells that it doesn't run
-OURS = "autograder.plugin."
+OURS = "autograder.nbgrader_plugin."
 ORDINARY = frozenset(
     """Examine IgnorePattern ClearMetadataPreprocessor LimitOutput SaveScores AssignLatePenalties
     CheckCellMetadata""".split()

@@ -16,7 +16,7 @@ from autograder.stock.run_notebook import Filter, run_notebook
 
 
 def find_inside_cells(
-    course: StockNotebook, start: Start, timeouts: Timeouts, filter_outputs: Filter
+    source: StockNotebook, start: Start, timeouts: Timeouts, filter_outputs: Filter
 ) -> frozenset[str]:
     """Return the names of test cells whose points the worked solution gets only in its own process.
 
@@ -24,16 +24,16 @@ def find_inside_cells(
         start: Starts student processes with only the course's files.
         filter_outputs: As in run_notebook().
     """
-    course_source = inspect_source(course)
+    course_source = inspect_source(source)
     if not any(
-        cell.grade and can_use_proxies(cell.source, course_source) for cell in course.cells if cell.cell_type == "code"
+        cell.grade and can_use_proxies(cell.source, course_source) for cell in source.cells if cell.cell_type == "code"
     ):
         return frozenset()
     try:
-        notebook, _ = repair(read_notebook(course.worked.encode(), []), course)
+        notebook, _ = repair(read_notebook(source.worked.encode(), []), source)
     except RefusedSubmission:
         return frozenset()
-    result = run_notebook(notebook, course, start, timeouts, filter_outputs)
+    result = run_notebook(notebook, source, start, timeouts, filter_outputs)
     if result.is_doubtful:  # another process may have taken its memory, so only a second failure counts
-        result = run_notebook(notebook, course, start, timeouts, filter_outputs)
+        result = run_notebook(notebook, source, start, timeouts, filter_outputs)
     return frozenset(result.reduced)

@@ -65,7 +65,7 @@ class MarkedSubmission:
 
 
 def watch(
-    api: NbgraderCourse,
+    nbgrader: NbgraderCourse,
     labs: Sequence[str],
     executor: Executor,
     report: Callable[[str], None],
@@ -85,7 +85,7 @@ def watch(
     Raises:
         GradlabError: If the course has no exchange.
     """
-    state = WatchState(api, labs, open_inbox(api), report, stop, read_term(api.root), newest)
+    state = WatchState(nbgrader, labs, open_inbox(nbgrader), report, stop, read_term(nbgrader.root), newest)
     for line in state.inbox.describe_unplaced(list_assignments(state.course)):
         state.report_once(line)
     while not stop.is_set():
@@ -130,7 +130,7 @@ class _GradingRound:
         yield from self._drain_ready()
 
     def _iter_outcomes(self) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        settings = read_settings(self.state.api.config, self.executor.device)
+        settings = read_settings(self.state.nbgrader.config, self.executor.device)
         return self.executor.grade(self._iter_tasks(), settings, [self.state.course], self.state.stop)
 
     def _iter_tasks(self) -> Iterator[Task | None]:
@@ -209,7 +209,7 @@ class _GradingRound:
         self._close_unused(task.lab)
 
     def _write_mark(self, arrival: Arrival, outcome: GradingOutcome) -> None:
-        self.writers[arrival.lab].write()
+        self.writers[arrival.lab].flush()
         if outcome.student == arrival.student:
             self.submitter_outcomes[arrival.folder] = outcome
         elif outcome.failure:
@@ -246,7 +246,7 @@ class _GradingRound:
         """Open the writer of this lab's marks, which locks the lab."""
         if lab not in self.writers:
             with ExitStack() as stack:
-                writer, _ = stack.enter_context(open_class(self.state.api, lab, self.executor))
+                writer, _ = stack.enter_context(open_class(self.state.nbgrader, lab, self.executor))
                 writer.cause = CAUSE
                 self.writers[lab], self.open[lab] = writer, stack.pop_all()
         return self.writers[lab]

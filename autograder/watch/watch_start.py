@@ -19,34 +19,34 @@ from autograder.workers.executors import choose_device
 from autograder.workers.pool import Pool
 
 
-def list_released(api: NbgraderCourse) -> list[str]:
+def list_released(nbgrader: NbgraderCourse) -> list[str]:
     """List the labs that students can fetch. Raises GradlabError if there are none."""
-    inbox, course = open_inbox(api), api.root
+    inbox, course = open_inbox(nbgrader), nbgrader.root
     labs = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
     if not labs:
         raise GradlabError(f"no lab of this course is in {inbox.outbound}: run nbgrader release_assignment LAB first")
     return labs
 
 
-def prepare_all(api: NbgraderCourse, labs: Sequence[str]) -> list[str]:
+def prepare_all(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
     """Put these labs into the gradebook before the first submission arrives and would have to wait for it.
 
     Returns:
         A line for each change to a lab that was handed in, and for each unknown name in term.toml.
     """
-    term = read_term(api.root)
-    with api.open_gradebook() as gradebook:
+    term = read_term(nbgrader.root)
+    with nbgrader.open_gradebook() as gradebook:
         lines = []
         for lab in labs:
-            require_source(api.root, lab)
-            assignment = open_assignment(api.root, lab)
+            require_source(nbgrader.root, lab)
+            assignment = open_assignment(nbgrader.root, lab)
             refuse_unknown_names(assignment.course, lab, term, gradebook)
-            lines += prepare(api, assignment, gradebook)
-        unknown = (line for lab in labs for line in list_unknown_names(api.root, term, gradebook, lab))
+            lines += prepare(nbgrader, assignment, gradebook)
+        unknown = (line for lab in labs for line in list_unknown_names(nbgrader.root, term, gradebook, lab))
         return lines + list(dict.fromkeys(unknown))
 
 
-def start_pool(api: NbgraderCourse, device: str, jobs: int, server: ServerProcess | None) -> Pool:
+def start_pool(nbgrader: NbgraderCourse, device: str, jobs: int, server: ServerProcess | None) -> Pool:
     """Start workers that wait for submissions.
 
     Args:
@@ -54,6 +54,6 @@ def start_pool(api: NbgraderCourse, device: str, jobs: int, server: ServerProces
         jobs: How many workers to start.
         server: A running fork server, as in LocalExecutor.
     """
-    course, settings = api.root, read_settings(api.config, choose_device(device))
+    course, settings = nbgrader.root, read_settings(nbgrader.config, choose_device(device))
     purpose = Purpose(settings.isolation, settings.limits, settings.device)
     return Pool(purpose, settings.timeouts.submission, (course,), jobs, server)

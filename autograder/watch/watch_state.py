@@ -32,7 +32,7 @@ RETRIED = "gradlab tries again later"
 class WatchState:
     """The state of a watch of this course."""
 
-    api: NbgraderCourse
+    nbgrader: NbgraderCourse
     labs: Sequence[str]
     inbox: Inbox
     report: Callable[[str], None]
@@ -59,7 +59,7 @@ class WatchState:
 
     @property
     def course(self) -> Path:
-        return self.api.root
+        return self.nbgrader.root
 
     def report_once(self, message: str) -> None:
         if message not in self.reported:
@@ -167,11 +167,11 @@ def describe_leftovers(state: WatchState) -> list[str]:
     lines = []
     if waiting:
         first = format_time(waiting[0], state.inbox.zone)
-        number = format_count(len(waiting), "submission", "waits", "wait")
-        lines.append(f"{number} as term.toml asks, the first until {first}: --newest marks them now")
+        count_text = format_count(len(waiting), "submission", "waits", "wait")
+        lines.append(f"{count_text} as term.toml asks, the first until {first}: --newest marks them now")
     if state.refused and not state.newest:
-        number = format_count(len(state.refused), "submission")
-        lines.append(f"{number} not marked because of limits in term.toml: --newest marks them")
+        count_text = format_count(len(state.refused), "submission")
+        lines.append(f"{count_text} not marked because of limits in term.toml: --newest marks them")
     if with_problem:
         lines.append(f"{format_count(with_problem, 'folder', 'counts', 'count')} for no one, for the reasons above")
     if in_transit:

@@ -25,9 +25,9 @@ SECONDS = 600.0
 LOCKS = "locks"  # inductor's lock files, which each process must write
 
 
-def prepare_compile_cache(course: bytes) -> Path | None:
+def prepare_compile_cache(source_notebook: bytes) -> Path | None:
     """Return the cache for this source notebook's lab, filling it if it's missing; None if the lab compiles nothing."""
-    cells = [c.source for c in nbformat.reads(course.decode(), as_version=4).cells if c.cell_type == "code"]
+    cells = [c.source for c in nbformat.reads(source_notebook.decode(), as_version=4).cells if c.cell_type == "code"]
     if not any("compile" in source for source in cells):
         return None
     root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gradlab" / "compiled"
@@ -36,15 +36,15 @@ def prepare_compile_cache(course: bytes) -> Path | None:
     with (root / f"{folder.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several workers may ask at once
         if not folder.exists():
-            _compile(course, folder)
+            _compile(source_notebook, folder)
     return folder if any(folder.iterdir()) else None
 
 
-def _compile(course: bytes, folder: Path) -> None:
+def _compile(source_notebook: bytes, folder: Path) -> None:
     """Run the worked solution with an empty cache, and keep the cache only when it's complete."""
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as home:
         notebook = Path(home, "notebook.ipynb")
-        notebook.write_bytes(course)
+        notebook.write_bytes(source_notebook)
         command = [sys.executable, "-P", "-m", "autograder.workers.solution_cache", str(notebook)]
         environment = build_environment(Path(home), {"OMP_NUM_THREADS": "1"})
         subprocess.run(

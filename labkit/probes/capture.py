@@ -4,7 +4,8 @@
      "nodes": [(operation, [argument], {keyword: argument})], "output": argument}
 
 An argument is ("input", n), ("constant", n), ("node", n), ("value", v) with a number, a text, a dtype or None,
-("list", arguments), ("tuple", arguments) or ("dict", [(key, argument)]). A node uses only inputs, constants and nodes before it.
+("list", arguments), ("tuple", arguments) or ("dict", [(key, argument)]). A node uses only inputs, constants and nodes
+before it.
 """
 
 from __future__ import annotations

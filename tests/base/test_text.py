@@ -11,7 +11,7 @@ from rich.table import Table
 
 from autograder.base.text import format_count, replace_controls
 from autograder.cli.app import Terminal
-from autograder.gradebook.names import make_sort_key
+from autograder.gradebook.labels import make_sort_key
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from autograder.desk.marks import DeskMark
 from autograder.desk.place import GradedPlace
 from autograder.desk.reading import Question, ReadAnswer
 from autograder.desk.rubric import Rubric
-from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.notes import Note
 from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page

@@ -14,7 +14,7 @@ from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import write_result
-from autograder.gradebook.writer import record
+from autograder.gradebook.writer import write_marks
 from autograder.model.course import Kind
 from autograder.model.marks import Marks
 from autograder.model.metadata import read_kind
@@ -76,7 +76,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
             write_result(course, Result(lab=LAB, student=student, versions=versions, isolation=(), cells=cells))
             when = datetime(2027, 2, 2 if student == late else 1, 12)
             marks.append(Marks(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=when))
-        record(gradebook, LAB, marks, lambda *_: None, {})
+        write_marks(gradebook, LAB, marks, lambda *_: None, {})
 
 
 def hand_in_plain(course: Path) -> None:
@@ -89,7 +89,7 @@ def hand_in_plain(course: Path) -> None:
     with api.api.gradebook as gradebook:
         prepare(api, open_assignment(course, lab), gradebook)
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
-        record(gradebook, lab, [Marks("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
+        write_marks(gradebook, lab, [Marks("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
     done = answered(PLAIN_SOURCE, RIGHT)
     task = '"Look at the data. Say what you see."'
     extra = '{"cell_type": "markdown", "metadata": {}, "source": "It *rises*."}'

@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook
 from autograder.desk.marks import ConflictError, DeskMark, change_items, read_marks, read_rubric, save
 from autograder.desk.place import Desk, GradedPlace, UnknownNameError, find_place, open_desk
 from autograder.desk.rubric import Item
-from autograder.gradebook.writer import record
+from autograder.gradebook.writer import write_marks
 from autograder.model.marks import Marks
 from tests.desk.answered_class import CHECK, LAB, QUESTION
 
@@ -118,7 +118,7 @@ def test_who_did_not_see_what_was_written_meanwhile_is_told_and_may_then_write_o
 def test_an_answer_that_is_another_waits_again_with_its_old_mark(reading: Reading) -> None:
     reading.save("ada", points=1.0, comment="Why?")
     other = Marks("ada", {QUESTION: None, CHECK: 0.5})
-    record(reading.gradebook, LAB, [other], lambda *_: None, {})
+    write_marks(reading.gradebook, LAB, [other], lambda *_: None, {})
     assert reading.mark("ada") == DeskMark(1, None, "Why?", True)
     assert reading.save("ada", points=1.0, comment="Why?").waits is False
 

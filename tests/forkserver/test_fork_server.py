@@ -19,7 +19,7 @@ from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
 from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
 from autograder.forkserver.server_process import start_server
-from autograder.plugin import converters
+from autograder.nbgrader_plugin import converters
 from autograder.sandbox import Limits, find_layers, find_strongest_level
 
 LEVEL = find_strongest_level(find_layers())

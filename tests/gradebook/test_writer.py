@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.gradebook.writer import record
+from autograder.gradebook.writer import write_marks
 from autograder.model.marks import Marks
 from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
 
@@ -27,6 +27,6 @@ def test_a_mark_by_hand_is_of_the_answer_that_it_was_given_for(
     written = write_class(small_course, [Handed("ada")])
     by_hand(written, "ada", manual_score=1.5, needs_manual_grade=False)
     with Gradebook(written.url) as gradebook:
-        record(gradebook, LAB, [marks], lambda *_: None, {})
+        write_marks(gradebook, LAB, [marks], lambda *_: None, {})
         grade = gradebook.find_grade(CHECK, LAB, LAB, "ada")
         assert (grade.manual_score, grade.needs_manual_grade) == kept

@@ -10,7 +10,7 @@ from autograder.classroom.whole_lab import grade_lab
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_results
-from autograder.gradebook.schema import SubmissionResult
+from autograder.gradebook.submission_result import SubmissionResult
 from tests.conftest import ROOT
 from tests.lab_files import write_files
 

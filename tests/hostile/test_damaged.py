@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.schema import SubmissionResult
+from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.messages import describe_notes
 from tests.hostile.damaged import Case, cells, fields, files, folders
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, write

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.base.entry_points import list_names
-from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
 from autograder.lms.learning_system import GROUP, LearningSystem, load_system
 from autograder.lms.people import Person
 

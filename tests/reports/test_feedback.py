@@ -17,7 +17,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.authoring.regions import HIDDEN
 from autograder.examiner.connection import STARVED, build_timeout
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.intake.repair import build_released_cell
 from autograder.model.course import Course
 from autograder.model.notes import Note

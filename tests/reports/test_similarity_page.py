@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from autograder.demo.students import collect_reference
-from autograder.gradebook.class_schema import Column, LabClass, Mark, Member
+from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
 from autograder.model.course import Lab
 from autograder.reports.similar_pairs import (
     AlikeExercise,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import nbformat
 import pytest
 
-from autograder.gradebook.schema import ExerciseResult, SubmissionResult
+from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.notes import Note, NoteKind
 from autograder.model.term import Tell
 from autograder.reports.feedback import render_feedback_page

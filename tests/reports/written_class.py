@@ -16,10 +16,10 @@ from autograder.classroom.preparation import prepare
 from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
-from autograder.gradebook.class_schema import LabClass
+from autograder.gradebook.lab_class import LabClass
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import write_result
-from autograder.gradebook.writer import record
+from autograder.gradebook.writer import write_marks
 from autograder.model.marks import Marks
 from autograder.model.metadata import read_exercise_name
 from autograder.model.notes import Note
@@ -69,7 +69,7 @@ def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: 
             gradebook.update_or_create_assignment(LAB, duedate=due)
         gradebook.db.add_all(Student(id=student) for student in missing)
         gradebook.db.commit()
-        record(gradebook, LAB, [marks_of(one) for one in class_], lambda *_: None, {})
+        write_marks(gradebook, LAB, [marks_of(one) for one in class_], lambda *_: None, {})
     for one in class_:
         write_result(course, document(one))
         write_notebook(course, one, source)

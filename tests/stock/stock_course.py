@@ -11,7 +11,7 @@ from typing import Any
 
 from nbgrader.api import Gradebook
 
-OURS = """from autograder.plugin import configure
+OURS = """from autograder.nbgrader_plugin import configure
 
 c = get_config()
 c.CourseDirectory.course_id = "own"

@@ -16,8 +16,8 @@ from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_result
-from autograder.gradebook.schema import SubmissionResult
 from autograder.gradebook.store import load_result
+from autograder.gradebook.submission_result import SubmissionResult
 from autograder.intake.read import read_notebook
 from autograder.model.messages import describe_notes
 from autograder.model.result import Result

@@ -15,7 +15,7 @@ from nbgrader.api import Grade
 from autograder.classroom.whole_lab import open_class
 from autograder.gradebook.changed_cells import LOST_MARKS
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.schema import ExerciseResult
+from autograder.gradebook.submission_result import ExerciseResult
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import Cell, by_hand, graded, notebook, solution, task, write
 from tests.stock.strange_course import grade, in_gradebook, made

@@ -18,7 +18,7 @@ from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.class_reader import read_class
-from autograder.gradebook.names import make_labels
+from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result

@@ -10,7 +10,7 @@ from traitlets.config import Config
 
 from autograder.base.errors import GradlabError
 from autograder.grading.task import Settings, apply_stock_limits
-from autograder.plugin import configure, make_usual_config
+from autograder.nbgrader_plugin import configure, make_usual_config
 from autograder.stock.settings import (
     UNLIMITED,
     find_skipped_cells,
@@ -139,7 +139,7 @@ def test_how_nbgrader_makes_its_feedback_is_not_read() -> None:
         ("Execute", "kernel_name", "ir"),
         ("Execute", "kernel_name", "julia-1.10"),
         ("Autograde", "sanitize_preprocessors", ["mine.Rename"]),
-        ("Autograde", "autograde_preprocessors", ["autograder.plugin.converters.Examine", "mine.Curve"]),
+        ("Autograde", "autograde_preprocessors", ["autograder.nbgrader_plugin.converters.Examine", "mine.Curve"]),
     ],
 )
 def test_what_would_give_another_mark_is_refused(section: str, name: str, value: Any) -> None:

@@ -2,8 +2,10 @@
 
 import base64
 import contextlib
+import importlib
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,8 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.model.messages import describe_notes
 from autograder.model.term import FILE
-from autograder.plugin import configure
-from autograder.plugin.formgrader_text import MAX_ELEMENTS
+from autograder.nbgrader_plugin import configure
+from autograder.nbgrader_plugin.formgrader_text import MAX_ELEMENTS
 from autograder.watch.watch_start import start_pool
 from autograder.workers.executors import LocalExecutor
 from labkit import show_strides
@@ -205,3 +207,10 @@ def test_nbgraders_feedback_keeps_untold_what_the_term_does(small_course: Path) 
         assert open_course(small_course).api.generate_feedback(LAB, force=True)["success"]
         text = page.read_text()
         assert f'content="{told}"' in text and ("other shapes" in text) == (tell == "all")
+
+
+def test_the_old_name_of_the_package_works_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "autograder.plugin", raising=False)
+    with pytest.warns(FutureWarning, match=r"from autograder\.nbgrader_plugin import configure"):
+        old = importlib.import_module("autograder.plugin")
+    assert old.configure is configure

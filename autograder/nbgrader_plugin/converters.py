@@ -35,7 +35,7 @@ from autograder.model.messages import describe_note
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
 from autograder.model.result import Result
 from autograder.model.term import read_term
-from autograder.plugin.stock_autograde import (
+from autograder.nbgrader_plugin.stock_autograde import (
     drop_absent_notebooks,
     examine_notebook,
     find_stock_notebook,

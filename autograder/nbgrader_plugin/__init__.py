@@ -29,37 +29,39 @@ def configure(c: Any) -> None:
     c.GenerateAssignment.force = True
     stock = GenerateAssignment.class_traits()["preprocessors"].default_args[0]
     names = [f"{kind.__module__}.{kind.__name__}" for kind in stock if kind is not ClearSolutions]
-    names.insert(stock.index(ClearSolutions), "autograder.plugin.converters.ClearAnswers")
-    names[stock.index(SaveCells)] = "autograder.plugin.save_cells.SaveChangedCells"
+    names.insert(stock.index(ClearSolutions), "autograder.nbgrader_plugin.converters.ClearAnswers")
+    names[stock.index(SaveCells)] = "autograder.nbgrader_plugin.save_cells.SaveChangedCells"
     c.GenerateAssignment.preprocessors = [
-        "autograder.plugin.converters.UpgradeMetadata",
+        "autograder.nbgrader_plugin.converters.UpgradeMetadata",
         *names,
-        "autograder.plugin.converters.ClearHiddenFacts",
-        "autograder.plugin.converters.RememberRelease",
+        "autograder.nbgrader_plugin.converters.ClearHiddenFacts",
+        "autograder.nbgrader_plugin.converters.RememberRelease",
     ]
-    c.Autograde.pre_convert_hook = "autograder.plugin.converters.settle_submission"
-    c.Autograde.exporter_class = "autograder.plugin.converters.SubmissionExporter"
+    c.Autograde.pre_convert_hook = "autograder.nbgrader_plugin.converters.settle_submission"
+    c.Autograde.exporter_class = "autograder.nbgrader_plugin.converters.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
-        "autograder.plugin.converters.Examine",
+        "autograder.nbgrader_plugin.converters.Examine",
         "nbgrader.preprocessors.IgnorePattern",
         "nbconvert.preprocessors.ClearMetadataPreprocessor",
         "nbgrader.preprocessors.LimitOutput",
-        "autograder.plugin.converters.SaveScores",
+        "autograder.nbgrader_plugin.converters.SaveScores",
         "nbgrader.preprocessors.AssignLatePenalties",
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
-    c.GenerateFeedback.exporter_class = "autograder.plugin.converters.FeedbackExporter"
+    c.GenerateFeedback.exporter_class = "autograder.nbgrader_plugin.converters.FeedbackExporter"
     c.GenerateFeedback.preprocessors = []
     # A student's output must not run in the browser of someone who reads it in the formgrader.
     c.HTMLExporter.sanitize_html = True
-    c.HTMLExporter.preprocessors = ["autograder.plugin.formgrader_text.BoundPictures"]
+    c.HTMLExporter.preprocessors = ["autograder.nbgrader_plugin.formgrader_text.BoundPictures"]
     filters = {
         "markdown2html": "render_text",
         "clean_html": "render_html",
         "highlight_code": "colour_code",
         "ansi2html": "show_output",
     }
-    c.HTMLExporter.filters = {name: f"autograder.plugin.formgrader_text.{ours}" for name, ours in filters.items()}
+    c.HTMLExporter.filters = {
+        name: f"autograder.nbgrader_plugin.formgrader_text.{ours}" for name, ours in filters.items()
+    }
     # Drawings as images, since a sanitised page shows their HTML as text; no formulas, in which MathJax makes links.
     kinds = [kind for kind in NbConvertBase().display_data_priority if kind != "text/latex"]
     c.WidgetsDataTypeFilter.display_data_priority = ["image/svg+xml", *kinds]
