@@ -11,10 +11,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from autograder.classroom.stock_tasks import read_companion_files
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.stock_assignment import read_companion_files
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.class_reader import read_class
@@ -170,7 +170,7 @@ def test_tests_that_are_taken_out_in_its_own_process_fail_beside_it(course: Path
     assert marks(course, "strips")["scale_values"] == 0
     assert marks(course, "strips")["value_is"] == 1
     assert "value_is" in own_process(course, "strips")
-    assert any("scale_values" in remark for remark in document(course, "strips").remarks)
+    assert any("scale_values" in remark for remark in describe_notes(document(course, "strips").remarks))
 
 
 def test_what_its_own_process_learnt_of_a_test_comes_too_late(course: Path) -> None:
@@ -180,7 +180,7 @@ def test_what_its_own_process_learnt_of_a_test_comes_too_late(course: Path) -> N
 def test_an_object_that_equals_everything_is_no_proof_and_named(course: Path) -> None:
     assert marks(course, "says_yes")["scale_values"] == 2  # nbgrader's mark
     assert "scale_values" in own_process(course, "says_yes")
-    assert any("isn't a plain value" in remark for remark in document(course, "says_yes").remarks)
+    assert any("isn't a plain value" in remark for remark in describe_notes(document(course, "says_yes").remarks))
 
 
 def test_what_the_courses_own_solution_passes_in_its_own_process_alone_is_decided_there(course: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_cell_that_ends_its_process_costs_itself(course: Path, student: str) -
     found = marks(course, student)
     assert found["scale_values"] == 2 and found["words_found"] == 4 and found["lines"] == 1
     assert found["value_is"] == 0
-    assert any("value" in remark for remark in document(course, student).remarks)
+    assert any("value" in remark for remark in describe_notes(document(course, student).remarks))
     assert not document(course, student).notes
 
 

@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from autograder.classroom.nbgrader_api import open_course
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.whole_lab import grade_lab
+from autograder.gradebook.nbgrader_course import open_course
 from autograder.workers.executors import make_executor
 from tests.other_packages import install
 
