@@ -26,14 +26,13 @@ PHRASES = {  # what to avoid: what to write
 BANNED = re.compile(rf"\b({'|'.join(PHRASES)})\b", re.IGNORECASE)
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name != "claims.md"]  # it quotes labs
-TEMPLATES = [path for suffix in ("j2", "html", "js") for path in sorted(ROOT.glob(f"a*/**/*.{suffix}"))]
-TEMPLATES += sorted((ROOT / "labext").rglob("*.js"))
+PARTS = [ROOT / name for name in ("autograder", "labext", "labkit")]
+TEMPLATES = [path for part in PARTS for suffix in ("j2", "html", "js") for path in sorted(part.rglob(f"*.{suffix}"))]
 EXEMPT = {"WRITE_HERE = ", '"nobody"'}  # parts of lines: what notebooks contain, and a user of Linux
-MODULES = [path for name in ("autograder", "labext", "labkit") for path in sorted((ROOT / name).rglob("*.py"))]
+MODULES = [path for part in PARTS for path in sorted(part.rglob("*.py"))]
 
 
-def find_phrases(text: str, path: Path, first: int = 1) -> Iterator[str]:
-    lines = path.read_text(encoding="utf-8").splitlines()
+def find_phrases(text: str, path: Path, lines: list[str], first: int = 1) -> Iterator[str]:
     for found in BANNED.finditer(text):
         advice = next(words for pattern, words in PHRASES.items() if re.fullmatch(pattern, found[0], re.IGNORECASE))
         line = first + text[: found.start()].count("\n")
@@ -44,7 +43,8 @@ def find_phrases(text: str, path: Path, first: int = 1) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", PAGES + TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_speak_plainly(path: Path) -> None:
-    assert not list(find_phrases(path.read_text(encoding="utf-8"), path))
+    text = path.read_text(encoding="utf-8")
+    assert not list(find_phrases(text, path, text.splitlines()))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,8 @@ def test_docstrings_and_messages_speak_plainly(package: Path) -> None:
 
 
 def find_in_texts(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    source = path.read_text(encoding="utf-8")
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield from find_phrases(node.value, path, node.lineno)
+            yield from find_phrases(node.value, path, lines, node.lineno)

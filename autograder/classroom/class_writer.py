@@ -78,12 +78,8 @@ class GradebookWriter:
         gradebook: Gradebook,
         policy: ClassPolicy,
     ) -> None:
-        self.nbgrader, self.assignment, self.settings, self.layers = (
-            nbgrader,
-            assignment,
-            settings,
-            layers,
-        )
+        self.nbgrader, self.assignment = nbgrader, assignment
+        self.settings, self.layers = settings, layers
         self.course, self.lab, self.gradebook = assignment.course, assignment.name, gradebook
         assignment.load(gradebook, nbgrader.config)
         permissions = 0o664 if nbgrader.is_group_shared else 0o444

@@ -120,8 +120,7 @@ class Supervisor:
         running = self.running[pid]
         _clear_exceeded(running)
         running.grouped -= running.groups.pop(group, set())
-        if running.status is None:
-            self._kill_ungrouped(running)
+        self._kill_ungrouped(running)
 
     def status(self, pid: int) -> list[str | int | None]:
         """Return the limit that ended the run, or its fork since the last call, or "", and the run's wait status."""
@@ -251,7 +250,7 @@ def _kill_rest(run: Run) -> None:
 
 
 def _find_ungrouped(running: SupervisedRun) -> set[int]:
-    """Return the run's living processes without a group."""
+    """Return the run's living processes without a group; none once the run has ended."""
     if running.status is not None:
         return set()
     ignored = running.watch.ignored | running.grouped
