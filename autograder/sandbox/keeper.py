@@ -20,18 +20,25 @@ from autograder.sandbox.system import CLONE_NEWPID
 
 
 def fork_below(parent: int, pid_namespace: bool) -> int:
-    """Fork a child below a keeper. Only the child returns, with a pipe that is closed when the keeper ends."""
+    """Fork a child below a keeper. Only the child returns, with a pipe that is closed when the keeper ends.
+
+    The child waits until its keeper is ready: both are in one mount namespace, and the keeper opens a file there, which
+    doesn't exist for a moment while the child builds its own file tree.
+    """
     reading, writing = os.pipe()
     adopt_orphans()
     child = os.fork()
     if child == 0:
         os.close(writing)
+        if not os.read(reading, 1):
+            os._exit(1)  # its keeper has ended
         return reading
     status = 0x100
     with contextlib.suppress(BaseException):
         close_all_but({writing})
         hide()
         die_with(parent)
+        os.write(writing, b"r")
         status = _keep(child, pid_namespace)
     _end_like(status)
 

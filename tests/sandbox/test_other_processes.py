@@ -4,11 +4,14 @@ import errno
 import os
 import select
 import signal
+import time
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 
-from autograder.sandbox import landlock
+from autograder.sandbox import keeper, landlock
+from autograder.sandbox.descriptors import close_all_but
 from autograder.sandbox.entry import enter
 from autograder.sandbox.layers import KEEPER, LANDLOCK, MOUNTS, NETWORK, PID, PRIVILEGES, PROC, SECCOMP, UID
 from autograder.sandbox.plan import Layer, Plan
@@ -208,3 +211,21 @@ def test_a_run_dies_with_its_grader(identity: str, layers: tuple[Layer, ...], ne
             if not layers:
                 os.kill(run, signal.SIGKILL)
             assert bool(ready) is bool(layers)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+def test_a_run_waits_for_a_keeper_that_starts_late(
+    identity: str, needs: Needs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layers = (KEEPER, MOUNTS, PID, PROC)
+    needs(*layers, identity=identity)
+
+    def close_late(keep: Collection[int]) -> None:
+        """Lose the processor, and get it back at the worst moment: no /dev/null while the run builds its file tree."""
+        deadline = time.monotonic() + 0.3
+        while os.path.exists(os.devnull) and time.monotonic() < deadline:
+            pass
+        close_all_but(keep)
+
+    monkeypatch.setattr(keeper, "close_all_but", close_late)
+    assert attempt(lambda _: os.getpid(), *layers, identity=identity).value == 1
