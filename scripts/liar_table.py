@@ -1,10 +1,13 @@
-"""Writes the table of liars in docs/security.md from labs/*/proof.json: python -m scripts.liar_table."""
+"""Writes the table of liars in docs/security.md from labs/proofs.json: python -m scripts.liar_table."""
 
 from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
+from typing import Any
+
+from autograder.proving.proof_store import FILE
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "security.md"
@@ -16,14 +19,14 @@ HEAD = """\
 
 def format_liar_table(labs: Path) -> str:
     """The table, with a row for each lab that has a proof."""
-    return HEAD + "".join(_format_row(path) for path in sorted(labs.glob("*/proof.json")))
+    records = json.loads((labs / FILE).read_text(encoding="utf-8"))["labs"]
+    return HEAD + "".join(_format_row(labs / name, record["proof"]) for name, record in sorted(records.items()))
 
 
-def _format_row(path: Path) -> str:
-    proof = json.loads(path.read_text(encoding="utf-8"))["proof"]
-    number = path.parent.name.partition("_")[0]
+def _format_row(lab: Path, proof: dict[str, Any]) -> str:
+    number = lab.name.partition("_")[0]
     lied, claimed = sum(proof.get("lied", {}).values()), sum(proof.get("claimed", {}).values())
-    exercises = (file.read_text(encoding="utf-8") for file in path.parent.glob("exercises/*.py"))
+    exercises = (file.read_text(encoding="utf-8") for file in lab.glob("exercises/*.py"))
     second = f"{claimed:.3g}" if any("\n# %% liar" in text for text in exercises) else "none written"
     return f"| {number} | {proof.get('lies', 0)} | {lied:g} of {proof['points']:g} | {second} |\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -119,9 +120,11 @@ def prove(
             f"{format_count(problems, 'problem')}: the checks are not proved. Fix this, then run gradlab prove again"
         )
     if updated:
-        out.print("Next: gradlab prove, which tries the updated lists")
+        command = shlex.join(["gradlab", "prove", *(labs or ()), *(["--exercise", exercise] if exercise else [])])
+        out.print(f"Next: {command}, which tries the updated lists", markup=False)
     elif exercise:
-        out.print(f"The checks of {exercise} are proved. Next: gradlab prove the whole lab")
+        lab = next(lab.name for lab in selected if exercise in (e.name for e in lab.exercises))
+        out.print(f"The checks of {exercise} are proved. Next: gradlab prove {lab}, the whole lab")
     else:
         out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
 

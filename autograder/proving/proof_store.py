@@ -1,7 +1,8 @@
-"""Stores proofs in a lab's `proof.json`, with a digest of everything that they depend on.
+"""Stores the proofs of all labs in `labs/proofs.json`, with digests of everything that they depend on.
 
 Proving twelve labs takes 12 minutes on two cores. A proof stays valid while the lab, the code and the versions are the
-same.
+same. The digest of code and versions is there once, so renewing all proofs after a change of the examiner that changes
+none of them is a change of one line.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import json
 import platform
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -17,27 +20,37 @@ from autograder.model.course import Lab
 from autograder.model.fingerprint import PROOFS, digest_code
 from autograder.proving.proof import Proof
 
-FILE = "proof.json"
+FILE = "proofs.json"
 
 
 def load_proof(lab: Lab) -> Proof | None:
     """Return the stored proof of this lab, or None if there is none for its present state."""
     try:
-        record = json.loads((lab.path / FILE).read_text(encoding="utf-8"))
-        return Proof(**record["proof"], kept=True) if record["key"] == compute_key(lab) else None
-    except (OSError, ValueError, KeyError, TypeError):
+        record = load_records(lab.path.parent)[lab.name]
+        return Proof(**record["proof"], kept=True) if record["lab"] == digest_files(lab.path) else None
+    except (ValueError, KeyError, TypeError):
         return None
 
 
 def save_proof(lab: Lab, proof: Proof) -> None:
-    """Write the proof of this lab, unless it has problems."""
+    """Write the proof of this lab, unless it has problems. Proofs by other code or versions are removed."""
     if not proof.problems:
         values = {name: value for name, value in asdict(proof).items() if value or name in ("lab", "points")}
-        text = json.dumps({"key": compute_key(lab), "proof": values}, indent=1, sort_keys=True)
-        (lab.path / FILE).write_text(f"{text}\n", encoding="utf-8")
+        records = load_records(lab.path.parent) | {lab.name: {"lab": digest_files(lab.path), "proof": values}}
+        text = json.dumps({"code": compute_code_digest(), "labs": records}, indent=1, sort_keys=True)
+        (lab.path.parent / FILE).write_text(f"{text}\n", encoding="utf-8")
 
 
-def compute_key(lab: Lab) -> str:
-    """Compute a digest of the lab's files, the code that proves them, and the versions of Python and torch."""
+def load_records(labs: Path) -> dict[str, Any]:
+    """Return the records of valid proofs, by lab. A file that's missing or damaged has none."""
+    try:
+        store = json.loads((labs / FILE).read_text(encoding="utf-8"))
+        return dict(store["labs"]) if store["code"] == compute_code_digest() else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+
+
+def compute_code_digest() -> str:
+    """Compute a digest of the code that proves labs, and of the versions of Python and torch."""
     versions = [".".join(platform.python_version_tuple()[:2]), torch.__version__]
-    return digest(*versions, digest_code(PROOFS), digest_files(lab.path))
+    return digest(*versions, digest_code(PROOFS))

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.course_folder import read_course, read_labs
+from autograder.authoring.new_lab import create_lab
 from autograder.model.course import Lab
 from autograder.proving import proof_store
 from autograder.proving.proof import Proof
-from autograder.proving.proof_store import FILE, load_proof, save_proof
+from autograder.proving.proof_store import FILE, load_proof, load_records, save_proof
 
 PROOF = Proof("01_squares", points=2, right=2, wrong=4, claimed={"sum_of_squares": 0.5})
 
@@ -45,12 +46,34 @@ def test_a_proof_by_other_code_or_another_torch_is_none(small_course: Path, monk
     assert load_proof(lab) is None
 
 
-def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_none(small_course: Path) -> None:
+def test_code_that_changes_removes_the_proofs_by_other_code(
+    small_course: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lab = lab_of(small_course)
-    save_proof(lab, Proof("01_squares", problems=["a check is wrong"]))
-    assert not (lab.path / FILE).exists()
     save_proof(lab, PROOF)
-    record = json.loads((lab.path / FILE).read_text())
-    for damaged in ("", "{}", json.dumps(record | {"proof": {"unknown": 1}}), json.dumps({"key": record["key"]})):
-        (lab.path / FILE).write_text(damaged)
+    monkeypatch.setattr(proof_store, "digest_code", lambda names: "other code")
+    create_lab(small_course, "02_cubes")
+    save_proof(next(lab for lab in read_labs(read_course(small_course)) if lab.name == "02_cubes"), PROOF)
+    assert list(load_records(small_course / "labs")) == ["02_cubes"]
+
+
+def test_proofs_of_several_labs_are_kept_side_by_side(small_course: Path) -> None:
+    create_lab(small_course, "02_cubes")
+    labs = list(read_labs(read_course(small_course)))
+    for lab in reversed(labs):
+        save_proof(lab, PROOF)
+    assert all(load_proof(lab) for lab in labs)
+
+
+def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_none(small_course: Path) -> None:
+    lab, file = lab_of(small_course), small_course / "labs" / FILE
+    save_proof(lab, Proof("01_squares", problems=["a check is wrong"]))
+    assert not file.exists()
+    save_proof(lab, PROOF)
+    store = json.loads(file.read_text())
+    record = store["labs"][lab.name]
+    damaged = [{}, {"labs": {}}, store | {"labs": 1}, store | {"labs": {lab.name: 1}}]
+    damaged += [store | {"labs": {lab.name: entry}} for entry in (record | {"proof": {"unknown": 1}}, {"lab": "x"})]
+    for text in ("", *map(json.dumps, damaged)):
+        file.write_text(text)
         assert load_proof(lab) is None
