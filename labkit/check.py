@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import NamedTuple
 
 from labkit.blame import describe_exception, shorten
+from labkit.cell_digests import digest_cell
 from labkit.compare import Mismatch
 from labkit.difference import compute_difference
-from labkit.history import digest_cell
 from labkit.outcome import Outcome, compute_earned
 from labkit.verdict import Verdict
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from labkit.blame import NOT_WRITTEN
 from labkit.cause import Cause
-from labkit.history import digest_source
+from labkit.cell_digests import digest_source
 from labkit.verdict import MIME
 
 KEY = "gradlab"

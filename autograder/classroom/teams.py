@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autograder.base.timestamps import convert_file_time, read_time
 from autograder.model.term import Term
-from autograder.workers.warm_start import list_submitted_students
+from autograder.workers.early_fork_server import list_submitted_students
 
 
 def find_submitters(course: Path, lab: str, term: Term) -> dict[str, str]:

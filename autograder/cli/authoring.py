@@ -83,7 +83,7 @@ def prove(
     """Prove every check with right, wrong and lying answers."""
     with pause_gc():
         from autograder.authoring.course_folder import read_course, read_labs
-        from autograder.proving.labs import prove_labs
+        from autograder.proving.parallel_proofs import prove_labs
         from autograder.proving.proof_store import load_proof, save_proof
         from autograder.proving.update import update_lists
 

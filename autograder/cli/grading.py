@@ -54,7 +54,7 @@ def grade(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade a lab's submissions, and write the marks to nbgrader's gradebook. Results that are up to date are kept."""
-    from autograder.workers.warm_start import start_ahead
+    from autograder.workers.early_fork_server import start_ahead
 
     course = course.resolve()
     with contextlib.ExitStack() as stack:

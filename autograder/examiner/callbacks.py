@@ -15,16 +15,16 @@ import torch
 from torch import Tensor
 
 from autograder.examiner.connection import Stopped, check_number, check_numbers, expect
+from autograder.rpc import operations
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.exchange import Exchange, split_arguments
 from autograder.rpc.flags import Flags, read_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText, unmask_text
-from autograder.rpc.messages import Product, Use, UseReply, read
 from autograder.rpc.random_states import set_torch_state, torch_state
+from autograder.rpc.requests import Product, Use, UseReply, read
 from autograder.rpc.tensors import is_differentiable, make_leaf
-from autograder.student_process import operations
-from autograder.student_process.products import BackwardPass, Node, compute_vjp, find_gradient_edge
+from autograder.rpc.vjp import BackwardPass, Node, compute_vjp, find_gradient_edge
 from labkit.probes import ProbeError
 from labkit.recorded_calls import Seen
 

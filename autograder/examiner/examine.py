@@ -13,10 +13,10 @@ from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
+from autograder.examiner.course_cells import can_use_names, run_checks, run_given
 from autograder.examiner.effects import Effects
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.protected_names import select_kept_names
-from autograder.examiner.section import can_use_names, run_checks, run_given
 from autograder.examiner.submission_runner import Start, SubmissionRunner
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all

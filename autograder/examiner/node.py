@@ -14,9 +14,9 @@ from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError, WireValue
-from autograder.rpc.messages import Product, ProductReply, read
+from autograder.rpc.requests import Product, ProductReply, read
 from autograder.rpc.tensors import Role, make_leaf
-from autograder.student_process.products import BackwardPass, get_current_pass
+from autograder.rpc.vjp import BackwardPass, get_current_pass
 
 
 class NodeOwner(Protocol):

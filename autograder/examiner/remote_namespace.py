@@ -26,7 +26,7 @@ from autograder.rpc import allowed_names
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
-from autograder.rpc.messages import Call, CallReply, GraphNode, read
+from autograder.rpc.requests import Call, CallReply, GraphNode, read
 from labkit.probes import ProbeError
 
 

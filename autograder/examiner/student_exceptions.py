@@ -7,7 +7,7 @@ from typing import Any
 
 from autograder.rpc.exceptions import unpack_exception
 from autograder.rpc.frames import WireValue
-from autograder.rpc.limit_words import describe_limit
+from autograder.rpc.limit_errors import describe_limit
 from labkit.cause import StopReason
 
 

@@ -13,14 +13,14 @@ from typing import Any
 
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.connection import Connection, Stopped
+from autograder.examiner.course_cells import run_checks
 from autograder.examiner.effort import Effort
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.remote_namespace import RemoteNamespace
-from autograder.examiner.section import run_checks
 from autograder.proving import liars, replacements
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.note_file import NOTE
-from autograder.proving.unsandboxed_student import FORK_SECONDS, branch, run_cell_in
+from autograder.proving.unsandboxed_process import FORK_SECONDS, branch, run_cell_in
 
 CHECK_SECONDS = 30.0
 WHOLE_SECONDS = 3600.0  # for an attempt, whose cells and checks have their own limits

@@ -12,9 +12,9 @@ from autograder.authoring.checks import is_check
 from autograder.authoring.regions import HIDDEN, find_regions, stub_solutions
 from autograder.authoring.trust import is_probe
 from autograder.base.errors import SourceError
+from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
-from autograder.examiner.section import run_checks, run_given
 from autograder.model.course import Cell, Exercise, Kind, Lab
 from autograder.proving.attempt import Attempt, Result, open_check_connection, run_through_examiner
 from autograder.proving.forks import ForkError, run_in_fork
@@ -22,7 +22,7 @@ from autograder.proving.liars import IN_ITS_PLACE, get_lies
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.replacements import WATCHED
 from autograder.proving.spoilers import HARD_CODED, get_spoilers
-from autograder.proving.unsandboxed_student import CellError, run_cell_in, start_student
+from autograder.proving.unsandboxed_process import CellError, run_cell_in, start_student
 from autograder.rpc.random_states import seed_all
 from labkit.outcome import Outcome, build_outcome, compute_earned
 

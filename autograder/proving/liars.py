@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
+from autograder.proving.constant_objects import AlwaysTrue
 from autograder.proving.note_file import NOTE, NoteFile
-from autograder.proving.objects import AlwaysTrue
 from autograder.proving.ruined_arguments import RUINS, ruin
 from labkit.probes import PROBES
 

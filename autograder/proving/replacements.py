@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.proving.call_recorder import CallRecorder
+from autograder.proving.constant_objects import replace_methods
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.note_file import NOTE
-from autograder.proving.objects import replace_methods
 from autograder.proving.spoilers import HARD_CODED, METHODS, HardCodedFunction, SpoiledFunction, get_spoilers
 
 WATCHED = "its calls noted"

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-from autograder.proving.note_file import NoteFile
-from autograder.proving.objects import (
+from autograder.proving.constant_objects import (
     AlwaysTrue,
     Change,
     is_object,
@@ -25,6 +24,7 @@ from autograder.proving.objects import (
     replace_methods,
     replace_with_true,
 )
+from autograder.proving.note_file import NoteFile
 from autograder.proving.ruined_arguments import RUINS, compute_ruined_result
 
 HARD_CODED = "the results of the visible checks, hard-coded"

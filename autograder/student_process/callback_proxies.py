@@ -23,10 +23,10 @@ from autograder.rpc.exceptions import unpack_exception
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.flags import Flags, pack_flags, read_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
-from autograder.rpc.messages import Product, Use, UseReply, read
 from autograder.rpc.random_states import set_torch_state, torch_state
+from autograder.rpc.requests import Product, Use, UseReply, read
 from autograder.rpc.tensors import Role, make_leaf
-from autograder.student_process.products import get_current_pass
+from autograder.rpc.vjp import get_current_pass
 
 COUNT = struct.Struct("<Q")  # the uses so far: the token in a pipe, which a thread or process takes for its turn
 

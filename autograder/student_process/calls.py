@@ -18,12 +18,13 @@ from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.exchange import Exchange, split_arguments
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
-from autograder.rpc.messages import Call, CallReply, GraphNode, Product, ProductReply, read
+from autograder.rpc.operations import OPERATIONS
+from autograder.rpc.requests import Call, CallReply, GraphNode, Product, ProductReply, read
 from autograder.rpc.tensors import is_differentiable
+from autograder.rpc.vjp import BackwardPass, Node, compute_vjp, find_gradient_edge
 from autograder.student_process.callback_proxies import Callback, CallbackProxies
 from autograder.student_process.changes import TensorSnapshot, take_snapshot
-from autograder.student_process.operations import OPERATIONS
-from autograder.student_process.products import BackwardPass, Node, compute_vjp, find_gradient_edge, group_layers
+from autograder.student_process.graph_layers import group_layers
 from autograder.student_process.shadows import Shadows
 
 

@@ -20,7 +20,7 @@ import ipykernel
 from IPython.core import debugger
 from IPython.core.error import UsageError
 
-from autograder.rpc.limit_words import describe_limit
+from autograder.rpc.limit_errors import describe_limit
 from autograder.student_process.event_loop import EventLoop
 from autograder.student_process.figures import set_environment, show_inline
 from autograder.student_process.outputs import MAX_DATA as MAX_DATA

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autograder.examiner.connection import Stopped
-from autograder.examiner.section import run_checks, run_given
+from autograder.examiner.course_cells import run_checks, run_given
 
 BUSY = """
 from labkit import check

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from labkit.history import digest_source
+from labkit.cell_digests import digest_source
 from labkit.progress import START, digest_sources, get_marks_path, parse_progress, progress, read_progress, read_title
 from labkit.verdict import MIME
 

@@ -92,14 +92,14 @@ def test_docstrings_and_comments_decide_nothing(project: Path, unedited: tuple[s
     ("entries", "names"),
     [
         (("autograder.workers.worker", "autograder.forkserver.server", "labkit.check"), MARKS),
-        (("autograder.proving.labs", "autograder.authoring.course_folder", "labkit.check"), PROOFS),
+        (("autograder.proving.parallel_proofs", "autograder.authoring.course_folder", "labkit.check"), PROOFS),
     ],
     ids=["marks", "proofs"],
 )
 def test_all_code_on_the_way_is_in_the_fingerprint(entries: tuple[str, ...], names: tuple[str, ...]) -> None:
     imported = {path for path in follow_imports(*entries) if not path.endswith("__init__.py")} - HARMLESS
     missing = {path for path in imported if not is_covered(path, names)}
-    assert not missing and "autograder/examiner/section.py" in imported
+    assert not missing and "autograder/examiner/course_cells.py" in imported
 
 
 def test_what_is_named_is_there() -> None:

@@ -16,7 +16,7 @@ import torch
 from autograder.base.errors import SourceError
 from autograder.examiner.execution import create_namespace, run_cell, run_check_cell
 from autograder.model.course import Exercise, Lab, LabEntry
-from autograder.proving import attempt, forks, unsandboxed_student
+from autograder.proving import attempt, forks, unsandboxed_process
 from autograder.proving.bench import RUNS, Bench, Trial, compute_notebook_points, iter_benches
 from autograder.proving.judge import judge_generated
 from autograder.rpc.random_states import seed_all
@@ -221,7 +221,7 @@ def test_a_check_that_only_asks_whether_the_result_is_true_is_refused(tmp_path: 
 
 def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "CHECK_SECONDS", 1.0)
-    monkeypatch.setattr(unsandboxed_student, "CELL_SECONDS", 1.0)
+    monkeypatch.setattr(unsandboxed_process, "CELL_SECONDS", 1.0)
     bench = at(lab, "double")
     assert (
         bench.try_source("import os\ndef double(x): os._exit(0)").failure

@@ -3,7 +3,7 @@
 # %% before
 for (
     name
-) in "examiner.examine examiner.section examiner.process grading.one gradebook.store plugin proving.judge".split():
+) in "examiner.examine examiner.course_cells examiner.process grading.one gradebook.store plugin proving.judge".split():
     try:
         module = __import__(f"autograder.{name}", fromlist=["x"])
         for each in list(vars(module)):

@@ -12,7 +12,7 @@ from autograder.authoring.lab import read_lab
 from autograder.authoring.new_lab import create_lab
 from autograder.base.errors import GradlabError
 from autograder.model.course import Lab, LabEntry
-from autograder.proving.labs import prove_labs
+from autograder.proving.parallel_proofs import prove_labs
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Describes the sandbox limit behind an exception, in words for the student."""
+"""Recognizes the exceptions that a sandbox limit causes, and names the limit for the student."""
 
 from __future__ import annotations
 
