@@ -68,7 +68,7 @@ def run() -> str:
 def _examined(steps: Sequence[Step], fork_server: ForkServer) -> float:
     """Seconds of CPU of the examiner, the fork server and the student process."""
     before = _own(resource.RUSAGE_SELF) + _of_warm(fork_server)
-    seen = examine(steps, fork_server.student)
+    seen = examine(steps, fork_server.start_process)
     took = _own(resource.RUSAGE_SELF) + _of_warm(fork_server) - before
     if not all(compute_earned(came.outcomes, 1) == 1 for step, came in seen.items() if step.startswith("check-")):
         raise SystemExit("a worked solution lost a point: nothing can be compared")
@@ -82,4 +82,4 @@ def _own(who: int) -> float:
 
 def _of_warm(fork_server: ForkServer) -> float:
     """Of the fork server and of all that it has waited for."""
-    return sum(psutil.Process(fork_server.started.process.pid).cpu_times()[:4])
+    return sum(psutil.Process(fork_server.server.process.pid).cpu_times()[:4])

@@ -82,7 +82,7 @@ def _student() -> Iterator[tuple[RemoteNamespace, Callable[[], float]]]:
     """The objects of a fork that serves them, and the CPU seconds of it and of this process."""
     with _fork(lambda channel: serve_calls(channel, dict(STUDENT))) as (channel, clock):
         connection = Connection(channel)
-        connection.effort, connection.bytes_left = Effort(SECONDS), 2**40
+        connection.begin_check(Effort(SECONDS), 2**40)
         yield RemoteNamespace(connection, {}), clock
 
 

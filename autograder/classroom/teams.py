@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.base.timestamps import convert_file_time, read_time
+from autograder.intake.submitted_folders import list_submitted_students
 from autograder.model.term import Term
-from autograder.workers.early_fork_server import list_submitted_students
 
 
 def find_submitters(course: Path, lab: str, term: Term) -> dict[str, str]:

@@ -54,11 +54,11 @@ def grade(
     wait: Annotated[float, typer.Option(min=0, help="Seconds to wait for a worker of the cluster.")] = 60,
 ) -> None:
     """Grade a lab's submissions, and write the marks to nbgrader's gradebook. Results that are up to date are kept."""
-    from autograder.workers.early_fork_server import start_ahead
+    from autograder.workers.early_fork_server import start_early_server
 
     course = course.resolve()
     with contextlib.ExitStack() as stack:
-        server = None if cluster else start_ahead(course, lab, student, jobs, again)
+        server = None if cluster else start_early_server(course, lab, student, jobs, again)
         if server:
             stack.callback(server.close)
         with pause_gc():  # while the fork server imports, too

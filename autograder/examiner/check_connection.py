@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
+from autograder.examiner.connection import ENDED, CallbackServer, Connection, Stopped
 from autograder.examiner.effort import Effort
 from labkit.cause import Cause, StopReason
 
@@ -16,7 +16,7 @@ class ConnectionSource(Protocol):
     """A source of connections: SubmissionRunner, or the attempt in which `gradlab prove` tries an answer."""
 
     def connect(self, name: str) -> Connection: ...
-    def effort(self, seconds: float) -> Effort: ...
+    def begin_effort(self, seconds: float) -> Effort: ...
     def explain_end(self) -> str: ...
     def kill_group(self, name: str) -> None: ...
 
@@ -25,12 +25,13 @@ class CheckConnection:
     """The connection of one check cell.
 
     Args:
+        source: Connects to the student process.
         name: The name of the check cell.
         seconds: Returns how long the check that begins may take, or raises Stopped.
     """
 
-    def __init__(self, student: ConnectionSource, name: str, seconds: Callable[[], float]) -> None:
-        self.student, self.name, self.seconds = student, name, seconds
+    def __init__(self, source: ConnectionSource, name: str, seconds: Callable[[], float]) -> None:
+        self.source, self.name, self.seconds = source, name, seconds
         self.connection: Connection | None = None
         self.has_begun = False
         self.checks = 0  # begun so far
@@ -43,7 +44,7 @@ class CheckConnection:
     def __exit__(self, *_: object) -> None:
         """End whatever the checks started."""
         if self.has_begun:
-            self.student.kill_group(self.name)
+            self.source.kill_group(self.name)
 
     def renew(self) -> None:
         """Begin a check: reconnect if necessary, and reset its limits."""
@@ -51,11 +52,11 @@ class CheckConnection:
         self.checks += 1
         try:
             if self.connection is None or self.connection.broken:
-                self.connection = self.student.connect(self.name)
+                self.connection = self.source.connect(self.name)
             seconds = self.seconds()
             if self.has_timed_out:
                 seconds = min(seconds, SHORT_SECONDS)
-            self.connection.effort, self.connection.bytes_left = self.student.effort(seconds), MAX_BYTES
+            self.connection.begin_check(self.source.begin_effort(seconds))
         except Stopped as stopped:
             self.connection, self.reason = None, stopped.reason
 
@@ -68,6 +69,7 @@ class CheckConnection:
             self.has_timed_out |= self.connection.effort is not None and self.connection.effort.is_over()
             reason = stopped.reason
             if reason == ENDED:
-                words = f"{self.student.explain_end() or 'the Python process ended'} during this check"
-                self.connection.broken = reason = StopReason(words, Cause.ENDED)
+                words = f"{self.source.explain_end() or 'the Python process ended'} during this check"
+                reason = StopReason(words, Cause.ENDED)
+                self.connection.mark_broken(reason)
             raise Stopped(reason) from None

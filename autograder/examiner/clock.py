@@ -43,20 +43,21 @@ class Clock:
         self._end += self.timeouts.submission * (1 - CELL_SHARE)
         self._message = f"the time limit of {self.timeouts.submission:g} s for a submission was reached"
 
-    def cell(self, seconds: float | None = None) -> Limit:
+    def limit_cell(self, seconds: float | None = None) -> Limit:
         """Return the limit of a cell: these seconds, or those of any cell."""
-        left, seconds = self.left(), self.timeouts.cell if seconds is None else seconds
+        left, seconds = self.measure_left(), self.timeouts.cell if seconds is None else seconds
         if left < seconds:
             return Limit(left, self._message, left)
         return Limit(seconds, f"the time limit of {seconds:g} s for a cell was reached", left)
 
-    def check(self) -> float:
-        return min(self.timeouts.check, self.left())
+    def limit_check(self) -> float:
+        """Return the seconds that a check may take."""
+        return min(self.timeouts.check, self.measure_left())
 
     def has_time(self) -> bool:
         return self._end > time.monotonic()
 
-    def left(self) -> float:
+    def measure_left(self) -> float:
         """Return the seconds left by the clock. Raises Stopped if there are none."""
         left = self._end - time.monotonic()
         if left <= 0:

@@ -12,7 +12,7 @@ from autograder.rpc.frames import (
     ProtocolError,
     ProtocolTimeout,
     WireValue,
-    from_bytes,
+    decode_message,
     receive,
     receive_bytes,
     send,
@@ -49,7 +49,7 @@ class Requester(Protocol):
 
 
 class Connection:
-    """Requests and replies over one socket. Each check sets `effort` and `bytes_left`."""
+    """Requests and replies over one socket."""
 
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
@@ -86,13 +86,21 @@ class Connection:
             self.broken = INVALID_REPLY
         raise Stopped(self.broken)
 
-    def begin(self, effort: Effort) -> bool:
+    def begin_check(self, effort: Effort | None, max_bytes: int = MAX_BYTES) -> None:
+        """Set the limits of the check that begins: its time, and the bytes to receive in it."""
+        self.effort, self.bytes_left = effort, max_bytes
+
+    def mark_broken(self, reason: StopReason) -> None:
+        """Raise Stopped for this reason from now on."""
+        self.broken = reason
+
+    def reset(self, effort: Effort) -> bool:
         """Start over, as on a new connection, and return whether the process answers within `effort`."""
         self.global_state = GlobalState()
         try:
-            send(self.channel, "begin", effort.wall())
+            send(self.channel, "begin", effort.measure_wall_left())
             effort.wait(self.channel)
-            receive(self.channel, effort.wall())
+            receive(self.channel, effort.measure_wall_left())
         except ProtocolError:
             return False
         return True
@@ -102,14 +110,16 @@ class Connection:
         self.channel.close()
 
     def _send(self, message: WireValue) -> None:
-        send(self.channel, message, None if self.effort is None else self.effort.wall())
+        send(self.channel, message, None if self.effort is None else self.effort.measure_wall_left())
 
     def _receive(self) -> WireValue:
         if self.effort is not None:
             self.effort.wait(self.channel)
-        data = receive_bytes(self.channel, None if self.effort is None else self.effort.wall(), self.bytes_left)
+        data = receive_bytes(
+            self.channel, None if self.effort is None else self.effort.measure_wall_left(), self.bytes_left
+        )
         self.bytes_left = max(self.bytes_left - len(data), 0)
-        return from_bytes(data)
+        return decode_message(data)
 
 
 def _explain_delay(effort: Effort | None) -> StopReason:

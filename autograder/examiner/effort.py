@@ -80,7 +80,7 @@ class Effort:
                 self._over = True
                 raise ProtocolTimeout("no answer in time")
 
-    def wall(self) -> float:
+    def measure_wall_left(self) -> float:
         """Return the seconds by the clock that are left at most, for a message that has begun to arrive."""
         return max(self._begun + self._clock_limit - self._clock(), 0.001)
 

@@ -16,7 +16,7 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.course_cells import can_use_names, run_checks, run_given
 from autograder.examiner.effects import Effects
 from autograder.examiner.execution import create_namespace
-from autograder.examiner.protected_names import select_kept_names
+from autograder.examiner.protected_names import select_protected_names
 from autograder.examiner.submission_runner import Start, SubmissionRunner
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
@@ -61,42 +61,42 @@ def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = Non
     """
     before = GlobalState().read()
     clock = Clock(timeouts or Timeouts())
-    student = SubmissionRunner(start, clock)
+    runner = SubmissionRunner(start, clock)
     try:
-        results = _run_cells(steps, student)
+        results = _run_cells(steps, runner)
         clock.begin_checks()
-        _run_checks(steps, student, clock, results)
+        _run_checks(steps, runner, clock, results)
         return results
     finally:
         GlobalState().apply(before)
         torch.set_default_device(None)  # a lab may have called labkit.use_device
-        student.kill()
+        runner.kill()
 
 
-def _run_cells(steps: Sequence[Step], student: SubmissionRunner) -> dict[str, StepResult]:
+def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, StepResult]:
     """Run every cell in the student process, and keep the states of the process that the checks will need."""
     results = {step.id: StepResult() for step in steps}
     left, last = MAX_OF_SUBMISSION, StepResult()
     exercises = [step.exercise for step in steps if step.exercise]
-    effects, names_by_cell = Effects(exercises), _select_kept_names(steps)
-    kept_names: set[str] = set()
+    effects, names_by_cell = Effects(exercises), _select_protected_names(steps)
+    protected: set[str] = set()
     for step, defined in _iter_steps(steps):
         if step.kind != "check":
             names = names_by_cell.get(step.id, ())
             has_no_effect = effects.has_no_effect(step.source, step.kind != "student")
-            if not has_no_effect or kept_names.intersection(names):
-                _blame(last, student.keep_state)
-            kept_names.update(names)
+            if not has_no_effect or protected.intersection(names):
+                _blame(last, runner.keep_state)
+            protected.update(names)
             last = results[step.id]
             try:
-                last.outputs, left = limit_outputs(student.run(step.source, step.number, names), left)
+                last.outputs, left = limit_outputs(runner.run(step.source, step.number, names), left)
             except Stopped as stopped:
                 last.stopped = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
         if step.kind == "check" or (step.kind == "given" and can_use_names(step.source, defined)):
-            student.mark_state(step.id)
-    last.changed = student.find_changed_names()
-    _blame(last, student.share_last_state)
+            runner.mark_state(step.id)
+    last.changed = runner.find_changed_names()
+    _blame(last, runner.share_last_state)
     return results
 
 
@@ -108,32 +108,32 @@ def _blame(last: StepResult, fork: Callable[[], None]) -> None:
         last.stopped = last.stopped or str(stopped)
 
 
-def _run_checks(steps: Sequence[Step], student: SubmissionRunner, clock: Clock, results: dict[str, StepResult]) -> None:
+def _run_checks(steps: Sequence[Step], runner: SubmissionRunner, clock: Clock, results: dict[str, StepResult]) -> None:
     """Run the given and check cells in this process."""
     seed_all()
     namespace = create_namespace()
     for step, defined in _iter_steps(steps):
         if step.kind == "given":
-            with CheckConnection(student, step.id, clock.check) as connection, contextlib.suppress(Exception):
+            with CheckConnection(runner, step.id, clock.limit_check) as connection, contextlib.suppress(Exception):
                 run_given(step.source, f"<{step.id}>", namespace, defined, connection)  # may use a student's object
         elif step.kind == "check":
-            outcomes = _run_check_cell(step, student, clock, namespace, defined)
-            if any(outcome.cause is Cause.BUSY for outcome in outcomes) and student.restart():
-                outcomes = _run_check_cell(step, student, clock, namespace, defined)
+            outcomes = _run_check_cell(step, runner, clock, namespace, defined)
+            if any(outcome.cause is Cause.BUSY for outcome in outcomes) and runner.restart():
+                outcomes = _run_check_cell(step, runner, clock, namespace, defined)
             results[step.id].outcomes = outcomes
 
 
 def _run_check_cell(
-    step: Step, student: SubmissionRunner, clock: Clock, namespace: dict[str, Any], defined: list[str]
+    step: Step, runner: SubmissionRunner, clock: Clock, namespace: dict[str, Any], defined: list[str]
 ) -> list[Outcome]:
-    with CheckConnection(student, step.id, clock.check) as connection:
+    with CheckConnection(runner, step.id, clock.limit_check) as connection:
         return run_checks(step.source, f"<{step.id}>", namespace, defined, connection)
 
 
-def _select_kept_names(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
+def _select_protected_names(steps: Sequence[Step]) -> dict[str, tuple[str, ...]]:
     """Return, by the id of a given cell, the names it binds that are restored before checks run."""
     cells = [step for step in steps if step.kind in ("given", "check")]
-    names = select_kept_names(tuple((step.kind == "check", step.source) for step in cells))
+    names = select_protected_names(tuple((step.kind == "check", step.source) for step in cells))
     return {step.id: kept for step, kept in zip(cells, names, strict=True) if step.kind == "given"}
 
 

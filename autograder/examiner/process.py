@@ -32,40 +32,47 @@ PIECE = 4 * 2**20  # bytes of a file in one message
 NAME = re.compile(r"[\w.]{1,80}", re.ASCII)
 
 
-class Keeper(Protocol):
+class ProcessSupervisor(Protocol):
     """The program that started the student processes and watches them from outside."""
 
     def adopt(self, pid: int, group: str) -> None: ...
     def kill_group(self, pid: int, group: str) -> None: ...
     def explain_end(self, pid: int) -> str: ...
-    def used(self, pid: int) -> list[CpuTime]: ...
-    def stop(self, pid: int) -> int: ...
+    def measure_times(self, pid: int) -> list[CpuTime]: ...
+    def stop(self, pid: int) -> None: ...
 
 
 class StudentProcess:
-    """A process that runs cells. `ended` says why it's gone.
+    """A process that runs cells. `end_reason` says why it's gone.
 
     Args:
-        forks: Whether it can be forked. One that uses CUDA can't: it serves calls itself, and runs no cell after that.
-        restores: Whether the names of the course and of labkit are restored before calls. A stock assignment has none.
+        can_fork: Whether it can be forked. One that uses CUDA can't: it serves calls itself, and runs no cell then.
+        restores_names: Whether the names of the course and of labkit are restored before calls. A stock assignment
+            has none.
     """
 
     def __init__(
-        self, control: socket.socket, pid: int, keeper: Keeper, forks: bool = True, restores: bool = True
+        self,
+        control: socket.socket,
+        pid: int,
+        supervisor: ProcessSupervisor,
+        can_fork: bool = True,
+        restores_names: bool = True,
     ) -> None:
-        self.control, self.pid, self.keeper, self.forks, self.restores = control, pid, keeper, forks, restores
-        self.ended, self.serves = "", False
+        self.control, self.pid, self.supervisor = control, pid, supervisor
+        self.can_fork, self.restores_names = can_fork, restores_names
+        self.end_reason, self.serves = "", False
 
-    def run(self, source: str, number: int, limit: Limit, keep: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def run(self, source: str, number: int, limit: Limit, protected: Sequence[str] = ()) -> list[dict[str, Any]]:
         """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
 
         Args:
             number: The execution count.
-            keep: Course names that the cell binds, to restore before checks.
+            protected: Course names that the cell binds, to restore before checks.
         """
         try:
-            effort = self.effort(limit.seconds, limit.clock_limit)
-            outputs = self._request_answer(["run", source, number, list(keep)], effort, MAX_OUTPUTS)
+            effort = self.begin_effort(limit.seconds, limit.clock_limit)
+            outputs = self._request_answer(["run", source, number, list(protected)], effort, MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.words) from None
         except ProtocolError as error:
@@ -77,31 +84,33 @@ class StudentProcess:
         try:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
-                    self._request_answer(["put", path, content[begin : begin + PIECE]], self.effort(seconds, math.inf))
+                    self._request_answer(
+                        ["put", path, content[begin : begin + PIECE]], self.begin_effort(seconds, math.inf)
+                    )
         except (ProtocolError, OSError) as error:
             raise self._stop(self._wait_for_reason(error)) from None
 
-    def changed(self, seconds: float) -> list[str]:
+    def fetch_changed_names(self, seconds: float) -> list[str]:
         """Return the course names that cells rebound or patched, as the process reports. Raises Stopped."""
         try:
-            answer = self._request_answer(["changed"], self.effort(seconds, math.inf))
+            answer = self._request_answer(["list_changed"], self.begin_effort(seconds, math.inf))
         except (ProtocolError, OSError) as error:  # a late answer would be taken for that to the next request
             raise self._stop(self._wait_for_reason(error)) from None
         names = answer if isinstance(answer, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
-    def effort(self, seconds: float, clock_limit: float) -> Effort:
+    def begin_effort(self, seconds: float, clock_limit: float) -> Effort:
         """Begin a time limit for the process and its forks. `clock_limit` is in seconds by the clock."""
-        return Effort(seconds, partial(self.keeper.used, self.pid), clock_limit)
+        return Effort(seconds, partial(self.supervisor.measure_times, self.pid), clock_limit)
 
     def fork(self, group: str, seconds: float) -> StudentProcess:
         """Fork the process as it is now. The fork belongs to this process group. Raises Stopped."""
         self._require_idle()
         ours, theirs = socket.socketpair()
         try:
-            self.keeper.adopt(self.pid, "")  # processes that cells have started belong to no check
-            effort = self.effort(seconds, math.inf)
-            self._ask(["fork"], effort.wall())
+            self.supervisor.adopt(self.pid, "")  # processes that cells have started belong to no check
+            effort = self.begin_effort(seconds, math.inf)
+            self._ask(["fork"], effort.measure_wall_left())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
             self._receive_answer(effort)
         except (ProtocolError, OSError) as error:
@@ -109,50 +118,62 @@ class StudentProcess:
             raise self._stop(self._wait_for_reason(error)) from None
         finally:
             theirs.close()
-        self.keeper.adopt(self.pid, group)
-        return StudentProcess(ours, self.pid, self.keeper, restores=self.restores)
+        self.supervisor.adopt(self.pid, group)
+        return StudentProcess(ours, self.pid, self.supervisor, restores_names=self.restores_names)
+
+    def supervise_with(self, supervisor: ProcessSupervisor) -> StudentProcess:
+        """Return this process with another supervisor."""
+        return StudentProcess(self.control, self.pid, supervisor, self.can_fork, self.restores_names)
 
     def connect(self, group: str, seconds: float) -> Connection:
         """Connect to a fork of the process as it is now, to call its objects. The fork belongs to this group.
 
         If the process can't be forked, connect to the process itself, only once. Raises Stopped.
         """
-        process = self.fork(group, seconds) if self.forks else self
-        if not self.forks:
+        process = self.fork(group, seconds) if self.can_fork else self
+        if not self.can_fork:
             self._require_idle()
-            self.keeper.adopt(self.pid, "")
+            self.supervisor.adopt(self.pid, "")
         process.serves = True
         with contextlib.suppress(ProtocolError):  # the first call over the connection finds that it is gone
-            process._ask(["serve", self.restores], seconds)
+            process._ask(["serve", self.restores_names], seconds)
         return Connection(process.control)
+
+    def stop_forking(self) -> None:
+        """Serve the next connection in the process itself, which runs no cell after that."""
+        self.can_fork = False
 
     def kill_group(self, group: str) -> None:
         """End the processes of the group and all that they started."""
-        if not self.ended:
-            self.keeper.kill_group(self.pid, group)
+        if not self.end_reason:
+            self.supervisor.kill_group(self.pid, group)
 
-    def alive(self) -> bool:
-        """Whether the process still answers. If it doesn't, end it."""
-        if self.ended or self.serves:
+    def ping(self) -> bool:
+        """Return whether the process still answers. If it doesn't, end it."""
+        if self.end_reason or self.serves:
             return not self.explain_end()
         try:
-            self._request_answer(["ping"], self.effort(PING_SECONDS, math.inf))
+            self._request_answer(["ping"], self.begin_effort(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._wait_for_reason(error))
-        return not self.ended
+        return not self.end_reason
 
     def explain_end(self) -> str:
         """Return the limit that the process or one of its forks reached, or how it ended; empty if all is well."""
-        return self.ended or self.keeper.explain_end(self.pid)
+        return self.end_reason or self.supervisor.explain_end(self.pid)
+
+    def hang_up(self) -> None:
+        """Close the socket, at which the process ends on its own."""
+        self.control.close()
 
     def kill(self) -> None:
         """End the process and all that it started, and delete its files."""
-        if not self.ended:
+        if not self.end_reason:
             self._stop("the Python process was stopped")
 
     def _require_idle(self) -> None:
-        if self.ended or self.serves:
-            raise Stopped(self.ended or "the Python process is already serving a check")
+        if self.end_reason or self.serves:
+            raise Stopped(self.end_reason or "the Python process is already serving a check")
 
     def _wait_for_reason(self, error: Exception) -> str:
         """Wait until it's known why the process ended: its socket closes earlier, on a busy machine much earlier."""
@@ -163,22 +184,22 @@ class StudentProcess:
         return reason or str(INVALID_REPLY)
 
     def _request_answer(self, request: list[Any], effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
-        self._ask(request, effort.wall())
+        self._ask(request, effort.measure_wall_left())
         return self._receive_answer(effort, max_bytes)
 
     def _receive_answer(self, effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
         effort.wait(self.control)
-        return receive(self.control, effort.wall(), max_bytes)
+        return receive(self.control, effort.measure_wall_left(), max_bytes)
 
     def _ask(self, request: list[Any], seconds: float) -> None:
-        if self.ended:
-            raise Stopped(self.ended)
+        if self.end_reason:
+            raise Stopped(self.end_reason)
         self.control.settimeout(seconds)
         send(self.control, request)
 
     def _stop(self, reason: str) -> Stopped:
-        self.ended = reason
-        self.keeper.stop(self.pid)
+        self.end_reason = reason
+        self.supervisor.stop(self.pid)
         with contextlib.suppress(OSError):
             self.control.close()
         return Stopped(reason)

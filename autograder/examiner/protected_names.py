@@ -14,8 +14,8 @@ from autograder.examiner.cell_source import inspect_source
 
 
 @functools.lru_cache(maxsize=64)
-def select_kept_names(cells: tuple[tuple[bool, str], ...]) -> tuple[tuple[str, ...], ...]:
-    """Return, for each cell, the names to keep as they are after it has run; none for a check.
+def select_protected_names(cells: tuple[tuple[bool, str], ...]) -> tuple[tuple[str, ...], ...]:
+    """Return, for each cell, the names to restore as they are after it has run; none for a check.
 
     Args:
         cells: The cells of the course in order: whether each is a check, and its source.

@@ -90,7 +90,7 @@ class RemoteNamespace:
 
     def ask(self, *request: WireValue) -> WireValue:
         """Return the reply to a request. Raises ProbeError while a callback is served: the other side waits for it."""
-        if self.callbacks.serving:
+        if self.callbacks.is_serving:
             raise ProbeError("a function that a check passes to a student's function uses the student's objects")
         return self.connection.ask([*request, self.dropped.take()], self.callbacks)
 
@@ -160,7 +160,7 @@ class RemoteNamespace:
     def _unpack_handle(self, packed: WireValue) -> Any:
         target, kinds = expect(packed, 2)
         if target == CALLBACK:
-            return self.callbacks.object(kinds)
+            return self.callbacks.get_object(kinds)
         if not isinstance(kinds, list):
             raise ProtocolError("malformed handle")
         remote = self._remotes.get(check_number(target))

@@ -12,7 +12,7 @@ from autograder.rpc.allowed_names import find_name
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.pure_names import HOOKS
 from autograder.rpc.random_states import apply_torch_state
-from autograder.rpc.tensors import check_acyclic, from_packed, get_version, raise_version
+from autograder.rpc.tensors import check_acyclic, get_version, raise_version, unpack_generator_state
 from autograder.rpc.unpacking import refuse_colliding
 
 
@@ -93,6 +93,6 @@ def _replace_content(value: Any, content: Any) -> None:
         value.clear()
         value.update(members)
     elif isinstance(value, torch.Generator):
-        apply_torch_state(value, from_packed(content))
+        apply_torch_state(value, unpack_generator_state(content))
     else:
         raise ProtocolError("a change that doesn't fit its object")

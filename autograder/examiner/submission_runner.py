@@ -13,8 +13,9 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, StateMark
 from autograder.examiner.clock import Clock
 from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
 from autograder.examiner.effort import Effort
@@ -24,27 +25,6 @@ RESTARTS = 3  # for one check cell; after that its checks fail
 SHARED = "the shared fork"
 QUICK = 2.0  # seconds for all cells: running them again costs no more than a fork for each submission
 Start = Callable[[], StudentProcess]
-
-
-class StateMark(NamedTuple):
-    """A position between two cells at which a check cell will use the state of the process."""
-
-    name: str
-
-
-class ExecutedCell(NamedTuple):
-    """A cell that ran."""
-
-    source: str
-    number: int
-    """The execution count."""
-    keep: tuple[str, ...] = ()
-    """Course names that it bound, to restore before checks."""
-    seconds: float | None = None
-    """Its own time limit."""
-
-
-History = list[ExecutedCell | StateMark]  # the cells that ran, and the marks between them, in order
 
 
 class SubmissionRunner:
@@ -57,7 +37,7 @@ class SubmissionRunner:
     def __init__(self, start: Start, clock: Clock) -> None:
         self._start, self._clock = start, clock
         self._process = self._last = start()
-        self._history: History = []
+        self._history = CellHistory()
         self._seconds = 0.0  # that the cells took
         self._current_marks: list[str] = []  # whose state is that of the process as it is now
         self._connections: dict[str, Connection] = {}
@@ -66,33 +46,33 @@ class SubmissionRunner:
         self._restarts: Counter[str] = Counter()
 
     def run(
-        self, source: str, number: int, keep: tuple[str, ...] = (), seconds: float | None = None
+        self, source: str, number: int, protected: tuple[str, ...] = (), seconds: float | None = None
     ) -> list[dict[str, Any]]:
         """Run a cell and return its outputs. Raises Stopped if it took too long or ended the process.
 
         After Stopped the process is replaced: the cells before this one run again, this one doesn't.
 
         Args:
-            keep: Course names that the cell binds, to restore before checks.
+            protected: Course names that the cell binds, to restore before checks.
             seconds: Its own time limit.
         """
-        limit = self._clock.cell(seconds)
-        if self._process.ended:
+        limit = self._clock.limit_cell(seconds)
+        if self._process.end_reason:
             self._replace()
         begun = time.monotonic()
         try:
-            outputs = self._process.run(source, number, limit, keep)
+            outputs = self._process.run(source, number, limit, protected)
         except Stopped:
             self._try_to_replace()
             raise
         finally:
             self._seconds += time.monotonic() - begun
-        self._history.append(ExecutedCell(source, number, keep, seconds))
+        self._history.add(ExecutedCell(source, number, protected, seconds))
         return outputs
 
     def mark_state(self, name: str) -> None:
         """Mark the current state of the process for a check cell, which passes this name to connect()."""
-        self._history.append(StateMark(name))
+        self._history.add(StateMark(name))
         self._current_marks.append(name)
 
     def keep_state(self) -> None:
@@ -104,18 +84,18 @@ class SubmissionRunner:
         """
         names, self._current_marks = self._current_marks, []
         try:
-            for name in names if self._process.forks else ():
-                self._connections[name] = self._process.connect(name, self._clock.check())
+            for name in names if self._process.can_fork else ():
+                self._connections[name] = self._process.connect(name, self._clock.limit_check())
         except Stopped:
             self._drop_last_cell()
             raise
 
     def find_changed_names(self) -> list[str]:
         """Return the course names that cells rebound or patched, as the process reports."""
-        if self._process.ended:
+        if self._process.end_reason:
             return []
         try:
-            return self._process.changed(self._clock.check())
+            return self._process.fetch_changed_names(self._clock.limit_check())
         except Stopped:
             self._try_to_replace()
             return []
@@ -124,8 +104,9 @@ class SubmissionRunner:
         """Open the connection that the current marks share, after all cells. Raises Stopped as keep_state() does."""
         try:
             if self._current_marks:
-                self._process.forks &= self._seconds > QUICK
-                self._shared = self._process.connect(SHARED, self._clock.check())
+                if self._seconds <= QUICK:
+                    self._process.stop_forking()
+                self._shared = self._process.connect(SHARED, self._clock.limit_check())
         except Stopped:
             self._drop_last_cell()
             raise
@@ -136,7 +117,7 @@ class SubmissionRunner:
             with contextlib.suppress(Stopped):
                 return self._connect_shared(name)
         connection = self._connections.get(name)
-        if connection is not None and not connection.broken and connection.begin(self._start_ping_effort()):
+        if connection is not None and not connection.broken and connection.reset(self._begin_ping_effort()):
             self._last = self._process
             return connection
         if connection is not None:
@@ -176,12 +157,12 @@ class SubmissionRunner:
         for process in self._list_processes():
             process.kill_group(name)
 
-    def effort(self, seconds: float) -> Effort:
+    def begin_effort(self, seconds: float) -> Effort:
         """Begin a time limit for the process of the last connection."""
-        return self._last.effort(seconds, self._clock.left())
+        return self._last.begin_effort(seconds, self._clock.measure_left())
 
-    def _start_ping_effort(self) -> Effort:
-        return self._process.effort(PING_SECONDS, math.inf)
+    def _begin_ping_effort(self) -> Effort:
+        return self._process.begin_effort(PING_SECONDS, math.inf)
 
     def explain_end(self) -> str:
         """Return the limit that the process of the last connection reached, or how it ended; empty if all is well."""
@@ -203,14 +184,14 @@ class SubmissionRunner:
         self._shared = None
 
     def _connect_shared(self, name: str) -> Connection:
-        if self._shared is None or self._shared.broken or not self._shared.begin(self._start_ping_effort()):
+        if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_effort()):
             self._end_shared()
-            if not self._process.forks and self._process.ended:
+            if not self._process.can_fork and self._process.end_reason:
                 self._count_restart(name)
                 self._replace()
-            if not self._process.alive():
+            if not self._process.ping():
                 raise Stopped("the Python process is lost")
-            self._shared = self._process.connect(SHARED, self._clock.check())
+            self._shared = self._process.connect(SHARED, self._clock.limit_check())
         self._last = self._process
         return self._shared
 
@@ -218,15 +199,13 @@ class SubmissionRunner:
         if self._shared is not None:
             self._shared.close()
             self._shared = None
-            if self._process.forks:
+            if self._process.can_fork:
                 self._process.kill_group(SHARED)
             else:
                 self._process.kill()
 
     def _drop_last_cell(self) -> None:
-        cells = [n for n, item in enumerate(self._history) if isinstance(item, ExecutedCell)]
-        if cells:
-            del self._history[cells[-1]]
+        self._history.drop_last_cell()
         self._try_to_replace()
 
     def _try_to_replace(self) -> None:
@@ -241,13 +220,13 @@ class SubmissionRunner:
         self._process = self._last = self._start()
         for item in self._history:
             if isinstance(item, ExecutedCell):
-                self._process.run(item.source, item.number, self._clock.cell(item.seconds), item.keep)
-            elif item.name not in self._current_marks and self._process.forks:
-                self._connections[item.name] = self._process.connect(item.name, self._clock.check())
+                item.run_in(self._process, self._clock)
+            elif item.name not in self._current_marks and self._process.can_fork:
+                self._connections[item.name] = self._process.connect(item.name, self._clock.limit_check())
 
     def _count_restart(self, name: str) -> None:
         if self._restarts[name] == RESTARTS:
-            raise Stopped(self._last.ended or "the Python process was lost too often")
+            raise Stopped(self._last.end_reason or "the Python process was lost too often")
         self._restarts[name] += 1
 
     def _start_replay(self, name: str) -> None:
@@ -255,26 +234,3 @@ class SubmissionRunner:
         if self._replay is not None:
             self._replay.process.kill()
         self._replay = Replay(self._start(), self._history)
-
-
-class Replay:
-    """A process in which the cells run again, as far as a check needs them."""
-
-    def __init__(self, process: StudentProcess, history: History) -> None:
-        self.process, self._history, self._position = process, history, 0
-
-    def can_reach(self, name: str) -> bool:
-        """Whether the process hasn't run past the mark of this name."""
-        return (
-            self.process.alive() and not self.process.serves and self._history.index(StateMark(name)) >= self._position
-        )
-
-    def connect(self, name: str, clock: Clock) -> Connection:
-        """Run the cells up to this mark, and return a connection to a fork of the process. Raises Stopped."""
-        end = self._history.index(StateMark(name))
-        while self._position < end:
-            item = self._history[self._position]
-            self._position += 1
-            if isinstance(item, ExecutedCell):
-                self.process.run(item.source, item.number, clock.cell(item.seconds), item.keep)
-        return self.process.connect(name, clock.check())

@@ -45,22 +45,22 @@ class ForkServer:
 
     Args:
         secret: Folders that must not exist for a student process.
-        started: A server process that is already running.
+        server: A server process that is already running.
 
     Raises:
         GradlabError: If this machine isolates less than required, or a secret folder is in one that Python needs.
     """
 
     def __init__(
-        self, purpose: Purpose | None = None, secret: Iterable[Path] = (), started: ServerProcess | None = None
+        self, purpose: Purpose | None = None, secret: Iterable[Path] = (), server: ServerProcess | None = None
     ) -> None:
         purpose = purpose or Purpose()
         self.limits, self.device, compiled = purpose.limits, purpose.device, purpose.compiled
         readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
         refuse_readable(secret, (*find_runtime_paths(), *readable))
         self.lost = False
-        self.started = started or start_server()
-        self.orders, *self.spare = self.started.orders
+        self.server = server or start_server()
+        self.orders, *self.spare_sockets = self.server.orders
         try:
             settings = [purpose.isolation, list(astuple(self.limits)), [str(path) for path in readable], self.device]
             refusal, self.layers = self._ask([*settings, str(compiled or "")])
@@ -70,11 +70,15 @@ class ForkServer:
             self.close()
             raise
 
-    def student(self) -> StudentProcess:
-        """Start a student process in its sandbox."""
+    def start_process(self, restores_names: bool = True) -> StudentProcess:
+        """Start a student process in its sandbox.
+
+        Args:
+            restores_names: Whether the names of the course and of labkit are restored before calls.
+        """
         ours, theirs = socket.socketpair()
         try:
-            with self._exchange():
+            with self._hold_exchange():
                 self._send(["start"])
                 socket.send_fds(self.orders, [b"s"], [theirs.fileno()])
                 pid, error = self._receive()
@@ -92,7 +96,7 @@ class ForkServer:
             self.stop(pid)
             raise GradlabError(f"a student process couldn't enter its sandbox ({reason}): run gradlab doctor") from None
         self.adopt(pid, "")
-        return StudentProcess(ours, pid, self, forks=self.device == "cpu")
+        return StudentProcess(ours, pid, self, self.device == "cpu", restores_names)
 
     def adopt(self, pid: int, group: str) -> None:
         """Add the run's processes without a group to this group."""
@@ -104,7 +108,7 @@ class ForkServer:
 
     def explain_end(self, pid: int) -> str:
         """Return the limit that a run or its fork reached since the last call, or how it ended; "" if it's running."""
-        limit, status = self._ask(["status", pid])
+        limit, status = self._ask(["check_status", pid])
         if limit:
             limit_bytes = self.limits.memory if limit == "memory" else self.limits.gpu_memory
             return f"the {limit} limit of {limit_bytes / 2**30:.3g} GiB was reached"
@@ -118,13 +122,27 @@ class ForkServer:
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         return f"the Python process was ended by {name}"
 
-    def used(self, pid: int) -> list[CpuTime]:
+    def measure_times(self, pid: int) -> list[CpuTime]:
         """Return the processor time of each process of a run."""
-        return [CpuTime(*row) for row in self._ask(["used", pid])]
+        return [CpuTime(*row) for row in self._ask(["measure_times", pid])]
 
-    def stop(self, pid: int) -> int:
-        """End a run and all that it started, and delete its files. Returns the peak memory in bytes, as seen."""
-        return int(self._ask(["stop", pid]))
+    def stop(self, pid: int) -> None:
+        """End a run and all that it started, and delete its files."""
+        self._ask(["stop", pid])
+
+    def connect_fork(self, orders: socket.socket) -> ForkServer:
+        """Return a client of the fork of this server that serves this socket."""
+        client = copy.copy(self)
+        client.orders, client.spare_sockets = orders, []
+        return client
+
+    def mark_lost(self) -> None:
+        """Give no more orders, since it's unknown what the server would send next."""
+        self.lost = True
+
+    def release_orders(self) -> None:
+        """Close this process's copy of the socket, which a forked worker uses from now on."""
+        self.orders.close()
 
     def hang_up(self) -> None:
         """End the process that serves this client, and all its student processes."""
@@ -134,16 +152,16 @@ class ForkServer:
     def close(self) -> None:
         """Hang up and wait for the fork server to end, which it does once every client has hung up."""
         self.lost = True
-        self.started.close()
+        self.server.close()
 
     def _ask(self, order: list[Any]) -> Any:
         """Return the reply to an order."""
-        with self._exchange():
+        with self._hold_exchange():
             self._send(order)
             return self._receive()
 
     @contextlib.contextmanager
-    def _exchange(self) -> Iterator[None]:
+    def _hold_exchange(self) -> Iterator[None]:
         """Keep an order and its reply together: a late reply would be taken for that to the next order.
 
         Raises GradlabError if an earlier exchange was interrupted.
@@ -173,27 +191,23 @@ class ForkServer:
 
     def _make_lost_error(self, error: ProtocolError) -> GradlabError:
         self.lost = True
-        return GradlabError(f"the fork server is lost ({error}; exit status {self.started.process.poll()})")
+        return GradlabError(f"the fork server is lost ({error}; exit status {self.server.process.poll()})")
 
 
 def start_fork_servers(
     jobs: int,
     purpose: Purpose | None = None,
     secret: Iterable[Path] = (),
-    started: ServerProcess | None = None,
+    server: ServerProcess | None = None,
 ) -> list[ForkServer]:
     """Start a fork server for each job. The others are forks of the first, so all take only as long as one.
 
     Closing the first one ends all. Raises GradlabError as ForkServer does.
     """
-    first = ForkServer(purpose, secret, started or start_server(jobs))
-    servers = [first]
-    for orders in first.spare[: jobs - 1]:
-        servers.append(copy.copy(first))
-        servers[-1].orders, servers[-1].spare = orders, []
-    for orders in first.spare[jobs - 1 :]:
+    first = ForkServer(purpose, secret, server or start_server(jobs))
+    for orders in first.spare_sockets[jobs - 1 :]:
         orders.close()  # the process was started for more jobs
-    return servers
+    return [first, *[first.connect_fork(orders) for orders in first.spare_sockets[: jobs - 1]]]
 
 
 def refuse_readable(secret: Iterable[Path], readable: Iterable[Path]) -> None:

@@ -152,8 +152,8 @@ def _carry_out(order: Any, orders: socket.socket, runs: Supervisor) -> Any:
     methods: dict[str, Any] = {
         "adopt": runs.adopt,
         "kill_group": runs.kill_group,
-        "status": runs.status,
-        "used": runs.used,
+        "check_status": runs.check_status,
+        "measure_times": runs.measure_times,
         "stop": runs.stop,
     }
     return methods[name](*arguments)

@@ -6,17 +6,15 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
+from autograder.forkserver.supervised_run import SupervisedRun
 from autograder.sandbox import (
     UID,
     Layer,
     Limits,
-    MemoryWatch,
     Plan,
-    Run,
     claim_uid,
     create_scratch,
     kill_run,
@@ -31,23 +29,6 @@ from autograder.sandbox.plan import Network
 from autograder.sandbox.processes import find_run_processes, measure_seconds
 
 GPU_SECONDS = 1.0  # between two measurements of GPU memory, each of which starts a program
-
-
-@dataclass
-class SupervisedRun:
-    """A run and what its supervisor knows about it."""
-
-    run: Run
-    watch: MemoryWatch
-    cleanup: contextlib.ExitStack
-    grouped: set[int] = field(default_factory=set)
-    """The processes of all groups."""
-    groups: dict[str, set[int]] = field(default_factory=dict)
-    """The run's own processes under "", and the forks for each check cell under another name."""
-    exceeded: str = ""
-    """The limit that ended the run or a check's fork. A fork's is cleared once read, or when another group begins."""
-    status: int | None = None
-    """The wait status, once the run has ended."""
 
 
 class Supervisor:
@@ -88,7 +69,7 @@ class Supervisor:
                 uid=uid,
                 limits=self.limits,
                 network=self.network,
-                keep=(control,),
+                open_descriptors=(control,),
             )
             run = launch(plan, lambda: self.act(control))
         except (OSError, GradlabError) as error:
@@ -109,33 +90,30 @@ class Supervisor:
     def adopt(self, pid: int, group: str) -> None:
         """Add the processes without a group to this group."""
         running = self.running[pid]
-        _clear_exceeded(running)
-        if not running.grouped:
-            running.watch.ignored.clear()  # below a keeper, a process may have been seen before it took its uid
-        running.groups[group] = running.groups.get(group, set()) | _find_ungrouped(running)
-        running.grouped |= running.groups[group]
+        running.clear_exceeded()
+        running.add_to_group(group)
 
     def kill_group(self, pid: int, group: str) -> None:
         """Kill the processes of the group, and all processes without a group, which it started."""
         running = self.running[pid]
-        _clear_exceeded(running)
-        running.grouped -= running.groups.pop(group, set())
+        running.clear_exceeded()
+        running.dissolve_group(group)
         self._kill_ungrouped(running)
 
-    def status(self, pid: int) -> list[str | int | None]:
+    def check_status(self, pid: int) -> list[str | int | None]:
         """Return the limit that ended the run, or its fork since the last call, or "", and the run's wait status."""
         running = self.running[pid]
         self._check(running)
         status: list[str | int | None] = [running.exceeded, running.status]
-        _clear_exceeded(running)
+        running.clear_exceeded()
         return status
 
-    def used(self, pid: int) -> list[list[float]]:
+    def measure_times(self, pid: int) -> list[list[float]]:
         """Return [pid, seconds on a processor, seconds waiting for one] of each process of the run."""
         return [[process, *measure_seconds(process)] for process in find_run_processes(self.running[pid].run)]
 
-    def stop(self, pid: int) -> int:
-        """End the run and delete its files. Returns the most memory in bytes that it was seen to use."""
+    def stop(self, pid: int) -> None:
+        """End the run and delete its files."""
         running = self.running[pid]
         try:
             if running.status is None:
@@ -144,11 +122,10 @@ class Supervisor:
                 else:
                     kill_run(running.run)
                 self._wait_for(running)
-            _kill_rest(running.run)
+            running.kill_rest()
         finally:
             del self.running[pid]
             running.cleanup.close()
-        return running.watch.peak
 
     def stop_all(self) -> None:
         for pid in list(self.running):
@@ -159,7 +136,7 @@ class Supervisor:
             return
         self._reap()
         if running.status is not None:
-            _kill_rest(running.run)
+            running.kill_rest()
         elif measure_memory(running.watch) > self.limits.memory:
             self._reduce_memory(running)
 
@@ -183,9 +160,9 @@ class Supervisor:
         self._kill_ungrouped(running)
         while measure_memory(running.watch) > self.limits.memory:
             largest = max(
-                _list_own_processes(running), key=lambda pid: measure_private_memory(pid, running.watch.inherited)
+                running.list_own_processes(), key=lambda pid: measure_private_memory(pid, running.watch.inherited)
             )
-            if not any(largest in pids for group, pids in running.groups.items() if group):
+            if not running.is_fork_for_check(largest):
                 return self._end(running, "memory")
             self._kill({largest}, lambda: set(find_run_processes(running.run)))
             running.exceeded = "memory"
@@ -197,8 +174,8 @@ class Supervisor:
         running.exceeded = limit
 
     def _kill_ungrouped(self, running: SupervisedRun) -> None:
-        while ungrouped := _find_ungrouped(running):
-            self._kill(ungrouped, lambda: _find_ungrouped(running))
+        while ungrouped := running.find_ungrouped():
+            self._kill(ungrouped, running.find_ungrouped)
 
     def _kill(self, pids: set[int], list_living: Callable[[], set[int]]) -> None:
         """Kill these processes, and wait until they have ended."""
@@ -226,34 +203,6 @@ class Supervisor:
             self.running[pid].status = status
 
 
-def _clear_exceeded(running: SupervisedRun) -> None:
-    """Clear the exceeded limit unless the run has ended: a fork that ends later has another reason."""
-    if running.status is None:
-        running.exceeded = ""
-
-
 def list_device_nodes(device: str) -> tuple[Path, ...]:
     """Return the files in /dev through which a process reaches this device."""
     return tuple(sorted(Path("/dev").glob("nvidia*"))) if device.startswith("cuda") else ()
-
-
-def _list_own_processes(running: SupervisedRun) -> list[int]:
-    """Return the run's living processes without the keeper; the run's first process if there is no other."""
-    pids = find_run_processes(running.run)
-    return [pid for pid in pids if running.run.uid is not None or pid != running.run.pid] or [running.run.pid]
-
-
-def _kill_rest(run: Run) -> None:
-    """Kill processes that remain after a run's first one. Without a uid, the keeper or the namespace ended them."""
-    if run.uid is not None:
-        kill_run(run)
-
-
-def _find_ungrouped(running: SupervisedRun) -> set[int]:
-    """Return the run's living processes without a group; none once the run has ended."""
-    if running.status is not None:
-        return set()
-    ignored = running.watch.ignored | running.grouped
-    pids = set(find_run_processes(running.run, ignored))
-    running.watch.ignored |= ignored - running.grouped
-    return pids - running.grouped

@@ -116,7 +116,7 @@ def grade_notebook(
     cells = parse_cells(notebook)
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
-    results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.student, timeouts)
+    results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts)
     graded = []
     for cell in cells:
         cell.node.execution_count = cell.number

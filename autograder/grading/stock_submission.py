@@ -89,7 +89,10 @@ def run_stock_notebook(
         task: The submission that it belongs to.
         notebooks: This notebook and the earlier ones, which cells may read as files.
     """
-    start, timeouts = provide_files(fork_server.student, [*task.support_files, *notebooks]), task.settings.timeouts
+    start, timeouts = (
+        provide_files(fork_server.start_process, [*task.support_files, *notebooks]),
+        task.settings.timeouts,
+    )
 
     def apply_limits(outputs: NotebookNode) -> NotebookNode:
         return limit_outputs(outputs, task.settings.preprocessors)
@@ -99,7 +102,7 @@ def run_stock_notebook(
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
     if key not in _inside_cells:
         _inside_cells[key] = find_inside_cells(
-            source, provide_files(fork_server.student, course_files), timeouts, apply_limits
+            source, provide_files(fork_server.start_process, course_files), timeouts, apply_limits
         )
     plan = DecisionPlan(_inside_cells[key], task.isolates_tests)
     return run_notebook(notebook, source, start, timeouts, apply_limits, plan)

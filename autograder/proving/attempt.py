@@ -9,7 +9,7 @@ import math
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.connection import Connection, Stopped
@@ -49,12 +49,17 @@ class Attempt:
     """How to replace the probes then, see get_lies()."""
 
 
-Result = dict[str, Any]  # "outcomes": those of the checks, as dictionaries. "note": the value read from the note.
+class AttemptReport(TypedDict):
+    """What a fork of the prover reports of an attempt, as JSON."""
+
+    outcomes: list[dict[str, Any]]
+    note: Any
+    """The value read from the note."""
 
 
 def run_through_examiner(
-    attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
-) -> Result:
+    attempt: Attempt, process: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
+) -> AttemptReport:
     """Run an attempt in a fork of the student process, and its checks in a fork of this one.
 
     Args:
@@ -64,28 +69,30 @@ def run_through_examiner(
     Raises:
         ForkError: If a cell raises, or the student process dies, is too slow or sends an invalid reply.
     """
-    student_fork = branch(student)
+    forked = branch(process)
     try:
-        result: Result = run_in_fork(lambda: _examine_attempt(attempt, student_fork, namespace, defined), WHOLE_SECONDS)
-        return result
+        report: AttemptReport = run_in_fork(
+            lambda: _examine_attempt(attempt, forked, namespace, defined), WHOLE_SECONDS
+        )
+        return report
     finally:
-        student_fork.control.close()
-        student.kill_group("")
+        forked.hang_up()
+        process.kill_group("")
 
 
 def _examine_attempt(
-    attempt: Attempt, student: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
-) -> Result:
-    run_cell_in(student, attempt.source)
+    attempt: Attempt, process: StudentProcess, namespace: dict[str, Any], defined: Sequence[str]
+) -> AttemptReport:
+    run_cell_in(process, attempt.source)
     if attempt.replace:
-        run_cell_in(student, _render_install_cell(replacements.install, attempt.name, *attempt.replace))
+        run_cell_in(process, _render_install_cell(replacements.install, attempt.name, *attempt.replace))
     if attempt.last or attempt.lie:
-        run_cell_in(student, DISABLE_RESTORE)
+        run_cell_in(process, DISABLE_RESTORE)
     if attempt.last:
-        run_cell_in(student, attempt.last)
+        run_cell_in(process, attempt.last)
     if attempt.lie:
-        run_cell_in(student, _render_install_cell(liars.install, attempt.name, *attempt.lie))
-    with open_check_connection(student, attempt.name) as connection:
+        run_cell_in(process, _render_install_cell(liars.install, attempt.name, *attempt.lie))
+    with open_check_connection(process, attempt.name) as connection:
         outcomes = run_checks(attempt.checks, f"<check of {attempt.name}>", namespace, defined, connection)
         for outcome in outcomes:
             if outcome.blame == "process":
@@ -100,24 +107,24 @@ def _render_install_cell(install: Callable[..., None], *args: Any) -> str:
     return f"__import__({install.__module__!r}, fromlist=['']).{install.__name__}(globals(), {arguments})"
 
 
-def open_check_connection(student: StudentProcess, name: str) -> CheckConnection:
+def open_check_connection(process: StudentProcess, name: str) -> CheckConnection:
     """Connect to forks of the process for the checks or given cell of this name, so it's left as it is."""
-    return CheckConnection(_Forks(weakref.ref(student)), name, lambda: CHECK_SECONDS)
+    return CheckConnection(_ForkConnections(weakref.ref(process)), name, lambda: CHECK_SECONDS)
 
 
 @dataclass
-class _Forks:
+class _ForkConnections:
     """A ConnectionSource of connections to forks of a process, without a common clock.
 
     A proxy in the namespace may outlive its check, and must not keep the process alive.
     """
 
-    student: weakref.ref[StudentProcess]
+    reference: weakref.ref[StudentProcess]
     connections: list[Connection] = field(default_factory=list)
 
     @property
     def process(self) -> StudentProcess:
-        if (process := self.student()) is None:
+        if (process := self.reference()) is None:
             raise Stopped("the Python process has ended")
         return process
 
@@ -125,8 +132,8 @@ class _Forks:
         self.connections.append(self.process.connect(name, FORK_SECONDS))
         return self.connections[-1]
 
-    def effort(self, seconds: float) -> Effort:
-        return self.process.effort(seconds, math.inf)
+    def begin_effort(self, seconds: float) -> Effort:
+        return self.process.begin_effort(seconds, math.inf)
 
     def explain_end(self) -> str:
         return self.process.explain_end()

@@ -16,13 +16,13 @@ from autograder.examiner.course_cells import run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.process import StudentProcess
 from autograder.model.course import Cell, Exercise, Kind, Lab
-from autograder.proving.attempt import Attempt, Result, open_check_connection, run_through_examiner
+from autograder.proving.attempt import Attempt, AttemptReport, open_check_connection, run_through_examiner
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.liars import IN_ITS_PLACE, get_lies
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.replacements import WATCHED
 from autograder.proving.spoilers import HARD_CODED, get_spoilers
-from autograder.proving.unsandboxed_process import CellError, run_cell_in, start_student
+from autograder.proving.unsandboxed_process import CellError, run_cell_in, start_process
 from autograder.rpc.random_states import seed_all
 from labkit.outcome import Outcome, build_outcome, compute_earned
 
@@ -54,11 +54,11 @@ class Bench:
 
     Args:
         namespace: The examiner's.
-        student: The student process.
+        process: The student process.
     """
 
-    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], student: StudentProcess) -> None:
-        self.lab, self.exercise, self.namespace, self.student = lab, exercise, namespace, student
+    def __init__(self, lab: Lab, exercise: Exercise, namespace: dict[str, Any], process: StudentProcess) -> None:
+        self.lab, self.exercise, self.namespace, self.process = lab, exercise, namespace, process
         self.defined = _list_exercises(lab, [c.id for c in lab.cells].index(exercise.cell_id) + 1)
         self.check_cell = lab.cell(exercise.check_id)
 
@@ -136,14 +136,14 @@ class Bench:
 
     def _attempt(self, attempt: Attempt) -> Trial:
         try:
-            result = self._run(attempt)
+            report = self._run(attempt)
         except ForkError as failure:
             return Trial(failure=str(failure))
-        outcomes = tuple(build_outcome(o) for o in result["outcomes"])
-        return Trial(outcomes, compute_earned(outcomes, self.exercise.points), applied=result["note"] is not False)
+        outcomes = tuple(build_outcome(o) for o in report["outcomes"])
+        return Trial(outcomes, compute_earned(outcomes, self.exercise.points), applied=report["note"] is not False)
 
-    def _run(self, attempt: Attempt) -> Result:
-        return run_through_examiner(attempt, self.student, self.namespace, self.defined)
+    def _run(self, attempt: Attempt) -> AttemptReport:
+        return run_through_examiner(attempt, self.process, self.namespace, self.defined)
 
     @property
     def _reference(self) -> str:
@@ -161,15 +161,15 @@ def iter_benches(lab: Lab) -> Iterator[Bench]:
     """
     seed_all()
     namespace = create_namespace()
-    student = start_student()
+    process = start_process()
     by_cell = {e.cell_id: e for e in lab.exercises}
     for number, cell in enumerate(lab.cells):
         if cell.id in by_cell:
-            yield Bench(lab, by_cell[cell.id], namespace, student)
+            yield Bench(lab, by_cell[cell.id], namespace, process)
         if cell.kind.traits.step in RUNS:
             try:
-                run_cell_in(student, cell.source)
-                _run_given(cell, namespace, _list_exercises(lab, number), student)
+                run_cell_in(process, cell.source)
+                _run_given(cell, namespace, _list_exercises(lab, number), process)
             except Exception as error:
                 text = str(error) if isinstance(error, ForkError) else f"{type(error).__name__}: {error}"
                 problem = f"with the reference solutions, this cell raises {text}"
@@ -187,28 +187,28 @@ def compute_notebook_points(lab: Lab, solutions: Mapping[str, str]) -> dict[str,
 
     def work() -> dict[str, float]:
         seed_all()
-        namespace, student, points = create_namespace(), start_student(), {}
+        namespace, process, points = create_namespace(), start_process(), {}
         for number, cell in enumerate(lab.cells):
             defined = _list_exercises(lab, number)
             if cell.kind is Kind.CHECK:
-                with open_check_connection(student, cell.id) as connection:
+                with open_check_connection(process, cell.id) as connection:
                     outcomes = run_checks(cell.source, f"<{cell.id}>", namespace, defined, connection)
                 points[cell.name] = compute_earned(outcomes, lab.exercise(cell.name).points)
             elif cell.kind.traits.step in RUNS:
                 with contextlib.suppress(CellError):
-                    run_cell_in(student, solutions.get(cell.name, stub_solutions(cell)))
+                    run_cell_in(process, solutions.get(cell.name, stub_solutions(cell)))
                 with contextlib.suppress(Exception):
-                    _run_given(cell, namespace, defined, student)
-        student.kill()
+                    _run_given(cell, namespace, defined, process)
+        process.kill()
         return points
 
     points: dict[str, float] = run_in_fork(work)
     return points
 
 
-def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], student: StudentProcess) -> None:
+def _run_given(cell: Cell, namespace: dict[str, Any], defined: list[str], process: StudentProcess) -> None:
     if cell.kind.traits.step == "given":
-        with open_check_connection(student, cell.id) as connection:
+        with open_check_connection(process, cell.id) as connection:
             run_given(cell.source, f"<{cell.id}>", namespace, defined, connection)
 
 

@@ -46,7 +46,7 @@ class CallRecorder:
     @property
     def constant(self) -> list[str]:
         """The parameters that had the same value in every call. Objects compare by content."""
-        calls = [line.split() for line in self._notes.lines()]
+        calls = [line.split() for line in self._notes.read_lines()]
         return [name for n, name in enumerate(self.parameters) if len({values[n] for values in calls}) < 2]
 
 

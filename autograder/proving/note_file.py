@@ -17,6 +17,6 @@ class NoteFile:
     def write(self, line: str) -> None:
         os.write(self.file.fileno(), f"{line}\n".encode())  # appended as a whole
 
-    def lines(self) -> list[str]:
+    def read_lines(self) -> list[str]:
         size = os.fstat(self.file.fileno()).st_size
         return os.pread(self.file.fileno(), size, 0).decode().splitlines()

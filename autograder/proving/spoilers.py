@@ -53,7 +53,7 @@ class SpoiledFunction:
     @property
     def applied(self) -> bool:
         """Whether it ever differed from the reference."""
-        return bool(self._notes.lines())
+        return bool(self._notes.read_lines())
 
 
 class HardCodedFunction:

@@ -38,16 +38,16 @@ class CellError(ForkError):
 
 
 @dataclass
-class UnsandboxedKeeper:
-    """Watches and ends the processes below a keeper; see examiner.process.Keeper."""
+class UnsandboxedSupervisor:
+    """Watches and ends the processes below a keeper; see examiner.process.ProcessSupervisor."""
 
     owner: int = field(default_factory=os.getpid)
     """The process that may end the keeper."""
     main_processes: set[int] = field(default_factory=set)
     """The processes before the last fork. kill_group() doesn't end them."""
-    branch: bool = False
-    """Whether this keeps a fork only, so stop() spares the main processes."""
-    stopped: bool = False
+    has_branch_only: bool = False
+    """Whether this supervises a fork only, so stop() spares the main processes."""
+    has_stopped: bool = False
 
     def adopt(self, pid: int, group: str) -> None:
         if not group:
@@ -60,23 +60,22 @@ class UnsandboxedKeeper:
             time.sleep(0.0005)
 
     def explain_end(self, pid: int) -> str:
-        spared = self.main_processes if self.branch else set()
+        spared = self.main_processes if self.has_branch_only else set()
         return "" if set(find_descendants(pid)) - spared else "the Python process ended"
 
-    def used(self, pid: int) -> list[CpuTime]:
+    def measure_times(self, pid: int) -> list[CpuTime]:
         return [CpuTime(descendant, *measure_seconds(descendant)) for descendant in find_descendants(pid)]
 
-    def stop(self, pid: int) -> int:
-        if self.branch:
+    def stop(self, pid: int) -> None:
+        if self.has_branch_only:
             self.kill_group(pid, "")
-        elif not self.stopped and os.getpid() == self.owner:
-            self.stopped = True
+        elif not self.has_stopped and os.getpid() == self.owner:
+            self.has_stopped = True
             kill_tree(pid)
             os.waitpid(pid, 0)
-        return 0
 
 
-def start_student() -> StudentProcess:
+def start_process() -> StudentProcess:
     """Start a student process. It ends with kill(), or with the last reference to it."""
     ours, theirs = socket.socketpair()
     parent = os.getpid()
@@ -89,9 +88,9 @@ def start_student() -> StudentProcess:
         os._exit(0)
     theirs.close()
     receive(ours, START_SECONDS)
-    watcher = UnsandboxedKeeper()
-    process = StudentProcess(ours, keeper, watcher)
-    weakref.finalize(process, watcher.stop, keeper)
+    supervisor = UnsandboxedSupervisor()
+    process = StudentProcess(ours, keeper, supervisor)
+    weakref.finalize(process, supervisor.stop, keeper)
     return process
 
 
@@ -101,9 +100,8 @@ def branch(process: StudentProcess) -> StudentProcess:
         forked = process.fork("a branch", FORK_SECONDS)
     except Stopped as stopped:
         raise ForkError(str(stopped)) from None
-    assert isinstance(process.keeper, UnsandboxedKeeper)
-    forked.keeper = replace(process.keeper, branch=True)
-    return forked
+    assert isinstance(process.supervisor, UnsandboxedSupervisor)
+    return forked.supervise_with(replace(process.supervisor, has_branch_only=True))
 
 
 def run_cell_in(process: StudentProcess, source: str) -> None:

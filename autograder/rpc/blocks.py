@@ -32,7 +32,7 @@ class Block:
     device: str
     storage: Any = None
     """A torch storage that begins at `address`, if there is one."""
-    keep: Any = None
+    owner: Any = None
     """The owner of the memory."""
     sent: bytes = b""
     """The content that the other side has."""
@@ -40,15 +40,15 @@ class Block:
 
     def holds(self, address: int, nbytes: int, device: str) -> bool:
         inside = self.address <= address and address + nbytes <= self.address + self.nbytes
-        return device == self.device and inside and nbytes > 0 and not self.moved()
+        return device == self.device and inside and nbytes > 0 and not self.has_moved()
 
-    def moved(self) -> bool:
+    def has_moved(self) -> bool:
         """Whether its storage has moved to other memory, as by resize_: the old memory may be freed."""
         return self.storage is not None and self.nbytes > 0 and self.storage.data_ptr() != self.address
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether its content differs from the other side's."""
-        if self.address == NOWHERE or self.moved():
+        if self.address == NOWHERE or self.has_moved():
             return False
         if self.device == "cpu":
             return len(self.sent) != self.nbytes or _memcmp(self.address, self.sent, self.nbytes) != 0
@@ -59,11 +59,11 @@ class Block:
             return b""
         if self.device == "cpu":
             return ctypes.string_at(self.address, self.nbytes)
-        return bytes(self._bytes().cpu().numpy().tobytes())
+        return bytes(self._view_bytes().cpu().numpy().tobytes())
 
     def write(self, data: bytes) -> None:
         self.allocate()
-        if len(data) != self.nbytes or self.moved():
+        if len(data) != self.nbytes or self.has_moved():
             raise ProtocolError(f"{len(data)} bytes for a block of {self.nbytes}")
         if not self.writeable:
             raise ProtocolError("a change of read-only memory")
@@ -72,7 +72,7 @@ class Block:
         if self.device == "cpu":
             ctypes.memmove(self.address, data, self.nbytes)
         else:
-            self._bytes().copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
+            self._view_bytes().copy_(torch.frombuffer(bytearray(data), dtype=torch.uint8))
 
     def allocate(self) -> None:
         """Allocate memory if there's none. Its storage can be resized, as that of any new tensor."""
@@ -82,7 +82,7 @@ class Block:
             if self.device != "cpu":
                 memory = memory.to(self.device)
             self.storage = memory.untyped_storage()
-            self.address, self.keep = self.storage.data_ptr(), memory
+            self.address, self.owner = self.storage.data_ptr(), memory
 
     def as_tensor(self, dtype: torch.dtype, size: list[int], stride: list[int]) -> Tensor | None:
         """Create a tensor that owns all of this memory. None if the block is in use, or the sizes differ."""
@@ -92,7 +92,7 @@ class Block:
         storage = t.untyped_storage()
         if storage.nbytes() != self.nbytes:
             return None
-        self.address, self.storage, self.keep = storage.data_ptr(), storage, t
+        self.address, self.storage, self.owner = storage.data_ptr(), storage, t
         ctypes.memmove(self.address, self.sent, self.nbytes)
         return t
 
@@ -113,7 +113,7 @@ class Block:
             return np.empty(0, np.uint8)
         self.allocate()
         buffer: Any = (ctypes.c_uint8 * self.nbytes).from_address(self.address)
-        buffer._owner = self.keep
+        buffer._owner = self.owner
         memory: np.ndarray[Any, Any] = np.frombuffer(buffer, np.uint8)
         return memory
 
@@ -121,11 +121,11 @@ class Block:
         """Use this array as the memory, and return whether that's possible: only if the block has none yet."""
         if self.address != NOWHERE or self.device != "cpu" or a.nbytes != self.nbytes:
             return False
-        self.address, self.keep = a.ctypes.data, a
+        self.address, self.owner = a.ctypes.data, a
         ctypes.memmove(self.address, self.sent, self.nbytes)
         return True
 
-    def _bytes(self) -> Tensor:
+    def _view_bytes(self) -> Tensor:
         return torch.empty(0, dtype=torch.uint8, device=self.device).set_(self.storage, 0, (self.nbytes,), (1,))
 
 
@@ -137,7 +137,7 @@ class Index:
         self._few = len(blocks) <= FEW
         if self._few:
             return
-        order = sorted((b.device, b.address, n) for n, b in enumerate(blocks) if b.nbytes and not b.moved())
+        order = sorted((b.device, b.address, n) for n, b in enumerate(blocks) if b.nbytes and not b.has_moved())
         self._starts = [(device, address) for device, address, _ in order]
         self._numbers = [n for _, _, n in order]
         self._are_disjoint = all(
@@ -178,11 +178,11 @@ def build_array_block(a: np.ndarray[Any, Any]) -> Block:
         raise ProtocolError(f"an array of dtype {a.dtype} can't be passed")
     check_size(a.shape, a.itemsize)
     if a.size == 0:
-        return Block(a.ctypes.data, 0, "cpu", keep=a)
+        return Block(a.ctypes.data, 0, "cpu", owner=a)
     steps = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]
     low = a.ctypes.data + sum(s for s in steps if s < 0)
     high = a.ctypes.data + sum(s for s in steps if s > 0) + a.itemsize
-    return _check_block_size(Block(low, high - low, "cpu", keep=a, writeable=_can_be_written(a)))
+    return _check_block_size(Block(low, high - low, "cpu", owner=a, writeable=_can_be_written(a)))
 
 
 def build_received_block(nbytes: Any, device: Any, content: Any) -> Block:
@@ -207,7 +207,7 @@ def merge_blocks(blocks: list[Block]) -> list[Block]:
                 last.nbytes, last.storage = end - last.address, None
             elif last.storage is None and (block.address, block.nbytes) == (last.address, last.nbytes):
                 last.storage = block.storage
-            last.keep = (last.keep, block.keep)
+            last.owner = (last.owner, block.owner)
             last.writeable = last.writeable or block.writeable
         else:
             result.append(block)

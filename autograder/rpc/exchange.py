@@ -28,7 +28,7 @@ class Exchange:
         masked: Whether received texts and bytes are masked.
     """
 
-    __slots__ = ("blocks", "changed_blocks", "objects", "pack", "unpack", "write_blocks")
+    __slots__ = ("blocks", "objects", "pack", "read_changed_blocks", "unpack", "write_blocks")
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Exchange:
     ) -> None:
         registry = ExchangeRegistry()
         self.objects, self.blocks = registry.objects, registry.blocks
-        self.changed_blocks, self.write_blocks = registry.changed_blocks, registry.write_blocks
+        self.read_changed_blocks, self.write_blocks = registry.read_changed_blocks, registry.write_blocks
         self.pack = Packer(registry, find_name, pack_opaque).pack
         self.unpack = Unpacker(registry, get_named, unpack_handle, enter, masked).unpack
 

@@ -33,7 +33,7 @@ class ProtocolTimeout(ProtocolError):
     """The other side did not answer in time."""
 
 
-def to_bytes(value: WireValue) -> bytes:
+def encode_message(value: WireValue) -> bytes:
     """Encode a value. Raises ProtocolError if it's too large, or not a value of the protocol."""
     try:
         data: bytes = msgpack.packb(value, use_bin_type=True)
@@ -44,7 +44,7 @@ def to_bytes(value: WireValue) -> bytes:
     return data
 
 
-def from_bytes(data: bytes | bytearray) -> WireValue:
+def decode_message(data: bytes | bytearray) -> WireValue:
     """Decode a message. Raises ProtocolError if these bytes aren't one."""
     if len(data) <= MAX_ITEMS:  # an item takes at least a byte, so there's nothing to count
         return _unpack(data, None)
@@ -81,7 +81,7 @@ def send(channel: socket.socket, value: WireValue, seconds: float | None = None)
     Args:
         seconds: The time limit on a blocking channel, after which it raises ProtocolTimeout.
     """
-    data = to_bytes(value)
+    data = encode_message(value)
     data = HEADER.pack(len(data)) + data
     try:
         if seconds is None:
@@ -114,7 +114,7 @@ def receive(channel: socket.socket, seconds: float | None = None, max_bytes: int
     Args:
         max_bytes: The number of bytes allowed.
     """
-    return from_bytes(receive_bytes(channel, seconds, max_bytes))
+    return decode_message(receive_bytes(channel, seconds, max_bytes))
 
 
 def receive_bytes(

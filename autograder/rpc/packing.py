@@ -90,27 +90,27 @@ class Packer:
             return ["known", number]
         return PACKERS.get(kind, Packer._pack_other)(self, value, depth + 1)
 
-    def _items(self, tag: str, items: Iterable[Any], depth: int) -> list[WireValue]:
+    def _pack_items(self, tag: str, items: Iterable[Any], depth: int) -> list[WireValue]:
         pack = self._pack
         return [tag, *[pack(item, depth) for item in items]]
 
-    def _tuple(self, value: Any, depth: int) -> WireValue:
-        return self._items("tuple", value, depth)
+    def _pack_tuple(self, value: Any, depth: int) -> WireValue:
+        return self._pack_items("tuple", value, depth)
 
-    def _list(self, value: Any, depth: int) -> WireValue:
+    def _pack_list(self, value: Any, depth: int) -> WireValue:
         self._registry.register(value)
-        return self._items("list", value, depth)
+        return self._pack_items("list", value, depth)
 
-    def _set(self, value: Any, depth: int) -> WireValue:
+    def _pack_set(self, value: Any, depth: int) -> WireValue:
         self._registry.register(value)
-        return self._items("set", value, depth)
+        return self._pack_items("set", value, depth)
 
-    def _dict(self, value: Any, depth: int) -> WireValue:
+    def _pack_dict(self, value: Any, depth: int) -> WireValue:
         self._registry.register(value)
         pairs = [[self._pack(k, depth), self._pack(v, depth)] for k, v in value.items()]
         return ["dict" if type(value) is dict else "ordered", *pairs]
 
-    def _tensor(self, t: Tensor, depth: int) -> WireValue:
+    def _pack_tensor(self, t: Tensor, depth: int) -> WireValue:
         block = blocks.build_tensor_block(t)
         root = None if (b := get_base(t)) is None else self._pack(b, depth)
         self._registry.register(t)
@@ -119,7 +119,7 @@ class Packer:
         self._places.append((packed, TENSOR_OFFSET, block, t.element_size()))
         return packed
 
-    def _array(self, a: np.ndarray[Any, Any], depth: int) -> WireValue:
+    def _pack_array(self, a: np.ndarray[Any, Any], depth: int) -> WireValue:
         block = blocks.build_array_block(a)
         self._registry.register(a)
         packed = ["array", -1, *describe_array(a, a.ctypes.data - block.address)]
@@ -128,9 +128,9 @@ class Packer:
 
     def _pack_other(self, value: Any, depth: int) -> WireValue:
         if isinstance(value, Tensor):
-            return self._tensor(value, depth)
+            return self._pack_tensor(value, depth)
         if isinstance(value, np.ndarray):
-            return self._array(value, depth)
+            return self._pack_array(value, depth)
         if isinstance(value, tuple):
             return values.pack_tuple(value, lambda v: self._pack(v, depth))
         if isinstance(value, torch.Generator):
@@ -149,14 +149,14 @@ class Packer:
 
 # By exact type; _pack_other() handles all others.
 PACKERS: dict[type, Callable[[Packer, Any, int], WireValue]] = {
-    tuple: Packer._tuple,
-    list: Packer._list,
-    set: Packer._set,
-    dict: Packer._dict,
-    OrderedDict: Packer._dict,
-    Tensor: Packer._tensor,
-    torch.nn.Parameter: Packer._tensor,
-    np.ndarray: Packer._array,
+    tuple: Packer._pack_tuple,
+    list: Packer._pack_list,
+    set: Packer._pack_set,
+    dict: Packer._pack_dict,
+    OrderedDict: Packer._pack_dict,
+    Tensor: Packer._pack_tensor,
+    torch.nn.Parameter: Packer._pack_tensor,
+    np.ndarray: Packer._pack_array,
 }
 
 

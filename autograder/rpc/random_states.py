@@ -12,7 +12,7 @@ import numpy.random  # else each fork imports it when it first reads the state
 import torch
 
 from autograder.rpc.frames import ProtocolError, WireValue
-from autograder.rpc.tensors import from_packed
+from autograder.rpc.tensors import unpack_generator_state
 
 TORCH_BEGIN = struct.Struct("<QiiQ")
 NUMPY_END = struct.Struct("<iid")
@@ -28,7 +28,7 @@ def seed_all() -> None:
 
 def set_torch_state(packed: WireValue) -> None:
     """Set torch's random state. Raises an exception of any type."""
-    apply_torch_state(torch.default_generator, from_packed(packed))
+    apply_torch_state(torch.default_generator, unpack_generator_state(packed))
 
 
 def apply_torch_state(generator: torch.Generator, state: torch.Tensor) -> None:
@@ -54,7 +54,7 @@ class _TorchState:
     REACH = 256  # bytes in which the words begin
 
     def __init__(self) -> None:
-        self._memory, self._state = b"", _read_torch_state()
+        self._memory, self._state = b"", _copy_torch_state()
         words = np.frombuffer(self._state[24 : 24 + 8 * WORDS], "<u8").astype("<u4").tobytes()
         generator: Any = torch.default_generator
         self._address = generator._cdata + 16  # after its type and the number of references to it
@@ -64,11 +64,11 @@ class _TorchState:
     def __call__(self) -> bytes:
         memory = ctypes.string_at(self._address, self._size)
         if memory != self._memory or not memory:
-            self._memory, self._state = memory, _read_torch_state()
+            self._memory, self._state = memory, _copy_torch_state()
         return self._state
 
 
-def _read_torch_state() -> bytes:
+def _copy_torch_state() -> bytes:
     state = torch.default_generator.get_state()
     return ctypes.string_at(state.data_ptr(), state.nbytes)
 
@@ -160,9 +160,9 @@ def _set_numpy_state(packed: bytes) -> None:
 
 
 # (read, pack, apply) of each source of random numbers.
-torch_state = _TorchState()
+read_torch_state = _TorchState()
 RANDOM: list[Any] = [
-    (torch_state, bytes, set_torch_state),
+    (read_torch_state, bytes, set_torch_state),
     (_PythonState(), _pack_python, _set_python_state),
     (_NumpyState(), _pack_numpy, _set_numpy_state),
 ]

@@ -33,12 +33,12 @@ class ExchangeRegistry:
         del self.objects[objects:], self.blocks[blocks:]
         self._numbers = {id(value): number for number, value in enumerate(self.objects)}
 
-    def object(self, number: Any) -> Any:
+    def get_object(self, number: Any) -> Any:
         if type(number) is not int or not 0 <= number < len(self.objects):
             raise ProtocolError("no such object")
         return self.objects[number]
 
-    def block(self, number: Any) -> Block:
+    def get_block(self, number: Any) -> Block:
         """Return the block of this number; -1 means one without memory."""
         if number == -1:
             return Block(0, 0, "cpu")
@@ -46,17 +46,17 @@ class ExchangeRegistry:
             raise ProtocolError("no such block")
         return self.blocks[number]
 
-    def changed_blocks(self, count: int) -> list[WireValue]:
+    def read_changed_blocks(self, count: int) -> list[WireValue]:
         """Return [number, bytes] of each of the first `count` blocks whose content differs from the other side's."""
         changed = []
         for number, block in enumerate(self.blocks[:count]):
-            if block.changed():
+            if block.has_changed():
                 block.sent = block.read()
                 changed.append([number, block.sent])
         return changed
 
     def write_blocks(self, changes: WireValue, count: int) -> None:
-        """Apply the other side's changed_blocks(). Raises ProtocolError for others than the first `count` blocks."""
+        """Apply the other side's read_changed_blocks(). Raises ProtocolError for any but the first `count` blocks."""
         try:
             for number, content in changes:
                 if type(number) is not int or not 0 <= number < count or not isinstance(content, bytes):

@@ -83,8 +83,8 @@ class Product(NamedTuple):
     needed: list[int]
     """Inputs whose gradients are needed."""
     task: int
-    keep: bool
-    create: bool
+    retain_graph: bool
+    create_graph: bool
     accumulate: bool
 
 

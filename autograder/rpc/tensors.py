@@ -148,7 +148,7 @@ def check_acyclic(t: Tensor, grad: Any) -> Any:
     return grad
 
 
-def from_packed(packed: WireValue) -> Tensor:
+def unpack_generator_state(packed: WireValue) -> Tensor:
     """Return a generator's state (n,), uint8. Raises ProtocolError unless it's bytes: bytearray(n) makes n of them."""
     if not isinstance(packed, bytes):
         raise ProtocolError("malformed state of a generator")

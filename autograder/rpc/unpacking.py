@@ -16,7 +16,7 @@ from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, ProtocolError, WireValue
 from autograder.rpc.masked_text import mask
 from autograder.rpc.random_states import apply_torch_state
 from autograder.rpc.registry import ExchangeRegistry
-from autograder.rpc.tensors import Enter, check_acyclic, from_packed, rebuild
+from autograder.rpc.tensors import Enter, check_acyclic, rebuild, unpack_generator_state
 
 MAX_COMPOSITE = 1_000
 # Types whose hashes a student can choose.
@@ -111,26 +111,26 @@ class Unpacker:
             if self._collisions > MAX_COMPOSITE:
                 raise ProtocolError("too many values of one hash")
 
-    def _tuple(self, packed: list[WireValue], depth: int) -> Any:
+    def _unpack_tuple(self, packed: list[WireValue], depth: int) -> Any:
         value = tuple(self._unpack_items(packed, depth))
         self._bound_hashes(value)
         return value
 
-    def _list(self, packed: list[WireValue], depth: int) -> Any:
+    def _unpack_list(self, packed: list[WireValue], depth: int) -> Any:
         items: list[Any] = []
         number, before = self._registry.register(items), self._items
         items += self._unpack_items(packed, depth)
         self._sizes[number] = self._items - before
         return items
 
-    def _set(self, packed: list[WireValue], depth: int) -> Any:
+    def _unpack_set(self, packed: list[WireValue], depth: int) -> Any:
         members: set[Any] = set()
         number, before = self._registry.register(members), self._items
         members.update([self._unpack_key(item, depth) for item in packed[1:]])
         self._sizes[number] = self._items - before
         return members
 
-    def _dict(self, packed: list[WireValue], depth: int) -> Any:
+    def _unpack_dict(self, packed: list[WireValue], depth: int) -> Any:
         table: dict[Any, Any] = {} if packed[0] == "dict" else OrderedDict()
         number, before = self._registry.register(table), self._items
         for key, item in packed[1:]:
@@ -148,27 +148,27 @@ class Unpacker:
                 raise ProtocolError(TOO_MANY_KEYS)
         return key
 
-    def _tensor(self, packed: list[WireValue], depth: int) -> Tensor:
+    def _unpack_tensor(self, packed: list[WireValue], depth: int) -> Tensor:
         _, block, root, *place, grad = packed
         base = None if root is None else self._unpack_item(root, depth)
-        t = rebuild(self._registry.block(block), base if isinstance(base, Tensor) else None, self._enter, place)
-        self._count(self._size(self._registry.register(t)))
+        t = rebuild(self._registry.get_block(block), base if isinstance(base, Tensor) else None, self._enter, place)
+        self._count(self._get_size(self._registry.register(t)))
         if grad is not None:
             t.grad = check_acyclic(t, self._unpack_item(grad, depth))
         return t
 
-    def _array(self, packed: list[WireValue], depth: int) -> np.ndarray[Any, Any]:
-        a = rebuild_array(self._registry.block(packed[1]), *packed[2:])
-        self._count(self._size(self._registry.register(a)))
+    def _unpack_array(self, packed: list[WireValue], depth: int) -> np.ndarray[Any, Any]:
+        a = rebuild_array(self._registry.get_block(packed[1]), *packed[2:])
+        self._count(self._get_size(self._registry.register(a)))
         return a
 
     def _unpack_known(self, packed: list[WireValue], depth: int) -> Any:
         _, number = packed
-        value = self._registry.object(number)
-        self._count(self._size(number))
+        value = self._registry.get_object(number)
+        self._count(self._get_size(number))
         return value
 
-    def _size(self, number: int) -> int:
+    def _get_size(self, number: int) -> int:
         """Return the items of a known object, counted each time it occurs. A kilobyte of a tensor counts as one."""
         value = self._registry.objects[number]
         if isinstance(value, Tensor | np.ndarray):
@@ -177,7 +177,7 @@ class Unpacker:
 
     def _unpack_generator(self, packed: list[WireValue], depth: int) -> torch.Generator:
         generator = torch.Generator(str(packed[1]))
-        apply_torch_state(generator, from_packed(packed[2]))
+        apply_torch_state(generator, unpack_generator_state(packed[2]))
         self._registry.register(generator)
         return generator
 
@@ -194,13 +194,13 @@ class Unpacker:
 
 UNPACKERS: dict[str, Callable[[Unpacker, list[WireValue], int], Any]] = {
     "known": Unpacker._unpack_known,
-    "tensor": Unpacker._tensor,
-    "array": Unpacker._array,
-    "tuple": Unpacker._tuple,
-    "list": Unpacker._list,
-    "set": Unpacker._set,
-    "dict": Unpacker._dict,
-    "ordered": Unpacker._dict,
+    "tensor": Unpacker._unpack_tensor,
+    "array": Unpacker._unpack_array,
+    "tuple": Unpacker._unpack_tuple,
+    "list": Unpacker._unpack_list,
+    "set": Unpacker._unpack_set,
+    "dict": Unpacker._unpack_dict,
+    "ordered": Unpacker._unpack_dict,
     "generator": Unpacker._unpack_generator,
     "named": Unpacker._unpack_name,
     "handle": Unpacker._unpack_handle,

@@ -29,9 +29,10 @@ class Node:
 class BackwardPass(NamedTuple):
     """The caller's backward pass."""
 
-    number: int
-    keep: bool
-    create: bool
+    task: int
+    """The number that torch gave it."""
+    retain_graph: bool
+    create_graph: bool
     accumulate: bool
     """Whether it fills .grad of all leaves, so those of the student's own leaves too."""
 
@@ -70,17 +71,17 @@ def compute_vjp(
     pairs = [(out, g) for out, g in zip(node.outputs, grads, strict=True) if g is not None]
     outputs, weights = [out for out, _ in pairs], [g for _, g in pairs]
     inputs = [node.inputs[i] for i in needed]
-    node.shared = node.shared or backward_pass.create
+    node.shared = node.shared or backward_pass.create_graph
     if node.shared:
         _refuse_second_pass(outputs, backward_pass)
-    return _run_backward(node, inputs, outputs, weights, backward_pass.keep or node.shared, backward_pass)
+    return _run_backward(node, inputs, outputs, weights, backward_pass.retain_graph or node.shared, backward_pass)
 
 
 def _run_backward(
     node: Node, inputs: list[Any], outputs: list[Any], weights: list[Tensor], keep: bool, backward_pass: BackwardPass
 ) -> list[Tensor | None]:
     results: list[Tensor | None] = [None] * len(inputs)
-    accumulate, create = backward_pass.accumulate, backward_pass.create
+    accumulate, create = backward_pass.accumulate, backward_pass.create_graph
     leaves = [edge.node.variable for edge in inputs if hasattr(edge.node, "variable")] if accumulate else []
     grads = [leaf.grad for leaf in leaves]
     hooks = []
@@ -136,11 +137,11 @@ def _refuse_second_pass(outputs: list[Any], backward_pass: BackwardPass) -> None
     Nothing is really freed, because the same pass may arrive here again through another call.
     """
     for node in _iter_nodes(outputs):
-        freed_by = node.metadata.get(FREED_BY, backward_pass.number)
-        if freed_by != backward_pass.number and _has_saved_tensors(node):
+        freed_by = node.metadata.get(FREED_BY, backward_pass.task)
+        if freed_by != backward_pass.task and _has_saved_tensors(node):
             raise RuntimeError("Trying to backward through the graph a second time: specify retain_graph=True")
-        if not backward_pass.keep:
-            node.metadata[FREED_BY] = backward_pass.number
+        if not backward_pass.retain_graph:
+            node.metadata[FREED_BY] = backward_pass.task
 
 
 def _iter_nodes(edges: list[Any]) -> Iterator[Any]:

@@ -13,14 +13,14 @@ from autograder.sandbox.plan import Entry, Layer, Stage
 STANDARD = (0, 1, 2)
 
 
-def close_all_but(keep: Collection[int]) -> None:
-    """Close all other descriptors. A standard one that isn't kept becomes /dev/null."""
+def close_all_but(descriptors: Collection[int]) -> None:
+    """Close all other descriptors. A standard one that isn't among them becomes /dev/null."""
     start = 3
-    for descriptor in sorted({*keep} - {*STANDARD}):
+    for descriptor in sorted({*descriptors} - {*STANDARD}):
         os.closerange(start, descriptor)
         start = descriptor + 1
     os.closerange(start, 1 << 30)
-    missing = [descriptor for descriptor in STANDARD if descriptor not in keep]
+    missing = [descriptor for descriptor in STANDARD if descriptor not in descriptors]
     if missing:
         null = os.open(os.devnull, os.O_RDWR)
         for descriptor in missing:
@@ -31,7 +31,7 @@ def close_all_but(keep: Collection[int]) -> None:
 
 
 def _enter(entry: Entry) -> None:
-    close_all_but({*entry.plan.keep} | ({entry.keeper_pipe} if entry.keeper_pipe >= 0 else set()))
+    close_all_but({*entry.plan.open_descriptors} | ({entry.keeper_pipe} if entry.keeper_pipe >= 0 else set()))
 
 
 DESCRIPTORS = Layer("closed descriptors", Stage.GIVE_UP, _enter, always=True)

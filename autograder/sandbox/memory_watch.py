@@ -35,7 +35,6 @@ class MemoryWatch:
     """The address of its stack. Forks have the same one, but not a program that a process executes."""
     ignored: set[int] = field(default_factory=set)
     polls: int = 0
-    peak: int = 0
     exact: int = 0
     """The last exact measurement."""
     estimate: int = 0
@@ -63,9 +62,7 @@ def measure_memory(state: MemoryWatch) -> int:
     queued = measure_socket_memory(pids)
     if total + queued > state.limit or growth + queued > state.limit:
         total = _measure_exactly(state, pids, total + growth)
-    total += queued
-    state.peak = max(state.peak, total)
-    return total
+    return total + queued
 
 
 def _measure_exactly(state: MemoryWatch, pids: list[int], estimate: int) -> int:

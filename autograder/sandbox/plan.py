@@ -129,6 +129,6 @@ class Plan:
     uid: int | None = None
     limits: Limits = Limits()
     network: Network = "local"
-    keep: tuple[int, ...] = ()
-    """Descriptors to keep open. If 0, 1 or 2 isn't among them, it becomes /dev/null."""
+    open_descriptors: tuple[int, ...] = ()
+    """Descriptors that stay open. If 0, 1 or 2 isn't among them, it becomes /dev/null."""
     environment: Mapping[str, str] = field(default_factory=dict)

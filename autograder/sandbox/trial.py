@@ -103,7 +103,7 @@ def _fork(plan: Plan, act: Callable[[], dict[str, str]], stay: bool = False) -> 
         return reading, child
     answer: Any = None
     try:
-        enter(replace(plan, keep=(writing,)))
+        enter(replace(plan, open_descriptors=(writing,)))
         answer = act()
     except BaseException as error:
         answer, stay = [type(error).__name__, str(error)[:1000]], False

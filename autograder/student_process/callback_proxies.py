@@ -23,7 +23,7 @@ from autograder.rpc.exceptions import unpack_exception
 from autograder.rpc.exchange import Exchange
 from autograder.rpc.flags import Flags, pack_flags, read_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
-from autograder.rpc.random_states import set_torch_state, torch_state
+from autograder.rpc.random_states import read_torch_state, set_torch_state
 from autograder.rpc.requests import Product, Use, UseReply, read
 from autograder.rpc.tensors import Role, make_leaf
 from autograder.rpc.vjp import get_current_pass
@@ -70,7 +70,7 @@ class CallbackProxies:
 
     def use(self, number: int, operation: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Use the examiner's object and return the result. Raises what it raises, by type."""
-        exchange = self._exchange()
+        exchange = self._create_exchange()
         message = exchange.pack((*args, *kwargs.values()))
         blocks, count = len(exchange.blocks), len(exchange.objects)
         reply = self._ask("use", *Use(number, operation, message, [*kwargs]))
@@ -84,13 +84,15 @@ class CallbackProxies:
             self._connect(reply.node, inputs, outputs)
         return result
 
-    def product(self, node: int, inputs: list[Tensor], grads: list[Tensor | None], request: list[Any]) -> list[Any]:
+    def request_product(
+        self, node: int, inputs: list[Tensor], grads: list[Tensor | None], request: list[Any]
+    ) -> list[Any]:
         """Return the gradients of a use's inputs, from those of its outputs.
 
         Args:
             request: The needed inputs, and the fields of a BackwardPass.
         """
-        exchange = self._exchange()
+        exchange = self._create_exchange()
         message = exchange.pack(grads)
         reply = self._ask("vjp", *Product(node, message, *request))
         results: list[Any] = exchange.unpack(reply.result)
@@ -121,7 +123,7 @@ class CallbackProxies:
             sent_count, sent_flags, sent_state = self._sent
             if sent_count != count:  # another process has sent its own since
                 sent_flags = sent_state = None
-            flags, state = read_flags(), torch_state()
+            flags, state = read_flags(), read_torch_state()
             changes = [None if flags == sent_flags else pack_flags(flags), None if state == sent_state else state]
             send(self._channel, [CALLBACK, [*request, *changes, self._take_dropped()]])
             *reply, new_state = receive(self._channel)
@@ -134,7 +136,7 @@ class CallbackProxies:
             os.write(self._turn[1], token)
         return read(UseReply, reply)
 
-    def _exchange(self) -> Exchange:
+    def _create_exchange(self) -> Exchange:
         return Exchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)
 
     def _pack_opaque(self, value: Any) -> WireValue:
@@ -213,7 +215,7 @@ class _Use(torch.autograd.Function):
         ticket, *inputs = ctx.saved_tensors
         needed = [n for n, is_needed in enumerate(ctx.needs_input_grad[4:]) if is_needed]
         request = [needed, *get_current_pass(ctx.next_functions[1][0])]
-        needed_grads = ctx.callbacks.product(int(ticket), inputs, list(grads), request)
+        needed_grads = ctx.callbacks.request_product(int(ticket), inputs, list(grads), request)
         result: list[Tensor | None] = [None] * len(inputs)
         for n, grad in zip(needed, needed_grads, strict=True):
             result[n] = grad

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import secrets
 import socket
-import sys
-import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from autograder.rpc import allowed_names, global_state
 from autograder.rpc.exceptions import pack_exception
@@ -26,6 +23,7 @@ from autograder.student_process.callback_proxies import Callback, CallbackProxie
 from autograder.student_process.changes import TensorSnapshot, take_snapshot
 from autograder.student_process.graph_layers import group_layers
 from autograder.student_process.shadows import Shadows
+from autograder.student_process.silence import silence
 
 
 class Calls:
@@ -61,7 +59,7 @@ class Calls:
         try:
             (kind, *rest, dropped), state = request
             self._drop(*dropped)
-            with _silence(), use_inference_mode(False):
+            with silence(), use_inference_mode(False):
                 if kind == "call":
                     return [*self._call(state, read(Call, rest)), self.callbacks.end_call()]
                 if kind == "vjp":
@@ -74,7 +72,7 @@ class Calls:
 
     def _call(self, state: WireValue, call: Call) -> tuple[CallReply, WireValue]:
         shadows = Shadows()
-        exchange = self._exchange(shadows)
+        exchange = self._create_exchange(shadows)
         self._touched, self._new = [], []
         operate = OPERATIONS[call.operation]
         if isinstance(call.target, int):
@@ -88,31 +86,50 @@ class Calls:
         blocks, count = len(exchange.blocks), len(exchange.objects)
         snapshots = [take_snapshot(value) for value in exchange.objects]
         edges = {n: find_gradient_edge(v) for n, v in enumerate(exchange.objects) if is_differentiable(v)}
+        result, raised, state = self._operate(operate, call.target, args, kwargs, state)
+        tensors = {n: snapshot for n, snapshot in enumerate(snapshots) if isinstance(snapshot, TensorSnapshot)}
+        edges |= _find_new_edges({n: snapshot.value for n, snapshot in tensors.items() if n not in edges})
+        dirty = [n for n, snapshot in tensors.items() if snapshot.has_been_recorded()]
+        packed, raised = self._pack(exchange, result, raised)
+        differences = [snapshot and snapshot.compute_difference(shadows) for snapshot in snapshots]
+        packed_differences = exchange.pack(differences) if any(d is not None for d in differences) else None
+        changed = exchange.read_changed_blocks(blocks)
+        outputs = [n for n in range(count, len(exchange.objects)) if _has_history(exchange.objects[n])]
+        nodes = self._record_graph(exchange, list(edges.values()), outputs, dirty)
+        return CallReply(raised, packed, packed_differences, changed, list(edges), self._touched, nodes), state
+
+    def _operate(
+        self,
+        operate: Callable[..., Any],
+        target: WireValue,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        state: WireValue,
+    ) -> tuple[Any, WireValue, WireValue]:
+        """Run the operation in the client's global state.
+
+        Returns:
+            Its result, the packed exception if it raised one, and the global state afterwards.
+        """
         with use_inference_mode(self._ambient.take(state).inference):
             self._ambient.apply(state)
             try:
-                result, raised = operate(self._get_target(call.target), *args, **kwargs), None
+                result, raised = operate(self._get_target(target), *args, **kwargs), None
             except BaseException as error:
                 result, raised = None, pack_exception(error)
             if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
                 torch.clear_autocast_cache()  # as leaving the caller's block would do
-            state = self._ambient.read()
-        tensors = {n: snapshot for n, snapshot in enumerate(snapshots) if isinstance(snapshot, TensorSnapshot)}
-        for n, snapshot in tensors.items():
-            if n not in edges and snapshot.value.is_leaf and is_differentiable(snapshot.value):
-                edges[n] = find_gradient_edge(snapshot.value)  # the call ran requires_grad_()
-        dirty = [n for n, snapshot in tensors.items() if snapshot.has_been_recorded()]
-        packed, raised = self._pack(exchange, result, raised)
-        differences = [snapshot and snapshot.difference(shadows) for snapshot in snapshots]
-        packed_differences = exchange.pack(differences) if any(d is not None for d in differences) else None
-        changed = exchange.changed_blocks(blocks)
-        outputs = [n for n in range(count, len(exchange.objects)) if _has_history(exchange.objects[n])]
-        inherited = [edge for handle in self._touched for edge in self.origins.get(handle, [])]
-        inputs = [*edges.values(), *inherited]
+            return result, raised, self._ambient.read()
+
+    def _record_graph(
+        self, exchange: Exchange, edges: list[Any], outputs: list[int], dirty: list[int]
+    ) -> list[GraphNode]:
+        """Record the graph from the arguments' edges, and from what the used handles were made from, to the results."""
+        inputs = [*edges, *[edge for handle in self._touched for edge in self.origins.get(handle, [])]]
         nodes = self._record(exchange, inputs, outputs, dirty) if outputs or dirty else []
         if inputs:
             self.origins.update({handle: inputs for handle in self._new})
-        return CallReply(raised, packed, packed_differences, changed, list(edges), self._touched, nodes), state
+        return nodes
 
     def _record(self, exchange: Exchange, inputs: list[Any], outputs: list[int], dirty: list[int]) -> list[GraphNode]:
         """Keep the nodes of a call's graph, and return how to refer to them."""
@@ -139,8 +156,8 @@ class Calls:
 
     def _compute_vjp(self, state: WireValue, product: Product) -> tuple[ProductReply, WireValue]:
         node = self.nodes[product.node]
-        backward_pass = BackwardPass(product.task, product.keep, product.create, product.accumulate)
-        exchange = self._exchange(Shadows())
+        backward_pass = BackwardPass(product.task, product.retain_graph, product.create_graph, product.accumulate)
+        exchange = self._create_exchange(Shadows())
         grads = exchange.unpack(product.gradients)
         blocks = len(exchange.blocks)
         self._ambient.apply(state)
@@ -149,13 +166,13 @@ class Calls:
         except Exception as error:
             return ProductReply(pack_exception(error), exchange.pack([]), [], None, []), self._ambient.read()
         packed = exchange.pack(results)
-        history = [i for i, g in enumerate(results) if backward_pass.create and g is not None and g.requires_grad]
+        history = [i for i, g in enumerate(results) if backward_pass.create_graph and g is not None and g.requires_grad]
         incoming = [find_gradient_edge(g) for g in grads if is_differentiable(g)]
         new = None
         if history:
             outputs = [find_gradient_edge(g) for i, g in enumerate(results) if g is not None and i in history]
             new = self._keep(Node([*node.inputs, *incoming], outputs, node.between, shared=True))
-        return ProductReply(None, packed, exchange.changed_blocks(blocks), new, history), self._ambient.read()
+        return ProductReply(None, packed, exchange.read_changed_blocks(blocks), new, history), self._ambient.read()
 
     def _get_target(self, target: WireValue) -> Any:
         if isinstance(target, int):
@@ -167,7 +184,7 @@ class Calls:
             raise NameError(f"name {target!r} is not defined")
         return self.namespace[target]
 
-    def _exchange(self, shadows: Shadows) -> Exchange:
+    def _create_exchange(self, shadows: Shadows) -> Exchange:
         return Exchange(self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, shadows.enter)
 
     def _unpack_handle(self, target: WireValue) -> Any:
@@ -213,35 +230,10 @@ class Calls:
             self.origins.pop(number, None)
 
 
+def _find_new_edges(tensors: dict[int, Tensor]) -> dict[int, Any]:
+    """Return the gradient edges of tensors for which the call ran requires_grad_()."""
+    return {n: find_gradient_edge(t) for n, t in tensors.items() if t.is_leaf and is_differentiable(t)}
+
+
 def _has_history(value: Any) -> bool:
     return is_differentiable(value) and not value.is_leaf
-
-
-class _NullStream(io.TextIOBase):
-    __slots__ = ()
-
-    def write(self, text: str, /) -> int:
-        return len(text)
-
-    def writable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Stay open for the next call."""
-
-
-NULL_STREAM = _NullStream()
-IGNORE: Any = ("ignore", None, Warning, None, 0)  # the filter that simplefilter("ignore") adds
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Discard what the student's code prints and warns during a check: it could reveal what the check passed in."""
-    streams, filters, show = (sys.stdout, sys.stderr), warnings.filters, warnings.showwarning
-    warnings.filters = [IGNORE, *filters]
-    sys.stdout = sys.stderr = NULL_STREAM
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = streams
-        warnings.filters, warnings.showwarning = filters, show

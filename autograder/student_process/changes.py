@@ -29,7 +29,7 @@ class Snapshot:
     def read(self) -> Any:
         raise NotImplementedError
 
-    def difference(self, shadows: Shadows) -> Any:
+    def compute_difference(self, shadows: Shadows) -> Any:
         """Return how the client must change its own object, or None if nothing changed."""
         raise NotImplementedError
 
@@ -49,7 +49,7 @@ class TensorSnapshot(Snapshot):
         t: Tensor = self.value
         return t.requires_grad and not t.is_leaf and t.grad_fn is not self.grad_fn
 
-    def difference(self, shadows: Shadows) -> Any:
+    def compute_difference(self, shadows: Shadows) -> Any:
         t: Tensor = self.value
         changes: dict[str, Any] = {}
         if get_version(t) != self.version:
@@ -107,7 +107,7 @@ class ListSnapshot(Snapshot):
     def read(self) -> Any:
         return list(self.value)
 
-    def difference(self, shadows: Shadows) -> Any:
+    def compute_difference(self, shadows: Shadows) -> Any:
         return None if _is_same(self.value, self.content) else tuple(self.value)
 
 
@@ -115,7 +115,7 @@ class DictSnapshot(Snapshot):
     def read(self) -> Any:
         return dict(self.value)
 
-    def difference(self, shadows: Shadows) -> Any:
+    def compute_difference(self, shadows: Shadows) -> Any:
         same = _is_same(list(self.value), list(self.content))
         same = same and _is_same(list(self.value.values()), list(self.content.values()))
         return None if same else tuple(self.value.items())
@@ -125,7 +125,7 @@ class SetSnapshot(Snapshot):
     def read(self) -> Any:
         return set(self.value)
 
-    def difference(self, shadows: Shadows) -> Any:
+    def compute_difference(self, shadows: Shadows) -> Any:
         same = {id(v) for v in self.value} == {id(v) for v in self.content}
         return None if same else tuple(self.value)
 
@@ -134,7 +134,7 @@ class GeneratorSnapshot(Snapshot):
     def read(self) -> Any:
         return self.value.get_state().numpy().tobytes()
 
-    def difference(self, shadows: Shadows) -> Any:
+    def compute_difference(self, shadows: Shadows) -> Any:
         state = self.read()
         return None if state == self.content else state
 

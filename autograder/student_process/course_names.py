@@ -30,21 +30,21 @@ class CourseNames:
         self._probes = dict(PROBES)
         self._patched: dict[str, None] = {}  # names of labkit that were patched before a given cell ran
 
-    def keep(self, names: Iterable[str]) -> None:
-        """Remember what these names are bound to now."""
+    def protect(self, names: Iterable[str]) -> None:
+        """Remember what these names are bound to now, to restore it."""
         values = {name: self.namespace[name] for name in names if name in self.namespace}
         self._values |= values
         self._functions |= {
             name: [_FunctionContents(function) for function in _iter_functions(value)] for name, value in values.items()
         }
 
-    def changed(self) -> list[str]:
+    def list_changed(self) -> list[str]:
         """Return the first MAX_NAMES names that are bound to something else now, in the notebook and in libraries.
 
         Includes course functions whose code, defaults or closure changed.
         """
         names = [name for name, value in self._values.items() if self.namespace.get(name) is not value]
-        names += [name for name, functions in self._functions.items() if any(f.changed() for f in functions)]
+        names += [name for name, functions in self._functions.items() if any(f.has_changed() for f in functions)]
         return list(dict.fromkeys([*names, *self._patched, *self._find_patched()]))[:MAX_NAMES]
 
     def restore(self) -> None:
@@ -83,7 +83,7 @@ class _FunctionContents:
         closure = [(cell, _get_content(cell)) for cell in function.__closure__ or ()]
         self.cells = [(cell, content) for cell, content in closure if isinstance(content, FunctionType)]
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         parts = zip(FUNCTION_PARTS, self.before, strict=True)
         return any(getattr(self.function, name) is not value for name, value in parts) or any(
             _get_content(cell) is not content for cell, content in self.cells

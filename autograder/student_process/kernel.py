@@ -23,12 +23,7 @@ from IPython.core.error import UsageError
 from autograder.rpc.limit_errors import describe_limit
 from autograder.student_process.event_loop import EventLoop
 from autograder.student_process.figures import set_environment, show_inline
-from autograder.student_process.outputs import MAX_DATA as MAX_DATA
-from autograder.student_process.outputs import MAX_ITEMS as MAX_ITEMS
-from autograder.student_process.outputs import MAX_LINES as MAX_LINES
-from autograder.student_process.outputs import MAX_TEXT as MAX_TEXT
-from autograder.student_process.outputs import Output as Output
-from autograder.student_process.outputs import Outputs
+from autograder.student_process.outputs import Output, Outputs
 from autograder.student_process.shell import create_shell, refuse_getpass, refuse_input
 from autograder.student_process.streams import NAMES, Stream, capture_streams
 from autograder.student_process.widgets import Widgets
@@ -79,9 +74,9 @@ class Kernel:
                 self._loop.pause()
         return items
 
-    def message(self, kind: str, content: dict[str, Any]) -> None:
+    def take_message(self, kind: str, content: dict[str, Any]) -> None:
         """Take a message that the shell publishes."""
-        self.outputs.message(kind, content)
+        self.outputs.take_message(kind, content)
 
     def show_error(self, error: BaseException, lines: list[str]) -> None:
         """Show an exception with the lines of its traceback."""
@@ -91,7 +86,7 @@ class Kernel:
             text = "(its message can't be shown)"
         for stream in self._streams:
             stream.flush()
-        self.message("error", {"ename": type(error).__name__, "evalue": text, "traceback": lines})
+        self.take_message("error", {"ename": type(error).__name__, "evalue": text, "traceback": lines})
         if limit := describe_limit(error):
             self.say(f"In grading, {limit}.")
 

@@ -21,7 +21,8 @@ from autograder.rpc.random_states import seed_all
 from autograder.student_process.calls import Calls
 from autograder.student_process.compile_cache import link_compiled
 from autograder.student_process.course_names import CourseNames
-from autograder.student_process.kernel import Kernel, Output
+from autograder.student_process.kernel import Kernel
+from autograder.student_process.outputs import Output
 
 
 def prepare(kernel: Kernel) -> CourseNames:
@@ -64,7 +65,7 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
     - ["run", source, execution count, names]: run a cell, and answer with its outputs as JSON. The names are the
       course's after that cell.
     - ["fork"], followed by a socket: answer with the pid of a fork that serves this socket.
-    - ["changed"]: answer with the course names that are bound to something else now.
+    - ["list_changed"]: answer with the course names that are bound to something else now.
     - ["put", path, bytes]: append to a file in the scratch home.
     - ["ping"]: answer.
     - ["serve", whether to restore the course's names]: serve calls from then on. It has no answer.
@@ -79,10 +80,10 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
                 if names:
                     course.restore_labkit()
                 outputs = _encode_outputs(kernel.run(source, number))
-                course.keep(names)
+                course.protect(names)
                 send(control, outputs)
-            elif kind == "changed":
-                send(control, course.changed())
+            elif kind == "list_changed":
+                send(control, course.list_changed())
             elif kind == "put":
                 _put(*rest)
                 send(control, "ready")

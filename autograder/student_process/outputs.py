@@ -64,7 +64,7 @@ class Outputs:
         elif len(items) < MAX_ITEMS:
             items.append({"output_type": "stream", "name": name, "text": text})
 
-    def message(self, kind: str, content: dict[str, Any]) -> None:
+    def take_message(self, kind: str, content: dict[str, Any]) -> None:
         """Take a message that the shell publishes, named as in Jupyter's messaging protocol."""
         if kind == "clear_output":
             self._clear(bool(content.get("wait")))

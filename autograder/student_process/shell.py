@@ -55,7 +55,7 @@ class _Session(Session):  # type: ignore[misc]
         except Exception as error:  # a display that holds itself, or an object without a text
             self.kernel.say(f"a display can't be shown: {type(error).__name__}")
             return
-        self.kernel.message(message["msg_type"], content)
+        self.kernel.take_message(message["msg_type"], content)
 
 
 class ZMQInteractiveShell(zmqshell.ZMQInteractiveShell):  # type: ignore[misc]
@@ -106,7 +106,7 @@ def raise_once(shell: Any) -> None:
 
 
 def create_shell(kernel: Any) -> Any:
-    """Create a shell that publishes to this kernel, by message(type, content), show_error() and say()."""
+    """Create a shell that publishes to this kernel, by take_message(type, content), show_error() and say()."""
     use_pipes()
     previous: Any = InteractiveShell._instance
     if previous is not None:

@@ -53,8 +53,8 @@ class LocalExecutor:
     jobs: int = 1
     """How many submissions are graded at a time."""
     device: str = "cpu"
-    ahead: ServerProcess | None = None
-    """A fork server that is already started; see start_ahead()."""
+    server: ServerProcess | None = None
+    """A fork server that is already started; see start_early_server()."""
     pool: Pool | None = None
     """Workers that outlive a call of grade()."""
 
@@ -67,7 +67,7 @@ class LocalExecutor:
     def grade(
         self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        return grade_all(tasks, settings, self.jobs, secret, stop, self.ahead, self.pool)
+        return grade_all(tasks, settings, self.jobs, secret, stop, self.server, self.pool)
 
 
 def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> Executor:

@@ -47,7 +47,7 @@ def grade_all(
     jobs: int,
     secret: Iterable[Path],
     stop: Event,
-    ahead: ServerProcess | None = None,
+    server: ServerProcess | None = None,
     pool: Pool | None = None,
 ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
     """Grade the tasks, taking only as many at a time as there are jobs, and yield each when it's done.
@@ -60,7 +60,7 @@ def grade_all(
         jobs: How many submissions are graded at a time.
         secret: Folders that student processes must not see.
         stop: Set it to abandon what is being graded.
-        ahead: A fork server that is already started, for at least as many jobs.
+        server: A fork server that is already started, for at least as many jobs.
         pool: Workers that outlive this call, to use instead of new ones.
     """
     remaining = iter(tasks)
@@ -69,8 +69,8 @@ def grade_all(
         return
     is_temporary = pool is None
     if pool is None:
-        ahead = ahead or start_server(len(first), find_groups(task.source for task in first))
-        pool = Pool(make_purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), ahead)
+        server = server or start_server(len(first), find_groups(task.source for task in first))
+        pool = Pool(make_purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), server)
     try:
         for task in first:
             pool.assign(task)
@@ -92,17 +92,17 @@ class Pool:
     """Workers that grade one task each at a time. Only one thread may use a pool."""
 
     def __init__(
-        self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int, ahead: ServerProcess | None
+        self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int, server: ServerProcess | None
     ) -> None:
         self.purpose, self.seconds, self.secret = purpose, seconds, secret
         self.fork = multiprocessing.get_context("fork")
         torch.set_num_threads(1)  # no threads before a fork
-        fork_servers = start_fork_servers(jobs, purpose, secret, ahead)
+        fork_servers = start_fork_servers(jobs, purpose, secret, server)
         self.first = fork_servers[0]
         gc.freeze()  # a collection would touch, and thus copy, memory that the forks share
         self.workers = [self._start_worker(fork_server, fork_servers) for fork_server in fork_servers]
         for fork_server in fork_servers:
-            fork_server.orders.close()
+            fork_server.release_orders()
 
     def is_busy(self) -> bool:
         return any(worker.task for worker in self.workers)

@@ -93,7 +93,7 @@ def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkSer
         except Exception:
             log = log or traceback.format_exc()
             for each in fork_servers.values():
-                each.lost = True  # what it would send next is unknown
+                each.mark_lost()
     return Failure(log)
 
 

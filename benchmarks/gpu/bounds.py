@@ -48,7 +48,7 @@ def run(context: Context) -> PartResult:
 
 def _within_and_beyond(fork_server: ForkServer) -> tuple[int, str]:
     """The bytes that the driver shows, and the exception for more."""
-    student = fork_server.student()
+    student = fork_server.start_process()
     try:
         errors = [o for o in student.run(WITHIN, 1, _limit()) if o["output_type"] == "error"]
         if errors:
@@ -62,7 +62,7 @@ def _within_and_beyond(fork_server: ForkServer) -> tuple[int, str]:
 
 def _around(fork_server: ForkServer) -> str:
     """How the process ended that asked the driver itself."""
-    student, start = fork_server.student(), time.perf_counter()
+    student, start = fork_server.start_process(), time.perf_counter()
     try:
         student.run(WITHIN, 1, _limit())
         outputs = student.run(AROUND, 2, _limit())

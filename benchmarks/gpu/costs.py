@@ -37,7 +37,7 @@ def run(context: Context) -> PartResult:
             for _ in range(1 + TURNS):
                 alone.append(floor.run(steps).wall)
                 start = time.perf_counter()
-                seen = examine(steps, fork_server.student, Timeouts())
+                seen = examine(steps, fork_server.start_process, Timeouts())
                 whole.append(time.perf_counter() - start)
             fork_server.close()
             lost += [

@@ -222,9 +222,10 @@ class Counted(ForkServer):
     can_fork = True
     forks = starts = 0
 
-    def student(self) -> StudentProcess:
-        process = super().student()
-        process.forks = self.can_fork
+    def start_process(self, restores_names: bool = True) -> StudentProcess:
+        process = super().start_process(restores_names)
+        if not self.can_fork:
+            process.stop_forking()
         connect = process.connect
 
         def counted(group: str, seconds: float):  # type: ignore[no-untyped-def]
@@ -258,7 +259,7 @@ def passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
         if name:
             tests = "".join(f'with check("{n}"):\n    assert {name}({n}) == {2 * n}\n' for n in (1, 3))
             steps.append(Step(f"check-{name}", "check", tests))
-    seen = examine(steps, fork_server.student)
+    seen = examine(steps, fork_server.start_process)
     return {name: [o.passed for o in seen[f"check-{name}"].outcomes] for name in names if name}
 
 

@@ -51,7 +51,7 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(Purpose(find_strongest_level(find_layers()), LIMITS), started=start_server(1, ()))
+    process = ForkServer(Purpose(find_strongest_level(find_layers()), LIMITS), server=start_server(1, ()))
     yield process
     process.close()
 
@@ -72,7 +72,7 @@ def examined(
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    return examine(steps, fork_server.student, timeouts)
+    return examine(steps, fork_server.start_process, timeouts)
 
 
 IN_A_CELL = {
@@ -174,7 +174,7 @@ def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points
         Step("added-1", "student", endless),
         Step("check-double", "check", CHECKS),
     ]
-    seen = examine(steps, fork_server.student, Timeouts(cell=36000, check=9, submission=12))
+    seen = examine(steps, fork_server.start_process, Timeouts(cell=36000, check=9, submission=12))
     assert seen["added-0"].stopped == "the time limit of 8 s for all cells was reached"
     assert seen["added-1"].stopped
     assert compute_earned(seen["check-add"].outcomes, 1) == 1
@@ -204,7 +204,7 @@ def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkS
         Step("check-double", "check", CHECKS),
         Step("check-again", "check", CHECKS),
     ]
-    seen = examine(steps, fork_server.student, PATIENCE)
+    seen = examine(steps, fork_server.start_process, PATIENCE)
     for check in ("check-double", "check-again"):
         assert compute_earned(seen[check].outcomes, 2) == 2
 
@@ -243,7 +243,7 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(fork_server: F
             "    assert any(add(1, 1) <= 2 or time.sleep(0.1) for _ in range(100)), str(add(1, 1))\n",
         ),
     ]
-    seen = examine(steps, fork_server.student, PATIENCE)
+    seen = examine(steps, fork_server.start_process, PATIENCE)
     assert [o.passed for o in seen["check-double"].outcomes] == [True, True]
     assert seen["check-add"].outcomes[0].passed, seen["check-add"].outcomes[0].seen
 
@@ -278,7 +278,7 @@ def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    seen = examine(steps, fork_server.student, PATIENCE)
+    seen = examine(steps, fork_server.start_process, PATIENCE)
     assert [o.seen for o in seen["check-double"].outcomes] == [
         "the time limit of 2 s for a check was reached",
         *["the time limit of 0.5 s for a check was reached"] * 4,
@@ -296,7 +296,7 @@ def test_what_comes_in_one_check_is_bounded_together(fork_server: ForkServer, mo
         Step("exercise-double", "student", answer, exercise="double"),
         Step("check-double", "check", checks),
     ]
-    few, many = examine(steps, fork_server.student, PATIENCE)["check-double"].outcomes
+    few, many = examine(steps, fork_server.start_process, PATIENCE)["check-double"].outcomes
     assert few.passed and not many.passed and many.blame == "process"
 
 
@@ -310,7 +310,7 @@ def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", 'with check("the course\'s limit"):\n    assert add(1, 2) == limit\n'),
     ]
-    assert examine(steps, fork_server.student, PATIENCE)["check-add"].outcomes[0].passed
+    assert examine(steps, fork_server.start_process, PATIENCE)["check-add"].outcomes[0].passed
 
 
 REMEMBERS = """

@@ -34,7 +34,7 @@ def graded(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[
         Step("added", "student", after),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, fork_server.student, Timeouts())
+    seen = examine(steps, fork_server.start_process, Timeouts())
     return [o.passed for o in seen["check-double"].outcomes], [n for came in seen.values() for n in came.changed]
 
 
@@ -99,7 +99,7 @@ def test_labkit_is_the_courses_when_a_given_cell_runs(fork_server: ForkServer) -
         Step("exercise-double", "student", BLANK, exercise="double"),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, fork_server.student, Timeouts())
+    seen = examine(steps, fork_server.start_process, Timeouts())
     assert [o.passed for o in seen["check-double"].outcomes] == [False, False]
     assert "labkit.probes.probe" in [name for came in seen.values() for name in came.changed]
 
@@ -119,5 +119,5 @@ def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) 
         ),
         Step("check-triple", "check", 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
     ]
-    seen = examine(steps, fork_server.student, Timeouts())
+    seen = examine(steps, fork_server.start_process, Timeouts())
     assert [o.passed for name in ("check-double", "check-triple") for o in seen[name].outcomes] == [True] * 3

@@ -15,7 +15,7 @@ import torch
 from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.effort import Effort
 from autograder.examiner.remote_namespace import RemoteNamespace
-from autograder.rpc.frames import from_bytes, to_bytes
+from autograder.rpc.frames import decode_message, encode_message
 from autograder.student_process.calls import Calls
 from tests.examiner.program import student_process
 
@@ -26,7 +26,7 @@ def world_of(
 ) -> Iterator[RemoteNamespace]:
     with student_process({**(given or {}), **student}, list(given or {})) as channel:
         connection = Connection(channel)
-        connection.effort = None if seconds is None else Effort(seconds)
+        connection.begin_check(None if seconds is None else Effort(seconds))
         yield RemoteNamespace(connection, given or {})
 
 
@@ -153,7 +153,7 @@ def test_what_nothing_refers_to_any_more_is_forgotten():
             from autograder.rpc.global_state import GlobalState
 
             calls._ambient = GlobalState()
-            return from_bytes(to_bytes(calls.answer([request, GlobalState().read()])))[0]
+            return decode_message(encode_message(calls.answer([request, GlobalState().read()])))[0]
 
     world = RemoteNamespace(Direct(), {})
     f, make, x = world.get_proxy("f"), world.get_proxy("make"), torch.ones(2, requires_grad=True)
@@ -173,10 +173,10 @@ def test_a_random_state_is_sent_only_when_it_is_new():
     from autograder.rpc.global_state import GlobalState
 
     ours = GlobalState()
-    first, second = len(to_bytes(ours.read())), len(to_bytes(ours.read()))
+    first, second = len(encode_message(ours.read())), len(encode_message(ours.read()))
     assert first > 5000 and second < 200
     torch.rand(1)
-    assert 5000 < len(to_bytes(ours.read())) < 6000
+    assert 5000 < len(encode_message(ours.read())) < 6000
 
 
 def test_a_handle_of_one_process_means_nothing_in_another():
@@ -196,13 +196,13 @@ import importlib, sys, torch
 from autograder.forkserver.imports import ALWAYS, FIRST_USED
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.student_process.calls import Calls
-from autograder.rpc.frames import from_bytes, to_bytes
+from autograder.rpc.frames import decode_message, encode_message
 from autograder.rpc.global_state import GlobalState
 
 class Line:
     calls, ours = Calls({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), GlobalState()
     def ask(self, request, callbacks):
-        return from_bytes(to_bytes(self.calls.answer([request, self.ours.read()])))[0]
+        return decode_message(encode_message(self.calls.answer([request, self.ours.read()])))[0]
 
 for names in (ALWAYS, *FIRST_USED.values()):
     for name in names:

@@ -57,7 +57,7 @@ HONEST = {
 
 def test_what_honest_labs_do_works_in_the_sandbox(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-    seen = examine(steps, fork_server.student)
+    seen = examine(steps, fork_server.start_process)
     for name, (_, printed) in HONEST.items():
         assert printed in str(seen[name].outputs), (name, seen[name].outputs)
 
@@ -72,21 +72,21 @@ FIGURES = {
 
 def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, source in FIGURES.items()]
-    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start_server(1, ()))) as light:
-        first, second = (examine(steps, server.student) for server in (fork_server, light))
+    with contextlib.closing(ForkServer(Purpose(LEVEL), server=start_server(1, ()))) as light:
+        first, second = (examine(steps, server.start_process) for server in (fork_server, light))
     for name in FIGURES:
         assert "image/" in str(first[name].outputs)
         assert first[name].outputs == second[name].outputs, name
 
 
 def test_without_what_few_labs_name_they_work_too() -> None:
-    with contextlib.closing(ForkServer(Purpose(LEVEL), started=start_server(1, ()))) as light:
+    with contextlib.closing(ForkServer(Purpose(LEVEL), server=start_server(1, ()))) as light:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
         )
         steps = [Step("loaded", "student", loaded)]
         steps += [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-        seen = examine(steps, light.student)
+        seen = examine(steps, light.start_process)
     assert "[]" in str(seen["loaded"].outputs)
     for name, (_, printed) in HONEST.items():
         assert printed in str(seen[name].outputs), (name, seen[name].outputs)
@@ -121,7 +121,7 @@ def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: F
     before += "inspect.ismodule = lambda each: looked.append(each) or found(each)"
     after = "inspect.ismodule = found\nprint(sorted(set(sys.modules) - loaded), len(looked) < 100)"
     cells = {"before": before, "raises": "def f(): raise ValueError\nf()", "after": after}
-    seen = examine([Step(name, "student", source) for name, source in cells.items()], fork_server.student)
+    seen = examine([Step(name, "student", source) for name, source in cells.items()], fork_server.start_process)
     assert "ValueError" in str(seen["raises"].outputs)
     assert "[] True" in str(seen["after"].outputs), seen["after"].outputs
 
@@ -138,27 +138,27 @@ def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) ->
         "    got = [r.item() for r in probes.ranks(total)]\n    assert got == [3.0, 3.0], str(got)\n"
     )
     steps = [Step("exercise-total", "student", answer, exercise="total"), Step("check-total", "check", check)]
-    (outcome,) = examine(steps, fork_server.student)["check-total"].outcomes
+    (outcome,) = examine(steps, fork_server.start_process)["check-total"].outcomes
     assert outcome.passed, outcome.seen
 
 
 def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server: ForkServer) -> None:
     draws = "import random, torch, numpy as np\nprint(random.random(), torch.rand(1).item(), np.random.rand())"
-    first, second = (examine([Step("a", "student", draws)], fork_server.student)["a"].outputs for _ in range(2))
+    first, second = (examine([Step("a", "student", draws)], fork_server.start_process)["a"].outputs for _ in range(2))
     assert first == second
 
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
-    fork_server = ForkServer(Purpose(LEVEL), started=start_server(1, ()))
-    student = SubmissionRunner(fork_server.student, Clock(Timeouts()))
+    fork_server = ForkServer(Purpose(LEVEL), server=start_server(1, ()))
+    student = SubmissionRunner(fork_server.start_process, Clock(Timeouts()))
     student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
-    assert len(os.listdir(f"/proc/{fork_server.started.process.pid}/task")) == 1
-    pids = [child.pid for child in psutil.Process(fork_server.started.process.pid).children(recursive=True)]
+    assert len(os.listdir(f"/proc/{fork_server.server.process.pid}/task")) == 1
+    pids = [child.pid for child in psutil.Process(fork_server.server.process.pid).children(recursive=True)]
     assert len(pids) >= 2
     fork_server.close()
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         time.sleep(0.01)
-    assert not fork_server.started.home.exists()
+    assert not fork_server.server.home.exists()
 
 
 def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: Path) -> None:
@@ -166,14 +166,14 @@ def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: 
     groups = frozenset({COMPILER})
     first = converters._get_fork_server(LEVEL, limits, tmp_path, groups)
     assert converters._get_fork_server(LEVEL, limits, tmp_path, groups) is first
-    first.started.process.kill()
+    first.server.process.kill()
     with pytest.raises(GradlabError, match="the fork server is lost"):
-        first.student()
+        first.start_process()
     second = converters._get_fork_server(LEVEL, limits, tmp_path, groups)
     assert second is not first
-    second.student().kill()
+    second.start_process().kill()
     converters.close_fork_servers()
-    assert second.started.process.poll() is not None
+    assert second.server.process.poll() is not None
 
 
 @pytest.mark.parametrize("order", ["start", "why"])
@@ -183,15 +183,15 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
     def break_off(*_: object) -> None:
         raise Stopped("working with this result took too long")
 
-    server = ForkServer(Purpose(find_strongest_level(find_layers()), Limits()), started=start_server(1, ()))
+    server = ForkServer(Purpose(find_strongest_level(find_layers()), Limits()), server=start_server(1, ()))
     try:
         with monkeypatch.context() as broken:
             broken.setattr(client, "receive", break_off)
             with pytest.raises(Stopped):
-                server.student() if order == "start" else server.explain_end(1)
+                server.start_process() if order == "start" else server.explain_end(1)
         assert server.lost
         with pytest.raises(GradlabError, match="lost"):
-            server.student()
+            server.start_process()
     finally:
         server.close()
 

@@ -66,7 +66,7 @@ def test_a_group_is_gone_when_it_was_killed_and_the_run_goes_on(
         assert len(forks) == CHILDREN
         runs.kill_group(pid, "check")
         assert not [fork for fork in forks if (fields := read_stat_fields(fork)) and is_alive(fields)]
-        assert runs.status(pid) == ["", None]
+        assert runs.check_status(pid) == ["", None]
 
 
 def _unknown_to_the_kernel(pid: int, flags: int = 0) -> int:
@@ -96,7 +96,7 @@ def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None
         running.limits = Limits(memory=1)
         while running.running[pid].status is None:
             running.poll()
-        assert running.status(pid) == ["memory", signal.SIGKILL]
+        assert running.check_status(pid) == ["memory", signal.SIGKILL]
         running.stop_all()
 
 
@@ -133,13 +133,13 @@ def test_the_limit_that_ended_a_fork_is_told_once_and_not_of_what_comes_later(
     pid, ours = run
     _told(ours, b"memory")
     small.adopt(pid, "check")
-    assert [small.status(pid)[0] for _ in range(2)] == ["memory", ""]
+    assert [small.check_status(pid)[0] for _ in range(2)] == ["memory", ""]
     for begins in (small.adopt, small.kill_group):
         _told(ours, b"memory")
         small.adopt(pid, "check")
         small.poll()
         begins(pid, "check")
-        assert small.status(pid) == ["", None]
+        assert small.check_status(pid) == ["", None]
 
 
 def test_a_program_that_holds_too_much_is_no_reason_for_the_end_of_its_run(
@@ -147,11 +147,11 @@ def test_a_program_that_holds_too_much_is_no_reason_for_the_end_of_its_run(
 ) -> None:
     pid, ours = run
     _told(ours, b"memory")
-    assert small.status(pid) == ["", None]
+    assert small.check_status(pid) == ["", None]
     ours.shutdown(socket.SHUT_WR)
-    while (status := small.status(pid)[1]) is None:
+    while (status := small.check_status(pid)[1]) is None:
         time.sleep(0.01)
-    assert small.status(pid) == ["", status] and isinstance(status, int)
+    assert small.check_status(pid) == ["", status] and isinstance(status, int)
     assert os.waitstatus_to_exitcode(status) == 3
 
 
@@ -160,4 +160,4 @@ def test_the_limit_that_ended_a_run_stays_its_reason(small: Supervisor, run: tup
     _told(ours, b"memory")
     small.adopt(pid, "")
     small.poll()
-    assert [small.status(pid)[0] for _ in range(2)] == ["memory"] * 2
+    assert [small.check_status(pid)[0] for _ in range(2)] == ["memory"] * 2

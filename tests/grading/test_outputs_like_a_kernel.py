@@ -161,7 +161,7 @@ LATE = {"a worker": "at work", "a descriptor": "b\n", "a program": "err\n"}
 def here(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
     """The outputs of each of these cells in a student process."""
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(sources, start=1)]
-    seen = examine(steps, fork_server.student)
+    seen = examine(steps, fork_server.start_process)
     return [came.outputs for came in seen.values()]
 
 

@@ -8,7 +8,7 @@ from autograder.intake import read
 from autograder.rpc.frames import MAX_FRAME, MAX_ITEMS
 from autograder.sandbox import Limits
 from autograder.sandbox.doctor import LEVELS
-from autograder.student_process import kernel
+from autograder.student_process import outputs
 from scripts.liar_table import format_liar_table
 from tests.conftest import ROOT
 
@@ -35,7 +35,7 @@ def test_the_limits_are_those_of_the_code() -> None:
         f"| a submission | {timeouts.submission:g} s by the clock, two thirds of it for its cells;",
         f"| {limits.memory >> 30} GiB |",
         f"| {limits.processes}; {limits.descriptors}; {limits.file_size >> 20} MiB; {limits.disk >> 30} GiB and {limits.files:,} files |",
-        f"{kernel.MAX_TEXT:,} characters, {kernel.MAX_LINES:,} lines, {kernel.MAX_ITEMS} pieces, {kernel.MAX_DATA // 10**6} MB",
+        f"{outputs.MAX_TEXT:,} characters, {outputs.MAX_LINES:,} lines, {outputs.MAX_ITEMS} pieces, {outputs.MAX_DATA // 10**6} MB",
         f"{MAX_OF_SUBMISSION // 10**6} million characters",
         f"| {read.MAX_BYTES // 10**6} MB, {read.MAX_CELLS:,} cells, {read.MAX_SOURCE:,} characters a cell |",
         f"{MAX_FRAME >> 20} MiB a message, 2^{MAX_ITEMS.bit_length() - 1} items",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
+from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 
 MESSAGES = 10  # damaged ones of each example
 WORK = 5.0  # seconds of processor time for one message, of which most take a thousandth
@@ -50,10 +50,10 @@ JUNK: list[Any] = [
 def damaged(message: Any, rng: random.Random) -> Any:
     """The message with one to four places changed. Raises ProtocolError where not even its frame can be read."""
     if rng.random() < 0.3:
-        return from_bytes(_damaged_bytes(to_bytes(message), rng))
+        return decode_message(_damaged_bytes(encode_message(message), rng))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         message = _changed(message, rng)
-    return from_bytes(to_bytes(message))
+    return decode_message(encode_message(message))
 
 
 def messages(message: Any, seed: int) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autograder.rpc import blocks
 from autograder.rpc.exchange import Exchange
-from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
+from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 from autograder.rpc.tensors import DTYPES
 from tests.conftest import NIGHTLY
 from tests.examiner.observe import differences, observe
@@ -23,7 +23,7 @@ KEYS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3)
 
 
 def there(value: Any, sender: Exchange | None = None, receiver: Exchange | None = None) -> Any:
-    return (receiver or Exchange()).unpack(from_bytes(to_bytes((sender or Exchange()).pack(value))))
+    return (receiver or Exchange()).unpack(decode_message(encode_message((sender or Exchange()).pack(value))))
 
 
 @st.composite
@@ -209,6 +209,6 @@ def test_what_arrives_takes_memory_only_where_something_lives_in_it() -> None:
     a, b = exchange.unpack(Exchange().pack((torch.ones(4), torch.arange(6.0)[2:4])))
     assert a.untyped_storage().nbytes() == 16 and b.tolist() == [2, 3] and b.untyped_storage().nbytes() == 24
     assert a._version == b._version == 0
-    assert exchange.changed_blocks(2) == []
+    assert exchange.read_changed_blocks(2) == []
     a[0] = 5
-    assert len(exchange.changed_blocks(2)) == 1
+    assert len(exchange.read_changed_blocks(2)) == 1

@@ -15,10 +15,10 @@ from autograder.rpc.frames import (
     ConnectionClosed,
     ProtocolError,
     ProtocolTimeout,
-    from_bytes,
+    decode_message,
+    encode_message,
     receive,
     send,
-    to_bytes,
 )
 from tests.conftest import NIGHTLY
 from tests.rpc.damage import bounded_memory
@@ -55,12 +55,12 @@ def test_large_bytes_arrive_in_pieces(ends):
 @given(st.binary(max_size=200))
 def test_random_bytes_are_a_value_or_refused(data):
     with contextlib.suppress(ProtocolError):
-        from_bytes(data)
+        decode_message(data)
 
 
 @given(PLAIN, st.integers(0, 1000))
 def test_a_cut_frame_is_a_closed_line(value, at):
-    whole = to_bytes(value)
+    whole = encode_message(value)
     whole = HEADER.pack(len(whole)) + whole
     a, b = socket.socketpair()
     with a, b:
@@ -143,5 +143,5 @@ def test_messages_made_to_grow_are_refused(data):
     with bounded_memory():
         start = time.process_time()
         with contextlib.suppress(ProtocolError):
-            assert from_bytes(data) is not None
+            assert decode_message(data) is not None
         assert time.process_time() - start < 5

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autograder.examiner.connection import Stopped
 from autograder.examiner.remote_namespace import RemoteNamespace
-from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
+from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 from autograder.rpc.global_state import GlobalState
 from autograder.student_process.calls import Calls
 from tests.conftest import NIGHTLY
@@ -47,12 +47,12 @@ class Damaging:
 
     def ask(self, request: Any, callbacks: Any) -> Any:
         try:
-            reply, _, _ = self.calls.answer(from_bytes(to_bytes([request, self.ours.read()])))
+            reply, _, _ = self.calls.answer(decode_message(encode_message([request, self.ours.read()])))
         except ProtocolError as error:  # a number that was damaged came back: the process would end
             raise Stopped(str(error)) from None
         if self.spared > 0:
             self.spared -= 1
-            return from_bytes(to_bytes(reply))
+            return decode_message(encode_message(reply))
         try:
             return damaged(reply, self.random)
         except ProtocolError as error:
@@ -139,7 +139,7 @@ def _requests() -> list[Any]:
 
     class Recording(Damaging):
         def ask(self, request: Any, callbacks: Any) -> Any:
-            seen.append(from_bytes(to_bytes([request, GlobalState().read()])))
+            seen.append(decode_message(encode_message([request, GlobalState().read()])))
             return super().ask(request, callbacks)
 
     for n, use in enumerate((_forward, _forward, _forward, _forward, _backward, _in_place, _handles)):
@@ -166,7 +166,7 @@ def test_damaged_requests_are_answered_or_refused(seed):
                     calls.answer(REQUESTS[4])  # a node and a handle that the next can refer to
                 request = damaged(rng.choice(REQUESTS), rng)
                 with bounded_work():
-                    to_bytes(calls.answer(request))
+                    encode_message(calls.answer(request))
             except ProtocolError:
                 pass
             finally:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autograder.examiner.callbacks import Callbacks as Here
 from autograder.examiner.connection import Stopped
-from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send, to_bytes
+from autograder.rpc.frames import ConnectionClosed, ProtocolError, encode_message, receive, send
 from autograder.student_process.callback_proxies import CallbackProxies as There
 from labkit.recorded_calls import Seen
 from tests.conftest import NIGHTLY
@@ -64,6 +64,6 @@ def test_damaged_uses_never_harm_the_examiner(seed: int) -> None:
             rng = random.Random(seed * MESSAGES + n)
             HERE._uses = 0
             with bounded_work(), contextlib.suppress(ProtocolError, Stopped):
-                to_bytes(HERE.serve(damaged(rng.choice(REQUESTS), rng)))
-            assert torch.is_grad_enabled() and not HERE.serving
+                encode_message(HERE.serve(damaged(rng.choice(REQUESTS), rng)))
+            assert torch.is_grad_enabled() and not HERE.is_serving
     torch.set_rng_state(before)

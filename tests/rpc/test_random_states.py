@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from autograder.rpc.frames import ProtocolError
-from autograder.rpc.random_states import apply_torch_state, set_torch_state, torch_state
+from autograder.rpc.random_states import apply_torch_state, read_torch_state, set_torch_state
 
 
 def changed(left: int, following: int) -> bytes:
@@ -19,13 +19,13 @@ def changed(left: int, following: int) -> bytes:
     "left, following", [(624, 624), (300, 624), (624, 400), (625, 0), (1, 625), (0, 0), (-1, 3), (2, 2**63)]
 )
 def test_counters_that_do_not_belong_together_are_refused(left: int, following: int) -> None:
-    before = torch_state()
+    before = read_torch_state()
     with pytest.raises(ProtocolError):
         set_torch_state(changed(left, following))
     state = torch.frombuffer(bytearray(changed(left, following)), dtype=torch.uint8)
     with pytest.raises(ProtocolError):
         apply_torch_state(torch.Generator(), state)
-    assert torch_state() == before
+    assert read_torch_state() == before
 
 
 @pytest.mark.parametrize("drawn", [0, 1, 2, 623, 624, 625])

@@ -153,7 +153,7 @@ def _middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
         child = os.fork()
         if child == 0:
             try:
-                enter(replace(plan, keep=(*plan.keep, writing)))
+                enter(replace(plan, open_descriptors=(*plan.open_descriptors, writing)))
                 outcome = Outcome(act(replace(world, scratch=plan.scratch)))
             except BaseException as error:
                 outcome = Outcome(error=type(error).__name__, number=getattr(error, "errno", 0) or 0)

@@ -65,16 +65,18 @@ def supervise(
             begun = memory_watch._measure_pages(state, find_run_processes(state.run))
             limits = replace(limits, memory=begun + more)
         supervisor.limits, state.limit = limits, limits.memory
+        peak = 0
         limit: object = ""
         status: object = None
         while status is None and looks != 0:
             supervisor.adopt(pid, "")
-            limit, status = supervisor.status(pid)
+            limit, status = supervisor.check_status(pid)
+            peak = max(peak, memory_watch.measure_memory(state)) if status is None else peak
             with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
                 ours.send(b"l", socket.MSG_DONTWAIT)
             looks = looks and looks - 1
             time.sleep(0.01)
-        peak = supervisor.stop(pid)
+        supervisor.stop(pid)
         said, gone = _read_to_the_end(ours)
     assert status is None or isinstance(status, int)
     return Ending(str(limit), status, peak, said, gone)

@@ -170,8 +170,8 @@ def test_a_run_never_returns_into_its_parents_code(tmp_path: Path, capfd: pytest
     here = os.getpid()
     try:
         cases = [
-            (Plan(tmp_path, frozenset(), keep=(2,)), fail, 1),
-            (Plan(tmp_path, frozenset(), keep=(2,)), lambda: None, 0),
+            (Plan(tmp_path, frozenset(), open_descriptors=(2,)), fail, 1),
+            (Plan(tmp_path, frozenset(), open_descriptors=(2,)), lambda: None, 0),
             (Plan(tmp_path, frozenset({LANDLOCK}), readable=(tmp_path / "absent",)), fail, NOT_ENTERED),
         ]
         for plan, act, status in cases:

@@ -63,7 +63,7 @@ def judged(
         def fork_and_judge() -> tuple[object, bool]:
             alive, held = os.pipe()
             run = launch(
-                Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, keep=(held,)),
+                Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, open_descriptors=(held,)),
                 lambda: (os.write(held, b"x"), act(held)),
             )
             os.close(held)

@@ -195,7 +195,7 @@ def test_a_run_dies_with_its_grader(identity: str, layers: tuple[Layer, ...], ne
             try:
                 become(identity)
                 if os.fork() == 0:
-                    enter(Plan(path, frozenset(layers), keep=(writing,)))
+                    enter(Plan(path, frozenset(layers), open_descriptors=(writing,)))
                     os.write(writing, os.getpid().to_bytes(8))
                     wait_at_most(300)
                 wait_at_most(300)

@@ -76,8 +76,8 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(ru
         ours.close()
     runs.measure_gpu_memory = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
     runs.poll()
-    assert runs.status(pids[0])[0] == "GPU memory" and runs.status(pids[0])[1] is not None
-    assert runs.status(pids[1]) == ["", None]
+    assert runs.check_status(pids[0])[0] == "GPU memory" and runs.check_status(pids[0])[1] is not None
+    assert runs.check_status(pids[1]) == ["", None]
 
 
 def test_the_limit_is_told_whenever_it_is_asked_for(runs: Supervisor) -> None:
@@ -87,7 +87,7 @@ def test_the_limit_is_told_whenever_it_is_asked_for(runs: Supervisor) -> None:
     assert ours.recv(64) == b"in its sandbox"
     runs.measure_gpu_memory = lambda: {pid: 2 << 30}
     runs.poll()
-    assert [runs.status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
+    assert [runs.check_status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
     ours.close()
 
 
@@ -119,7 +119,7 @@ def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course
 @pytest.mark.cuda
 @cuda
 def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServer) -> None:
-    student = fork_server.student()
+    student = fork_server.start_process()
     limit = Limit(60.0, "too long", 60.0)
     found = student.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
     student.kill()

@@ -62,7 +62,7 @@ def printed(fork_server: ForkServer, *cells: str) -> list[str]:
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(cells, start=1)]
     return [
         "".join(o.get("text", o.get("evalue", "")) for o in s.outputs)
-        for s in examine(steps, fork_server.student).values()
+        for s in examine(steps, fork_server.start_process).values()
     ]
 
 

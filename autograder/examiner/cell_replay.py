@@ -1,0 +1,79 @@
+"""The cells of a submission that ran, and running them again in another process as far as a check needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from autograder.examiner.clock import Clock
+from autograder.examiner.connection import Connection
+from autograder.examiner.process import StudentProcess
+
+
+class StateMark(NamedTuple):
+    """A position between two cells at which a check cell will use the state of the process."""
+
+    name: str
+
+
+class ExecutedCell(NamedTuple):
+    """A cell that ran."""
+
+    source: str
+    number: int
+    """The execution count."""
+    protected: tuple[str, ...] = ()
+    """Course names that it bound, to restore before checks."""
+    seconds: float | None = None
+    """Its own time limit."""
+
+    def run_in(self, process: StudentProcess, clock: Clock) -> None:
+        """Run the cell again. Raises Stopped."""
+        process.run(self.source, self.number, clock.limit_cell(self.seconds), self.protected)
+
+
+class CellHistory:
+    """The cells that ran, and the marks between them, in order."""
+
+    def __init__(self) -> None:
+        self._items: list[ExecutedCell | StateMark] = []
+
+    def __iter__(self) -> Iterator[ExecutedCell | StateMark]:
+        return iter(self._items)
+
+    def __getitem__(self, position: int) -> ExecutedCell | StateMark:
+        return self._items[position]
+
+    def add(self, item: ExecutedCell | StateMark) -> None:
+        self._items.append(item)
+
+    def find_mark(self, name: str) -> int:
+        """Return the position of the mark of this name."""
+        return self._items.index(StateMark(name))
+
+    def drop_last_cell(self) -> None:
+        """Leave out the last cell from now on."""
+        cells = [position for position, item in enumerate(self._items) if isinstance(item, ExecutedCell)]
+        if cells:
+            del self._items[cells[-1]]
+
+
+class Replay:
+    """A process in which the cells run again, as far as a check needs them."""
+
+    def __init__(self, process: StudentProcess, history: CellHistory) -> None:
+        self.process, self._history, self._position = process, history, 0
+
+    def can_reach(self, name: str) -> bool:
+        """Whether the process still answers, and hasn't run past the mark of this name."""
+        return self.process.ping() and not self.process.serves and self._history.find_mark(name) >= self._position
+
+    def connect(self, name: str, clock: Clock) -> Connection:
+        """Run the cells up to this mark, and return a connection to a fork of the process. Raises Stopped."""
+        end = self._history.find_mark(name)
+        while self._position < end:
+            item = self._history[self._position]
+            self._position += 1
+            if isinstance(item, ExecutedCell):
+                item.run_in(self.process, clock)
+        return self.process.connect(name, clock.limit_check())
