@@ -38,9 +38,9 @@ WORDS = {
 }
 
 
-def find_course_groups(course: Path, labs: Iterable[str] = ("*",)) -> frozenset[str]:
-    """Return the groups that the course's notebooks of these labs mention. All of them if there's no notebook."""
-    paths = [path for lab in labs for path in (course / "source").glob(f"{lab}/*.ipynb") if path.is_file()]
+def find_course_groups(course: Path, assignments: Iterable[str] = ("*",)) -> frozenset[str]:
+    """Return the groups that the course's notebooks of these assignments mention; all if there's no notebook."""
+    paths = [path for name in assignments for path in (course / "source").glob(f"{name}/*.ipynb") if path.is_file()]
     return find_groups(path.read_bytes() for path in paths) if paths else EVERYTHING
 
 

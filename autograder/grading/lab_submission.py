@@ -76,12 +76,12 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         repaired = build_blank(source_notebook, str(refused))
     notebook, settings = repaired.notebook, task.settings
     _add_checksums(notebook, _compute_checksums(task.source))
-    submission = Submission(task.lab, task.student, repaired.notes, task.kept, settings.device)
+    submission = Submission(task.assignment, task.student, repaired.notes, task.kept, settings.device)
     result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
     notebook = limit_outputs(notebook, settings.preprocessors)
     layers = fork_server.layers
     result = result.model_copy(update={"key": compute_key(task, layers), "made_of": compute_part_digests(task, layers)})
-    return GradedSubmission(result, compute_marks(result, notebook), {task.lab: format_notebook(notebook)})
+    return GradedSubmission(result, compute_marks(result, notebook), {task.assignment: format_notebook(notebook)})
 
 
 @functools.lru_cache(maxsize=4)

@@ -24,8 +24,10 @@ from autograder.model.metadata import get_cell_name, is_written, make_stock_name
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
 from autograder.stock.assignment import StockContent, StockNotebook
+from autograder.stock.cell_grades import is_automatic
+from autograder.stock.notebook_execution import provide_files, run_notebook
+from autograder.stock.notebook_run import DecisionPlan, NotebookRun
 from autograder.stock.preprocess import build_blank, build_released_notebook, repair
-from autograder.stock.run_notebook import DecisionPlan, NotebookRun, is_automatic, provide_files, run_notebook
 from autograder.stock.worked_solution import find_inside_cells
 from labkit.outcome import Outcome
 
@@ -54,7 +56,7 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
             stopped += [make_stock_name(source.name, run.short_names[name]) for name in run.stopped]
         notebooks[source.name] = limit_outputs(notebook, task.settings.preprocessors)
     result = Result(
-        lab=task.lab,
+        lab=task.assignment,
         student=task.student,
         key=compute_key(task, fork_server.layers),
         made_of=compute_part_digests(task, fork_server.layers),
@@ -89,10 +91,8 @@ def run_stock_notebook(
         task: The submission that it belongs to.
         notebooks: This notebook and the earlier ones, which cells may read as files.
     """
-    start, timeouts = (
-        provide_files(fork_server.start_process, [*task.support_files, *notebooks]),
-        task.settings.timeouts,
-    )
+    start_process = functools.partial(fork_server.start_process, restores_names=False)  # the course has no labkit
+    start, timeouts = provide_files(start_process, [*task.support_files, *notebooks]), task.settings.timeouts
 
     def apply_limits(outputs: NotebookNode) -> NotebookNode:
         return limit_outputs(outputs, task.settings.preprocessors)
@@ -102,7 +102,7 @@ def run_stock_notebook(
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
     if key not in _inside_cells:
         _inside_cells[key] = find_inside_cells(
-            source, provide_files(fork_server.start_process, course_files), timeouts, apply_limits
+            source, provide_files(start_process, course_files), timeouts, apply_limits
         )
     plan = DecisionPlan(_inside_cells[key], task.isolates_tests)
     return run_notebook(notebook, source, start, timeouts, apply_limits, plan)

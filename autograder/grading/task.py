@@ -70,7 +70,7 @@ class NotebookFile:
 class Task:
     """One submission to grade."""
 
-    lab: str
+    assignment: str
     student: str
     notebooks: tuple[NotebookFile, ...]
     source: bytes
@@ -113,7 +113,7 @@ def _digest_task(task: Task) -> dict[str, str]:
 
 def compute_key(task: Task, layers: Sequence[str]) -> str:
     """Compute a digest of everything that a task's result depends on: equal keys mean equal results."""
-    return digest(task.lab, task.student, *describe_environment(layers).values(), *_digest_task(task).values())
+    return digest(task.assignment, task.student, *describe_environment(layers).values(), *_digest_task(task).values())
 
 
 def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:

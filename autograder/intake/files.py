@@ -22,15 +22,15 @@ MAX_FOLDER = 700  # bytes of a folder's path in a submission: with a file's name
 MAX_SUFFIX = 20  # characters of a suffix that is kept when a name is shortened
 
 
-def normalize_folder(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> None:
-    """Prepare the folder for nbgrader, which copies it: it gets LAB.ipynb, and loses links and pipes.
+def normalize_folder(folder: Path, assignment: str, notebooks: Sequence[str] = ()) -> None:
+    """Prepare the folder for nbgrader, which copies it: it gets ASSIGNMENT.ipynb, and loses links and pipes.
 
     If the notebook is missing, the only other notebook replaces it, or else an empty file, which the intake refuses.
 
     Args:
-        notebooks: The names of the expected notebooks, if not LAB. If there are several, none replaces another.
+        notebooks: The names of the expected notebooks, if not ASSIGNMENT. If there are several, none replaces another.
     """
-    expected = [folder / f"{name}.ipynb" for name in notebooks or [lab]]
+    expected = [folder / f"{name}.ipynb" for name in notebooks or [assignment]]
     wanted = expected[0]
     if folder.is_symlink():
         target = os.readlink(folder)
@@ -38,7 +38,7 @@ def normalize_folder(folder: Path, lab: str, notebooks: Sequence[str] = ()) -> N
         folder.mkdir()
         wanted.symlink_to(target)  # still a link, and refused as one
     elif not folder.is_dir():
-        content = folder.with_name(f"{lab}{NOT_A_FOLDER}")
+        content = folder.with_name(f"{assignment}{NOT_A_FOLDER}")
         os.replace(folder, content)
         folder.mkdir()
         os.replace(content, wanted)

@@ -59,15 +59,15 @@ def _find_similar_ids(course: Path, students: Sequence[str], roster: Collection[
 def _suggest_fix(course: Path, stranger: str, roster_ids: Sequence[str]) -> str:
     """Say what to do if the stranger is a student on the roster."""
     summary, student = f"{stranger} handed in, but the roster has {' and '.join(roster_ids)}", roster_ids[0]
-    labs = [path.name for path in sorted((course / "submitted" / stranger).iterdir()) if path.is_dir()]
-    if any((course / "submitted" / stranger / lab / SECRET).exists() for lab in labs):
+    assignments = [path.name for path in sorted((course / "submitted" / stranger).iterdir()) if path.is_dir()]
+    if any((course / "submitted" / stranger / name / SECRET).exists() for name in assignments):
         return (
             f"{summary}: if they're the same student, change the roster's id to {stranger}, the login in the exchange"
         )
     target = course / "submitted" / student
-    if both := [lab for lab in labs if (target / lab).exists()]:
-        labs_of_both = join_names(both)
-        return f"{summary}, who also handed in {labs_of_both}: if they're the same student, keep one folder of each lab"
+    if both := [name for name in assignments if (target / name).exists()]:
+        names = join_names(both)
+        return f"{summary}, who also handed in {names}: if they're the same student, keep one folder of each lab"
     files = (
         f"submitted/{stranger}/* submitted/{student}/"
         if target.exists()

@@ -61,7 +61,7 @@ class LieNote:
 
     @property
     def applied(self) -> bool:
-        return self._always or bool(self._notes.lines())
+        return self._always or bool(self._notes.read_lines())
 
 
 def install(namespace: Namespace, exercise: str, label: str, *args: Any) -> None:

@@ -55,7 +55,7 @@ def decide(
     cell: NotebookNode,
     name: str,
     facts: StockSource,
-    student: SubmissionRunner,
+    runner: SubmissionRunner,
     clock: Clock,
     seconds: float,
     isolate: bool = False,
@@ -64,9 +64,9 @@ def decide(
 
     Args:
         cell: The test cell.
-        name: The name under which the student's state was marked.
+        name: The name under which the process's state was marked.
         facts: Facts from the notebook's source.
-        student: The student whose functions the tests call.
+        runner: Runs the submission whose functions the tests call.
         clock: Limits the calls.
         seconds: Processor time that the tests may take here; a C function that doesn't end gets twice as long.
         isolate: Whether to run them in a child of this process, which then survives whatever they do with the
@@ -78,7 +78,7 @@ def decide(
             exec(statement, namespace)
     except Exception as error:
         return ProxyDecision(None, f"the grader can't run the course's imports: {type(error).__name__}")
-    with CheckConnection(student, name, clock.check) as connection:
+    with CheckConnection(runner, name, clock.limit_check) as connection:
         remote = RemoteNamespace(connection, namespace)
         namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in facts.functions}
         connection.renew()

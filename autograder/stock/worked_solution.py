@@ -11,8 +11,8 @@ from autograder.examiner.submission_runner import Start
 from autograder.intake.read import RefusedSubmission, read_notebook
 from autograder.stock.assignment import StockNotebook
 from autograder.stock.eligibility import can_use_proxies, inspect_source
+from autograder.stock.notebook_execution import Filter, run_notebook
 from autograder.stock.preprocess import repair
-from autograder.stock.run_notebook import Filter, run_notebook
 
 
 def find_inside_cells(

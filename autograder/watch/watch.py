@@ -200,13 +200,13 @@ class _GradingRound:
         return tasks
 
     def _record_outcome(self, task: Task, outcome: GradedSubmission | Failure) -> None:
-        arrival = self.running.pop((task.lab, task.student))
+        arrival = self.running.pop((task.assignment, task.student))
         try:
-            self._write_mark(arrival, self.writers[task.lab].write_outcome(task, outcome))
+            self._write_mark(arrival, self.writers[task.assignment].write_outcome(task, outcome))
             self._release(arrival)
         except Exception as error:
             self._report_failure(arrival, _describe_error(error))
-        self._close_unused(task.lab)
+        self._close_unused(task.assignment)
 
     def _write_mark(self, arrival: Arrival, outcome: GradingOutcome) -> None:
         self.writers[arrival.lab].flush()

@@ -7,7 +7,7 @@ import pytest
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
-from autograder.stock import run_notebook
+from autograder.stock import notebook_execution
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import OURS, answered, graded, marks, notebook, released, run, solution, write
 
@@ -39,8 +39,8 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(tmp_path / "source/ps1/p1.ipynb", SOURCE)
     for student, answers in ANSWERS.items():
         write(tmp_path / f"submitted/{student}/ps1/p1.ipynb", answered(SOURCE, answers))
-    monkeypatch.setattr(run_notebook, "EXAMINER_SECONDS", 1.0)
-    monkeypatch.setattr(run_notebook, "SHORT_SECONDS", 1.0)
+    monkeypatch.setattr(notebook_execution, "EXAMINER_SECONDS", 1.0)
+    monkeypatch.setattr(notebook_execution, "SHORT_SECONDS", 1.0)
     return tmp_path
 
 

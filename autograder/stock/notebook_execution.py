@@ -1,0 +1,153 @@
+"""Runs a notebook of a stock assignment: every cell in the student process, in order, tests included.
+
+That gives the marks of stock nbgrader. If possible, tests are also decided outside the process, with a fork of it. A
+cell whose tests pass only in its own process earns nothing, since a submission can fake the outcome there. The fork is
+used before the cell runs: a process that has run it knows what the tests expect, and could pass that on in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, limit_outputs
+from autograder.examiner.clock import Clock, Timeouts
+from autograder.examiner.connection import Stopped
+from autograder.examiner.process import StudentProcess
+from autograder.examiner.submission_runner import Start, SubmissionRunner
+from autograder.intake.cell_origin import get_short_name, get_shown_name
+from autograder.model.metadata import get_cell_name
+from autograder.model.notes import NoteKind
+from autograder.rpc.global_state import GlobalState
+from autograder.stock.assignment import StockNotebook
+from autograder.stock.cell_grades import ONLY_INSIDE, find_quiet_cells, grade_cell, is_automatic
+from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_source
+from autograder.stock.notebook_run import DecisionPlan, NotebookRun
+from autograder.stock.proxy_tests import ProxyDecision, decide
+from autograder.stock.score import Score, score_cell
+from autograder.stock.settings import get_cell_key
+from labkit.cause import Cause
+
+PUT_SECONDS = 60.0
+EXAMINER_SECONDS = 60.0  # of processor time that the tests of a cell may take in the grader
+SHORT_SECONDS = 5.0  # the same limit, after tests of this notebook took too long
+Filter = Callable[[NotebookNode], NotebookNode]
+
+
+def provide_files(start: Start, files: Sequence[tuple[str, bytes]]) -> Start:
+    """Return a function that starts student processes with these files in their home."""
+
+    def start_with_files() -> StudentProcess:
+        process = start()
+        process.put(files, PUT_SECONDS)
+        return process
+
+    return start_with_files
+
+
+def run_notebook(
+    notebook: NotebookNode,
+    source: StockNotebook,
+    start: Start,
+    timeouts: Timeouts,
+    filter_outputs: Filter,
+    plan: DecisionPlan | None = None,
+) -> NotebookRun:
+    """Run and grade a repaired notebook, whose code cells get their outputs.
+
+    Args:
+        filter_outputs: Does what nbgrader does with outputs before it reads the score from them.
+        plan: By default, every eligible test cell is decided outside the process.
+    """
+    run = NotebookRun(notebook=source.name)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    before = GlobalState().read()
+    clock = Clock(timeouts)
+    runner = SubmissionRunner(start, clock)
+    course_source = inspect_source(source)
+    hidden = {cell.id: cell.has_hidden_part for cell in source.cells}
+    quiet = find_quiet_cells(code, hidden)
+    scores: dict[str, Score] = {}
+    try:
+        _run_cells(code, runner, course_source, run, clock, plan or DecisionPlan(), source)
+        filtered = filter_outputs(nbformat.from_dict(notebook))
+        for cell in filtered.cells:
+            if is_automatic(cell):
+                scores[get_cell_name(cell)] = score_cell(cell, run.stopped.get(get_cell_name(cell), ""))
+    finally:
+        GlobalState().apply(before)
+        runner.kill()
+    _bound_outputs(code)
+    for name, words in run.stopped.items():
+        run.add_note(name, words, name in quiet, NoteKind.STOPPED)
+    names = [(cell, get_cell_name(cell)) for cell in code if is_automatic(cell)]
+    run.cells = [grade_cell(cell, scores[name], run, hidden.get(name, False), name in quiet) for cell, name in names]
+    return run
+
+
+def _run_cells(
+    code: Sequence[NotebookNode],
+    runner: SubmissionRunner,
+    course_source: StockSource,
+    run: NotebookRun,
+    clock: Clock,
+    plan: DecisionPlan,
+    source: StockNotebook,
+) -> None:
+    """Run every cell. Before a test cell runs, decide it outside the process if possible."""
+    for number, cell in enumerate(code, start=1):
+        name, key = get_cell_name(cell), get_cell_key(cell)
+        if key in source.skipped:
+            cell.outputs = []
+            continue
+        if is_automatic(cell) and can_use_proxies(cell.source, course_source):
+            seconds = (
+                SHORT_SECONDS
+                if any(each.cause is Cause.GRADER for each in run.decisions.values())
+                else EXAMINER_SECONDS
+            )
+            decide_tests = partial(
+                decide, facts=course_source, runner=runner, clock=clock, seconds=seconds, isolate=plan.isolate
+            )
+            run.decisions[name] = (
+                ProxyDecision(None, ONLY_INSIDE)
+                if name in plan.inside_cells
+                else _decide_in_fork(cell, runner, decide_tests)
+            )
+        cell.execution_count = number
+        try:
+            cell.outputs = [
+                nbformat.from_dict(output) for output in runner.run(cell.source, number, seconds=source.limits.get(key))
+            ]
+        except Stopped as stopped:
+            run.stopped[name] = str(stopped)
+            error = {"output_type": "error", "ename": "Stopped", "evalue": str(stopped), "traceback": [str(stopped)]}
+            cell.outputs = [nbformat.from_dict(error)]
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = number
+    run.names = {get_cell_name(cell): get_shown_name(cell, get_cell_name(cell)) for cell in code}
+    run.short_names = {get_cell_name(cell): get_short_name(cell, get_cell_name(cell)) for cell in code}
+
+
+def _decide_in_fork(
+    cell: NotebookNode, runner: SubmissionRunner, decide_tests: Callable[[NotebookNode, str], ProxyDecision]
+) -> ProxyDecision:
+    """Decide the cell's tests in a fork of the process, made before the cell runs."""
+    name = get_cell_name(cell)
+    try:
+        runner.mark_state(name)
+        runner.keep_state()
+        return decide_tests(cell, name)
+    except Stopped as stopped:
+        return ProxyDecision(None, str(stopped), stopped.reason.cause)
+
+
+def _bound_outputs(code: Sequence[NotebookNode]) -> None:
+    remaining = MAX_OF_SUBMISSION
+    for cell in code:
+        bounded, remaining = limit_outputs(list(cell.outputs), remaining)
+        cell.outputs = [nbformat.from_dict(output) for output in bounded]

@@ -1,0 +1,49 @@
+"""What running a stock notebook produced, and how its test cells are decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from autograder.model.notes import Note, NoteKind
+from autograder.model.result import GradedCell
+from autograder.stock.proxy_tests import ProxyDecision
+
+
+@dataclass(frozen=True)
+class DecisionPlan:
+    """How test cells are decided."""
+
+    inside_cells: frozenset[str] = frozenset()
+    """Cells that are decided only in the submission's own process; see worked_solution.py."""
+    isolate: bool = False
+    """Whether tests outside that process run in a child of the grader; see decide()."""
+
+
+@dataclass
+class NotebookRun:
+    """The outcome of a notebook."""
+
+    cells: list[GradedCell] = field(default_factory=list)
+    notebook: str = ""
+    notes: list[Note] = field(default_factory=list)
+    remarks: list[Note] = field(default_factory=list)
+    """For the instructor only."""
+    stopped: dict[str, str] = field(default_factory=dict)
+    """The limits that cells reached, or how they ended, by cell."""
+    decisions: dict[str, ProxyDecision] = field(default_factory=dict)
+    """The outcomes of tests outside the submission's own process, by cell."""
+    reduced: set[str] = field(default_factory=set)
+    """Cells that earn fewer points than in the submission's own process."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Names by which a student finds each cell."""
+    short_names: dict[str, str] = field(default_factory=dict)
+
+    def add_note(self, name: str, words: str, quiet: bool, kind: NoteKind = NoteKind.TEST) -> None:
+        """Add a note about a cell: for the student as well, or only for the instructor."""
+        note = Note(kind=kind, words=words, notebook=self.notebook, cell=self.short_names[name], shown=self.names[name])
+        (self.remarks if quiet else self.notes).append(note)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether a process reached a limit or was lost, so another run might end differently."""
+        return bool(self.stopped) or any(each.cause for each in self.decisions.values())
