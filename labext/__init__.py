@@ -20,7 +20,7 @@ def _load_jupyter_server_extension(server: Any) -> None:
     from labext.kernels import protect_kernels
     from labext.served_pages import protect_pages
     from labext.workspace import read_workspace
-    from labkit.progress import START
+    from labkit.notebook_progress import START
 
     protect_contents(server)
     folder = server.contents_manager.root_dir

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from labext.workspace import Workspace
-from labkit.progress import get_page_path
+from labkit.mark_file import get_page_path
 
 ERROR = re.compile(r"^\[[^]]*\| (?:ERROR|CRITICAL)\] (.+)$", re.MULTILINE)  # as nbgrader logs
 WAIT_SECONDS = 60.0

@@ -13,7 +13,9 @@ from tornado import web
 from labext.class_submission import ASK, SubmissionError, find_class, submit_notebook
 from labext.marking import GraderProcess, GraderUnavailable
 from labext.workspace import Workspace
-from labkit.progress import DAMAGED, get_page_path, parse_progress, read_marks, read_progress, read_title
+from labkit.mark_file import get_page_path, read_marks
+from labkit.notebook_progress import parse_progress, read_progress, read_title
+from labkit.untrusted_json import DAMAGED
 
 MAX_BYTES = 20_000_000  # of a notebook sent by the browser
 PAGE_POLICY = (

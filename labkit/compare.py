@@ -17,6 +17,7 @@ from torch import Tensor
 
 from labkit.cause import Cause
 from labkit.difference import Pair
+from labkit.value_text import count_items, count_keys, describe, format_distinct, format_dtype, show_key
 
 # (rtol, atol): wide enough for a different order of summation, narrow enough to fail a wrong formula.
 TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
@@ -88,14 +89,14 @@ def assert_close(
         if not isinstance(got, Mapping):
             raise _build_mismatch(got, name, "a dict")
         if set(got) != set(want):
-            raise Mismatch(f"{name} has {_count_keys(got, want)}", f"the keys {', '.join(sorted(map(repr, want)))}")
+            raise Mismatch(f"{name} has {count_keys(got, want)}", f"the keys {', '.join(sorted(map(repr, want)))}")
         for place, key in enumerate(want):
             assert_close(got[key], want[key], name=f"{name}{show_key(key, place)}", **options)
     elif isinstance(want, list | tuple):
         if not isinstance(got, Sequence) or isinstance(got, str):
-            raise _build_mismatch(got, name, _count_items(want))
+            raise _build_mismatch(got, name, count_items(want))
         if len(got) != len(want):
-            raise Mismatch(f"{name} has {_count_items(got)}", _count_items(want))
+            raise Mismatch(f"{name} has {count_items(got)}", count_items(want))
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             assert_close(g, w, name=f"{name}[{i}]", **options)
     elif isinstance(want, float):
@@ -128,48 +129,6 @@ def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: A
         raise
 
 
-def describe(value: Any) -> str:
-    """Describe a value briefly, with its shape, dtype and device if it has them."""
-    if isinstance(value, Tensor):
-        device = "" if value.device.type == "cpu" else f" on {value.device.type}"
-        return f"a tensor of shape {tuple(value.shape)}, {str(value.dtype).removeprefix('torch.')}{device}"
-    if isinstance(value, np.ndarray):
-        return f"a NumPy array of shape {value.shape}, {value.dtype}"
-    if value is None or isinstance(value, bool | int | float | torch.dtype):
-        return repr(value)
-    text = repr(value) if isinstance(value, str | list | tuple | dict | set) and _is_plain(value) else ""
-    return text if 0 < len(text) <= 80 else _describe_type(value)
-
-
-def _describe_type(value: Any) -> str:
-    """Name the value's type. The name of a student's own class isn't quoted: it could say anything."""
-    kind = type(value)
-    if isinstance(value, tuple) and hasattr(kind, "_fields"):
-        return "a named tuple"
-    is_public = kind.__module__.partition(".")[0] in ("builtins", "collections", "numpy", "torch")
-    name = (
-        kind.__name__
-        if is_public and kind.__name__.isascii() and len(kind.__name__) < 40
-        else "object of its own class"
-    )
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether the repr shows only numbers, brackets and strings. A masked string hides its own text."""
-    if len(value) > 80:
-        return False
-    if isinstance(value, dict):
-        return type(value) is dict and all(map(_is_plain_part, [*value, *value.values()]))
-    return isinstance(value, str) or (type(value) in (list, tuple, set) and all(map(_is_plain_part, value)))
-
-
-def _is_plain_part(part: Any) -> bool:
-    if isinstance(part, list | tuple | dict | set | str):
-        return _is_plain(part)
-    return part is None or type(part) in (bool, int, float, complex) or isinstance(part, torch.dtype)
-
-
 def _assert_tensors_close(
     got: Any,
     want: Tensor,
@@ -186,7 +145,7 @@ def _assert_tensors_close(
     if got.shape != want.shape:
         raise Mismatch(f"{name} has shape {tuple(got.shape)}", f"shape {tuple(want.shape)}", pair=pair)
     if check_dtype and got.dtype != want.dtype:
-        raise Mismatch(f"{name} has dtype {_format_dtype(got)}", f"dtype {_format_dtype(want)}", pair=pair)
+        raise Mismatch(f"{name} has dtype {format_dtype(got)}", f"dtype {format_dtype(want)}", pair=pair)
     if not check_device:
         got = got.to(want.device)
         pair = Pair(got, want)
@@ -211,7 +170,7 @@ def _assert_tensors_close(
     many = int((~matches).sum())
     count = f"; {many} of {matches.numel()} values differ" if matches.numel() > 1 else ""
     pair = pair._replace(differs=~matches)
-    yours, expected = _format_distinct(got[index].item(), want[index].item())
+    yours, expected = format_distinct(got[index].item(), want[index].item())
     raise Mismatch(f"{name} is {yours}{place}{count}", f"{expected}{place}", pair=pair)
 
 
@@ -222,7 +181,7 @@ def _assert_numbers_close(got: Any, want: float, rtol: float | None, atol: float
     absolute = TOLERANCES[torch.float32][1] if atol is None else atol
     both_nan = math.isnan(got) and math.isnan(want)
     if not both_nan and not math.isclose(got, want, rel_tol=relative, abs_tol=absolute):
-        yours, expected = _format_distinct(got, want)
+        yours, expected = format_distinct(got, want)
         raise Mismatch(f"{name} is {yours}", expected)
 
 
@@ -232,35 +191,3 @@ def _is_close(got: Any, want: Any, options: Mapping[str, Any]) -> bool:
     except AssertionError:
         return False
     return True
-
-
-def _format_dtype(t: Tensor) -> str:
-    return str(t.dtype).removeprefix("torch.")
-
-
-def _format_distinct(*numbers: Any) -> list[str]:
-    """Format two numbers with six digits, or with as many as it takes to tell them apart."""
-    for digits in (6, 9, 17):
-        texts = [f"{n:.{digits}g}" if isinstance(n, float | complex) else repr(n) for n in numbers]
-        if texts[0] != texts[1]:
-            break
-    return texts
-
-
-def _count_items(sequence: Sequence[Any]) -> str:
-    return f"{len(sequence)} item{'' if len(sequence) == 1 else 's'}"
-
-
-def _count_keys(got: Mapping[Any, Any], want: Mapping[Any, Any]) -> str:
-    """Count the expected keys that are present, and the others. Their names could belong to a hidden input."""
-    present = sum(1 for key in want if key in got)
-    others = sum(1 for key in got if key not in want)
-    count = f"{present} of {len(want)} expected key{'' if len(want) == 1 else 's'}"
-    return count + (f" and {others} {'other' if others == 1 else 'others'}" if others else "")
-
-
-def show_key(key: Any, place: int) -> str:
-    """Format a key as an index, by name if it's an identifier. Other keys can be values of a hidden input."""
-    if isinstance(key, str) and all(part.isidentifier() or part.isdecimal() for part in key.split(".")):
-        return f"[{key!r}]"
-    return f"[key {place + 1}]"

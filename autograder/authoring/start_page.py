@@ -7,7 +7,7 @@ from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_notebook
 from autograder.model.course import Course
-from labkit.progress import get_number
+from labkit.lab_progress import get_number
 
 NAME = "00_start_here.ipynb"
 HOW = """## How a lab works

@@ -28,7 +28,9 @@ from autograder.model.metadata import get_cell_name, read_facts
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.worker import ForkServers, grade_with_retries, make_purpose
-from labkit.progress import DAMAGED, digest_sources, get_marks_path, get_page_path
+from labkit.mark_file import get_marks_path, get_page_path
+from labkit.notebook_progress import digest_sources
+from labkit.untrusted_json import DAMAGED
 
 STUDENT = "your own copy"
 WEAK_ISOLATION = (

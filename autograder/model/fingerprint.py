@@ -57,7 +57,17 @@ MARKS = (
 )
 PROOFS = (*SHARED, "authoring", "proving")
 # Names in labkit/ that show what checks found, or draw, and decide nothing.
-DISPLAY = ("hint.py", "pictures", "progress.py", "start.py", "verdict.py")
+DISPLAY = (
+    "hint.py",
+    "lab_progress.py",
+    "mark_file.py",
+    "notebook_progress.py",
+    "pictures",
+    "progress.py",
+    "start.py",
+    "untrusted_json.py",
+    "verdict.py",
+)
 
 
 @functools.cache

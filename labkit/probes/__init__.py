@@ -9,8 +9,9 @@ from labkit.probes.bytes_alive import live_bytes
 from labkit.probes.capture import captured
 from labkit.probes.counts import operations
 from labkit.probes.dispatch import PROBES, ProbeError, probe
+from labkit.probes.graph_operations import GraphError
 from labkit.probes.ranks import ranks
-from labkit.probes.replay import Graph, GraphError, replay
+from labkit.probes.replay import Graph, replay
 from labkit.probes.saved_tensors import saved, saved_bytes
 from labkit.probes.training import gradients_of, state_of, trained
 from labkit.probes.two_devices import TwoDevices, on_second_device

@@ -10,7 +10,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.classroom.self_marking import serve
 from autograder.demo.students import fill_notebook
 from autograder.forkserver.server_process import start_server
-from labkit.progress import get_page_path, read_marks
+from labkit.mark_file import get_page_path, read_marks
 
 LAB = "01_squares"
 RIGHT = "def sum_of_squares(x):\n    return (x * x).sum()  # Größe\n"

@@ -13,7 +13,7 @@ from autograder.exchange.inbox import Inbox
 from autograder.reports.unmarked_page import render_unmarked_page
 from labext.class_submission import LATER, SubmissionError, find_class, submit_notebook
 from labext.workspace import Workspace
-from labkit.progress import get_page_path
+from labkit.mark_file import get_page_path
 
 LAB = "01_squares"
 PAGE = '<meta name="gradlab-mark" content="1.5 of 2 points"><p>your page'

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from labkit.compare import TOLERANCES, Mismatch, assert_close, describe
+from labkit.compare import TOLERANCES, Mismatch, assert_close
+from labkit.value_text import describe
 
 T = torch.tensor
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from labkit.cell_digests import digest_source
-from labkit.progress import START, digest_sources, get_marks_path, parse_progress, progress, read_progress, read_title
+from labkit.mark_file import get_marks_path
+from labkit.notebook_progress import START, digest_sources, parse_progress, read_progress, read_title
+from labkit.progress import progress
 from labkit.verdict import MIME
 
 STUB = "def f():\n    raise NotImplementedError()"

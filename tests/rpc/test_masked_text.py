@@ -8,7 +8,8 @@ import torch
 from autograder.rpc import values
 from autograder.rpc.masked_text import MaskedBytes, MaskedText
 from labkit.check import check, record_outcomes
-from labkit.compare import Mismatch, assert_close, describe
+from labkit.compare import Mismatch, assert_close
+from labkit.value_text import describe
 from tests.examiner.test_trust import world_of
 
 SECRET = "what the hidden check passed in"

@@ -1,0 +1,94 @@
+"""A student's progress in one lab: the state of each exercise, quiz and written answer."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+UNTOUCHED, WRITTEN, FAILING, PASSING, MARKED = ("untouched", "written", "failing", "passing", "marked")
+
+
+@dataclass(frozen=True)
+class Work:
+    """One exercise, quiz or written answer."""
+
+    name: str
+    kind: str
+    """exercise, quiz or question."""
+    state: str
+    """One of the five states above. `written` means that no check has run on the present text."""
+    points: float
+    """What it's worth."""
+    earned: float | None = None
+    """What the grader gave for the present text, else None."""
+    passed: int = 0
+    """How many visible checks passed when they last ran on this text."""
+    checks: int = 0
+    """How many visible checks ran then."""
+    stale: bool = False
+    """Whether the card in the notebook is about an earlier text."""
+
+    @property
+    def done(self) -> bool:
+        """Whether no visible work is left: it passes, or it got full marks."""
+        if self.state == MARKED:
+            return (self.earned or 0.0) >= self.points - 1e-6
+        return self.state == PASSING or (self.state == WRITTEN and self.kind != "exercise")
+
+    @property
+    def ready(self) -> bool:
+        """Whether only the grader's mark is missing. A written answer is marked by a person."""
+        return self.done and self.state != MARKED and self.kind != "question"
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"done": self.done}
+
+
+@dataclass(frozen=True)
+class LabProgress:
+    """One lab of the course."""
+
+    name: str
+    title: str
+    path: str
+    """The notebook's path, relative to the course's folder."""
+    minutes: int
+    needs: tuple[str, ...]
+    """The labs to do before it."""
+    work: tuple[Work, ...]
+    missed: tuple[str, ...] = ()
+    """The predictions to make again, because they were once wrong."""
+    begun: bool = False
+    """Whether a cell ran or something was written."""
+
+    @property
+    def number(self) -> str:
+        return get_number(self.name)
+
+    @property
+    def points(self) -> float:
+        return sum(work.points for work in self.work)
+
+    @property
+    def earned(self) -> float:
+        return sum(work.earned or 0.0 for work in self.work)
+
+    @property
+    def ready(self) -> int:
+        """How many exercises and quizzes are ready to be marked."""
+        return sum(work.ready for work in self.work)
+
+    @property
+    def next(self) -> str:
+        """The first exercise that's neither passing nor fully marked; empty if there is none."""
+        return next((work.name for work in self.work if not work.done), "")
+
+    def as_dict(self) -> dict[str, Any]:
+        totals = {"number": self.number, "points": self.points, "earned": round(self.earned, 4)}
+        totals |= {"ready": self.ready, "next": self.next}
+        return asdict(self) | {"work": [work.as_dict() for work in self.work]} | totals
+
+
+def get_number(name: str) -> str:
+    """Return a lab's number as texts write it: 7 for 07_memory, 7b for 07b_profiler."""
+    return name.partition("_")[0].lstrip("0")

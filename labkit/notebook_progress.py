@@ -1,0 +1,155 @@
+"""Reads a student's progress from the notebooks of a course and the grader's marks, and from nothing else.
+
+A notebook says what its cells are for in `metadata.gradlab`. The verdict of a check is in the output of its cell. Marks
+are the grader's latest; see `get_marks_path`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from labkit.blame import NOT_WRITTEN
+from labkit.cause import Cause
+from labkit.cell_digests import digest_source
+from labkit.lab_progress import FAILING, MARKED, PASSING, UNTOUCHED, WRITTEN, LabProgress, Work
+from labkit.mark_file import read_marks
+from labkit.untrusted_json import DAMAGED, check_number, check_text, read_object
+from labkit.verdict import MIME
+
+KEY = "gradlab"
+PREDICTION = "gradlab_prediction"  # metadata key of a cell that asks for a prediction
+REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was once wrong is due again
+START = "00_start_here.ipynb"
+WORK = ("exercise", "question")  # kinds of cell that a student writes
+
+
+def read_progress(folder: Path) -> list[LabProgress]:
+    """Read the labs in this folder, each at NAME/NAME.ipynb, in order. Notebooks that aren't labs are skipped."""
+    labs = []
+    for path in sorted(path for path in folder.glob("*/*.ipynb") if path.stem == path.parent.name):
+        # A damaged lab must not keep the others out of the panel.
+        with contextlib.suppress(*DAMAGED):
+            labs.append(parse_progress(read_object(path), path.relative_to(folder).as_posix(), read_marks(path)))
+    return [lab for lab in labs if lab]
+
+
+def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, Any]) -> LabProgress | None:
+    """Return the progress in one notebook; None if it isn't a lab.
+
+    Raises one of DAMAGED if a fact in the notebook is missing, or has a type that a page can't show.
+
+    Args:
+        notebook: The notebook as JSON.
+        marks: Exercise -> {source, points}, as `read_marks` returns them.
+    """
+    lab = notebook.get("metadata", {}).get(KEY, {})
+    if "lab" not in lab:
+        return None
+    cells = [(cell.get("metadata", {}).get(KEY, {}), cell) for cell in notebook.get("cells", [])]
+    written = {facts["exercise"]: (facts, cell) for facts, cell in cells if facts.get("kind") in WORK}
+    checks = {facts["exercise"]: (facts, cell) for facts, cell in cells if facts.get("kind") == "check"}
+    quizzes = {facts["exercise"] for facts, _ in cells if facts.get("kind") == "prose" and facts.get("exercise")}
+    work = tuple(
+        _build_work(
+            check_text(name),
+            "quiz" if name in quizzes else facts["kind"],
+            facts,
+            cell,
+            checks.get(name),
+            marks.get(name, {}),
+        )
+        for name, (facts, cell) in written.items()
+    )
+    begun = any(each.state != UNTOUCHED for each in work) or any(_has_been_used(cell) for _, cell in cells)
+    name, title, needs = (
+        check_text(lab["lab"]),
+        check_text(lab["title"]),
+        tuple(check_text(each) for each in lab["needs"]),
+    )
+    return LabProgress(name, title, path, int(check_number(lab["minutes"])), needs, work, _find_missed(cells), begun)
+
+
+def _has_been_used(cell: Mapping[str, Any]) -> bool:
+    return bool(cell.get("execution_count")) or PREDICTION in cell.get("metadata", {})
+
+
+def _find_missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[str, ...]:
+    predictions = [
+        (facts["exercise"], cell["metadata"].get(PREDICTION, {}))
+        for facts, cell in cells
+        if facts.get("kind") == "predict"
+    ]
+    return tuple(check_text(name) for name, prediction in predictions if _is_due(prediction, date.today()))
+
+
+def _is_due(prediction: Mapping[str, Any], today: date) -> bool:
+    """Return whether a prediction is due again: at once if wrong, and REVIEW_DAYS after right ones if once wrong.
+
+    Args:
+        prediction: {given, right, missed: whether it was ever wrong, again: how often it was right since then,
+            on: the date of the latest}.
+    """
+    right_count = int(prediction.get("again", 0))
+    if not prediction.get("right", True):
+        return True
+    if not prediction.get("missed") or right_count > len(REVIEW_DAYS):
+        return False
+    with contextlib.suppress(ValueError):
+        return (today - date.fromisoformat(str(prediction.get("on", "")))).days >= REVIEW_DAYS[right_count - 1]
+    return False
+
+
+def _build_work(
+    name: str, kind: str, facts: Mapping[str, Any], cell: Mapping[str, Any], check: Any, mark: Mapping[str, Any]
+) -> Work:
+    text = _join_source(cell)
+    source = digest_source(text)
+    points = check_number(check[0]["points"] if check else facts.get("points", 0.0))
+    verdict = _find_verdict(check[1]) if check else {}
+    outcomes = verdict.get("checks", []) if verdict.get("source") == source else []
+    passed = sum(bool(outcome.get("passed")) for outcome in outcomes)
+    stale = verdict.get("source", source) not in ("", source)
+    if text.strip() == facts.get("stub", "").strip():
+        return Work(name, kind, UNTOUCHED, points, stale=stale)
+    if mark.get("source") == source:
+        return Work(name, kind, MARKED, points, float(mark["points"]), passed, len(outcomes), stale)
+    if not outcomes or all(_is_unwritten(outcome) for outcome in outcomes):
+        return Work(name, kind, WRITTEN, points, stale=stale)
+    # The visible check of a quiz looks only at its form: passing it says nothing about the letters.
+    success = WRITTEN if kind == "quiz" else PASSING
+    return Work(name, kind, success if passed == len(outcomes) else FAILING, points, None, passed, len(outcomes))
+
+
+def _is_unwritten(outcome: Mapping[str, Any]) -> bool:
+    """Return whether the exercise was still untouched. A card written by an earlier version says so only in words."""
+    return bool(outcome.get("cause", "") == Cause.UNWRITTEN or outcome.get("seen") == NOT_WRITTEN)
+
+
+def digest_sources(notebook: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digest of each exercise's or question's cell, by name, from a notebook as JSON."""
+    cells = [(cell.get("metadata", {}).get(KEY, {}), cell) for cell in notebook.get("cells", [])]
+    return {facts["exercise"]: digest_source(_join_source(cell)) for facts, cell in cells if facts.get("kind") in WORK}
+
+
+def read_title(folder: Path) -> str:
+    """Read the course's title from its start page; empty if there is none."""
+    with contextlib.suppress(*DAMAGED):
+        return check_text(read_object(folder / START)["metadata"][KEY]["title"])
+    return ""
+
+
+def _join_source(cell: Mapping[str, Any]) -> str:
+    source = cell.get("source", "")
+    return "".join(source) if isinstance(source, list) else str(source)
+
+
+def _find_verdict(cell: Mapping[str, Any]) -> Mapping[str, Any]:
+    for output in cell.get("outputs", []):
+        verdict = output.get("data", {}).get(MIME) if isinstance(output, dict) else None
+        if isinstance(verdict, dict):
+            return verdict
+    return {}
