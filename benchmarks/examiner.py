@@ -18,7 +18,7 @@ from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.lab_cells import list_steps
+from autograder.grading.lab_cells import parse_cells
 from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
 from labkit.outcome import compute_earned
@@ -38,7 +38,7 @@ def run() -> str:
     with new_floor() as floor:
         for lab in read_labs(read_course(ROOT)):
             notebook = build_source_notebook(lab)
-            steps = list_steps(notebook)
+            steps = [cell.step for cell in parse_cells(notebook)]
             checks = sum(step.kind == "check" for step in steps)
             fork_server = ForkServer(Purpose(compiled=prepare_compile_cache(nbformat.writes(notebook).encode())))
             layers = frozenset(fork_server.layers)

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.lab_cells import list_steps
+from autograder.grading.lab_cells import parse_cells
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import NotebookFile, Task, make_settings
 from autograder.intake.read import read_file, read_notebook
@@ -27,7 +27,7 @@ def floor(course: Path, lab: str) -> dict[str, Run]:
     source = nbformat.read(course / "source" / lab / f"{lab}.ipynb", as_version=4)
     handed_in = {folder.name: folder / lab / f"{lab}.ipynb" for folder in sorted((course / "submitted").iterdir())}
     repaired = {name: repair(read_notebook(*read_file(path)), source) for name, path in handed_in.items()}
-    steps = {name: list_steps(one.notebook) for name, one in repaired.items()}
+    steps = {name: [cell.step for cell in parse_cells(one.notebook)] for name, one in repaired.items()}
     with new_floor() as process:
         process.run(next(iter(steps.values())))
         return {name: process.run(each) for name, each in steps.items()}

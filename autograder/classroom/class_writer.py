@@ -67,6 +67,7 @@ class GradebookWriter:
         settings: How to grade it.
         layers: The sandbox layers that submissions get.
         policy: What decides marks besides the checks.
+        command: The command that grades, for the history of marks.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class GradebookWriter:
         layers: Sequence[str],
         gradebook: Gradebook,
         policy: ClassPolicy,
+        command: str = "grade",
     ) -> None:
         self.nbgrader, self.assignment = nbgrader, assignment
         self.settings, self.layers = settings, layers
@@ -84,7 +86,7 @@ class GradebookWriter:
         assignment.load(gradebook, nbgrader.config)
         permissions = 0o664 if nbgrader.is_group_shared else 0o444
         self.copy_rules = CopyRules(nbgrader.ignored, get_student_files(nbgrader.config, self.lab), permissions)
-        self.term, self.submitters, self.cause = policy.term, dict(policy.submitters), "grade"
+        self.term, self.submitters, self.command = policy.term, dict(policy.submitters), command
         self.running: dict[str, float] = {}
         self.excluded: Sequence[str] = ()  # students whom nbgrader_config.py excludes
         self.lines: Sequence[str] = ()  # what the instructor should know about the lab
@@ -222,7 +224,7 @@ class GradebookWriter:
     def _queue_marks(self, result: Result, marks: Marks) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)
         excused = self.term.get_excuses(self.lab, result.student)
-        remember_mark(self.course, result, points, marks.submitted, self.cause, excused)
+        remember_mark(self.course, result, points, marks.submitted, self.command, excused)
         self._unwritten.append(marks)
         if len(self._unwritten) >= BATCH or time.monotonic() - self._last_write > BATCH_SECONDS:
             self.flush()

@@ -89,8 +89,7 @@ def regrade(
     stop, exercise = stop or Event(), scope.exercise
     if exercise and exercise not in (exercises := read_checks(nbgrader.root, lab)):
         raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, exercises)}")
-    with open_class(nbgrader, lab, executor, scope.student) as (writer, students):
-        writer.cause = "regrade"
+    with open_class(nbgrader, lab, executor, scope.student, command="regrade") as (writer, students):
         before = {name: row.scores for name, row in read_recorded(writer.gradebook, lab).items()}
         submissions, changes, failures = [], [], []
         for task, outcome in writer.iter_outcomes(students, executor, scope.again, stop):

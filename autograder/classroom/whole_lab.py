@@ -68,7 +68,7 @@ def grade_lab(
 
 @contextlib.contextmanager
 def open_class(
-    nbgrader: NbgraderCourse, lab: str, executor: Executor, student: str = ""
+    nbgrader: NbgraderCourse, lab: str, executor: Executor, student: str = "", command: str = "grade"
 ) -> Iterator[tuple[GradebookWriter, list[str]]]:
     """Open the writer of this lab's marks, and find the students who handed it in.
 
@@ -77,6 +77,7 @@ def open_class(
     Args:
         executor: Grades the submissions.
         student: Open only this student's submission.
+        command: The command that grades, for the history of marks.
 
     Raises:
         GradlabError: If no one handed it in, or it can't be graded here.
@@ -105,7 +106,7 @@ def open_class(
         excluded = assignment.list_excluded(nbgrader.config, students, gradebook)
         students = [name for name in students if name not in excluded]
         policy = ClassPolicy(term, load_late_penalty(nbgrader.config), submitters)
-        writer = GradebookWriter(nbgrader, assignment, settings, layers, gradebook, policy)
+        writer = GradebookWriter(nbgrader, assignment, settings, layers, gradebook, policy, command)
         writer.excluded, writer.lines = excluded, lines
         try:
             yield writer, students

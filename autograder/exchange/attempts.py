@@ -13,7 +13,7 @@ from autograder.base.timestamps import format_time
 from autograder.gradebook.past_marks import PastMark
 from autograder.model.term import LabTerm, Term, to_naive_utc
 
-CAUSE = "watch"
+COMMAND = "watch"  # of the marks that count as attempts
 UNTIL_GRADED = "until your instructor grades the lab"
 
 
@@ -66,7 +66,7 @@ def decide(
     """
     used = _list_used_attempts(history)
     if when in used and not is_collected:  # else a team member could hand in once more without using an attempt
-        return Decision(refusal="another submission with exactly the same time is already marked")
+        return Decision(refusal="another submission with exactly the same time is already marked: hand in again")
     if when in used:
         return Decision(is_due=True)  # it has its mark, but perhaps not its page
     if settings.until is not None and max(when, written or when) > to_naive_utc(settings.until):
@@ -121,12 +121,12 @@ def describe_counting_mark(history: Sequence[PastMark], zone: tzinfo = UTC) -> s
 
 def _list_used_attempts(history: Sequence[PastMark]) -> list[datetime | None]:
     """Return the times of the submissions that a watch has marked, earliest first."""
-    return list(dict.fromkeys(mark.submitted for mark in history if mark.cause == CAUSE))
+    return list(dict.fromkeys(mark.submitted for mark in history if mark.command == COMMAND))
 
 
 def _compute_wait_end(history: Sequence[PastMark], settings: LabTerm) -> datetime | None:
     """Compute when the wait after the last mark ends."""
-    marks = [mark for mark in history if mark.cause == CAUSE]
+    marks = [mark for mark in history if mark.command == COMMAND]
     if not marks or not settings.wait_minutes:
         return None
     return to_naive_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)

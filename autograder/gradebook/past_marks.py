@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from autograder.gradebook.excuses import Excused
 from autograder.model.course import Model
@@ -22,9 +22,11 @@ if TYPE_CHECKING:
 class PastMark(Model):
     """A mark that a submission has had."""
 
+    model_config = ConfigDict(populate_by_name=True)
+
     when: datetime
-    cause: str
-    """What graded it: grade, regrade, watch, or nbgrader autograde."""
+    command: str = Field(validation_alias="cause", serialization_alias="cause")
+    """The command that graded it: grade, regrade, watch, or nbgrader autograde."""
     points: float
     """Points from checks, including excused ones."""
     worth: float
@@ -54,12 +56,12 @@ def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
 
 
 def remember_mark(
-    course: Path, result: Result, points: float, submitted: datetime | None, cause: str, excused: Excused
+    course: Path, result: Result, points: float, submitted: datetime | None, command: str, excused: Excused
 ) -> None:
     """Add the mark, unless it repeats the last one."""
     mark = PastMark(
         when=datetime.now(UTC).replace(microsecond=0),
-        cause=cause,
+        command=command,
         points=round(points, 4),
         worth=round(sum(cell.worth for cell in result.cells), 4),
         submitted=submitted,
@@ -69,12 +71,12 @@ def remember_mark(
         excused=_sort_excuses(excused),
     )
     before = read_history(course, result.lab, result.student)
-    if before and before[-1].model_copy(update={"when": mark.when, "cause": cause}) == mark:
+    if before and before[-1].model_copy(update={"when": mark.when, "command": command}) == mark:
         return
     path = get_history_path(course, result.lab, result.student)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(mark.model_dump_json() + "\n")
+        file.write(mark.model_dump_json(by_alias=True) + "\n")
 
 
 def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:

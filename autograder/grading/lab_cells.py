@@ -43,11 +43,6 @@ def parse_cells(notebook: NotebookNode) -> Sequence[LabCell]:
     return [_parse_cell(cell, number) for number, cell in enumerate(code, start=1)]
 
 
-def list_steps(notebook: NotebookNode) -> list[Step]:
-    """List the code cells as steps for the examiner."""
-    return [cell.step for cell in parse_cells(notebook)]
-
-
 def _parse_cell(cell: NotebookNode, number: int) -> LabCell:
     facts = read_facts(cell) or Facts(kind=Kind.SCRATCH)  # added by the student
     return LabCell(cell, get_cell_name(cell), number, facts, is_grade(cell))

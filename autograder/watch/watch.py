@@ -24,7 +24,7 @@ from autograder.classroom.class_writer import GradebookWriter
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.teams import find_submitters
 from autograder.classroom.whole_lab import open_class, read_settings
-from autograder.exchange.attempts import CAUSE, describe_attempts
+from autograder.exchange.attempts import COMMAND, describe_attempts
 from autograder.exchange.collection import ChangedError, collect_submission
 from autograder.exchange.inbox import open_inbox
 from autograder.gradebook.enrolment import find_strangers
@@ -246,8 +246,7 @@ class _GradingRound:
         """Open the writer of this lab's marks, which locks the lab."""
         if lab not in self.writers:
             with ExitStack() as stack:
-                writer, _ = stack.enter_context(open_class(self.state.nbgrader, lab, self.executor))
-                writer.cause = CAUSE
+                writer, _ = stack.enter_context(open_class(self.state.nbgrader, lab, self.executor, command=COMMAND))
                 self.writers[lab], self.open[lab] = writer, stack.pop_all()
         return self.writers[lab]
 

@@ -12,7 +12,7 @@ from threading import Event
 from autograder.base.errors import GradlabError
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
-from autograder.exchange.attempts import CAUSE, Decision, decide, describe_counting_mark, resolve_lab_term
+from autograder.exchange.attempts import COMMAND, Decision, decide, describe_counting_mark, resolve_lab_term
 from autograder.exchange.collection import get_submitted_folder, is_superseded
 from autograder.exchange.inbox import Inbox
 from autograder.exchange.inbox_memory import InboxMemory
@@ -116,7 +116,7 @@ def _is_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
     is_collected = read_time(get_submitted_folder(arrival, state.course)) == arrival.when
     earliest, settings = arrival.written - CLOCKS, state.get_lab_term(arrival)
     decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
-    is_marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
+    is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
     if is_finished or is_superseded(arrival, state.course, state.list_members(arrival)):
         state.finished.add(arrival.folder)

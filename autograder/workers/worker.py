@@ -64,7 +64,10 @@ def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
         ending: How the grader ended.
     """
     if tries > TRIES:
-        return Failure(f"its grader ended {tries} times, most recently with {ending}")
+        return Failure(
+            f"its grader ended {tries} times, most recently with {ending}: free memory on the machine that graded it, "
+            "and run the same command again, or grade it by hand"
+        )
     return list_attempts(task)[tries]
 
 

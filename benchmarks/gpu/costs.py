@@ -12,7 +12,7 @@ from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.examine import examine
 from autograder.forkserver.client import ForkServer, Purpose
-from autograder.grading.lab_cells import list_steps
+from autograder.grading.lab_cells import parse_cells
 from autograder.grading.task import make_settings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache
@@ -30,7 +30,7 @@ def run(context: Context) -> PartResult:
     with new_floor() as floor:
         for lab in context.labs:
             notebook = build_source_notebook(lab)
-            steps = list_steps(notebook)
+            steps = [cell.step for cell in parse_cells(notebook)]
             compiled = prepare_compile_cache(nbformat.writes(notebook).encode())
             fork_server = ForkServer(Purpose(level, limits, context.device, compiled))
             alone, whole = [], []

@@ -9,7 +9,7 @@ from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, find_course_groups
 from autograder.forkserver.server_process import start_server
-from autograder.grading.lab_cells import list_steps
+from autograder.grading.lab_cells import parse_cells
 from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
 from tests.conftest import ROOT
@@ -27,7 +27,9 @@ def test_no_worked_solution_imports_what_its_fork_server_left_out(labs: list[Lab
     for lab in labs:
         groups = find_course_groups(ROOT, [lab.name])
         with contextlib.closing(ForkServer(Purpose(level), server=start_server(1, groups))) as fork_server:
-            seen = examine([*list_steps(build_source_notebook(lab)), told], fork_server.start_process)
+            seen = examine(
+                [*[cell.step for cell in parse_cells(build_source_notebook(lab))], told], fork_server.start_process
+            )
         printed = str(seen["told"].outputs)
         assert "[" in printed and not [m for group, m in LEFT_OUT.items() if group not in groups and m in printed], (
             lab.name

@@ -17,7 +17,7 @@ from nbclient.exceptions import CellTimeoutError
 from autograder.examiner.examine import Step, examine
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ONE_THREAD
-from autograder.grading.lab_cells import list_steps
+from autograder.grading.lab_cells import parse_cells
 from autograder.student_process.outputs import CUT, MAX_ITEMS, MAX_LINES, MAX_TEXT
 from tests.conftest import ROOT
 
@@ -324,7 +324,7 @@ def test_a_worked_solution_puts_out_what_it_does_in_a_stock_kernel(
 ) -> None:
     """Slow: a kernel starts for each lab, and imports torch. By day CELLS hold what a lab may put out."""
     notebook = nbformat.read(ROOT / "source" / lab / f"{lab}.ipynb", as_version=4)
-    steps = [step for step in list_steps(notebook) if step.kind != "check"]
+    steps = [cell.step for cell in parse_cells(notebook) if cell.step.kind != "check"]
     sources = [SEEDS, *(step.source for step in steps)]
     ours, theirs = here(fork_server, sources)[1:], stock(sources, tmp_path)[1:]
     differing = [n for n, (own, its) in enumerate(zip(ours, theirs, strict=True)) if same(own) != same(its)]
