@@ -16,6 +16,11 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
+def join_first(names: Sequence[str], limit: int, separator: str = ", ") -> str:
+    """Join the first names, up to the limit, and say if there are more."""
+    return separator.join(names[:limit]) + (" and more" if len(names) > limit else "")
+
+
 def format_count(number: int, noun: str, singular: str = "", plural: str = "") -> str:
     """Format a number with its noun, as in "1 lab" and "2 labs".
 

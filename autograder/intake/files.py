@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.base.digest import digest
-from autograder.base.text import make_readable, truncate_name
+from autograder.base.text import join_first, make_readable, truncate_name
 from autograder.base.timestamps import TIMESTAMP, parse_time, read_small_text
 from autograder.intake.safe_names import CHECKPOINTS, NOT_RUN, make_safe_name
 
@@ -116,8 +116,7 @@ def collect_folder_notes(path: Path, content: bytes, graded: Sequence[Path] = ()
 
 
 def _format_names(paths: list[Path], notebook: Path) -> str:
-    names = [make_readable(str(p.relative_to(notebook.parent)))[:100] for p in paths[:MAX_NAMES]]
-    return ", ".join(names) + (" and more" if len(paths) > MAX_NAMES else "")
+    return join_first([make_readable(str(p.relative_to(notebook.parent)))[:100] for p in paths], MAX_NAMES)
 
 
 def _list_files(folder: Path) -> list[Path]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.base.text import join_first
 from autograder.model.messages import describe_note
 from autograder.model.notes import Note
 
@@ -63,9 +64,7 @@ class RepairLog:
 
 
 def _format_ids(ids: list[str], get_name: Callable[[str], str], separator: str) -> str:
-    distinct = list(dict.fromkeys(ids))
-    names = separator.join(get_name(each) for each in distinct[:MAX_IDS])
-    return names + (" and more" if len(distinct) > MAX_IDS else "")
+    return join_first([get_name(each) for each in dict.fromkeys(ids)], MAX_IDS, separator)
 
 
 def add_notes(notebook: NotebookNode, notes: list[Note]) -> NotebookNode:

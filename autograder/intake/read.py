@@ -11,7 +11,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4.convert import upgrade_cell
 
-from autograder.base.text import make_readable
+from autograder.base.text import join_first, make_readable
 from autograder.intake.decode import AGAIN, RefusedSubmission, decode
 from autograder.intake.files import collect_folder_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
@@ -22,6 +22,7 @@ MAX_BYTES = 100_000_000
 MAX_CELLS = 2_000
 MAX_SOURCE = 200_000  # characters of one cell
 MAX_SOURCES = 2_000_000  # of all cells together
+MAX_NUMBERS = 20  # listed in a note
 MAX_PICTURES = 8_000_000  # characters of one cell's attachments, in base64
 KINDS = ("code", "markdown", "raw")
 SETTINGS = ("grade", "locked", "points", "solution", "task")  # nbgrader's, which a student must not change
@@ -62,8 +63,8 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
             f"The cells hold more than {MAX_SOURCES:,} characters. Remove what isn't yours, and save again."
         )
     if left_out:
-        shown = ", ".join(left_out[:20]) + (" and more" if len(left_out) > 20 else "")
-        notes.append(f"Cells that are damaged or too long were left out. Their numbers: {shown}.")
+        numbers = join_first(left_out, MAX_NUMBERS)
+        notes.append(f"Cells that are damaged or too long were left out. Their numbers: {numbers}.")
     if any(cell.metadata["claims"]["mended"] for cell in cells):
         notes.append("Characters that aren't text were replaced with question marks.")
     language = _read_language(data)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from autograder.base.text import format_count, replace_controls
+from autograder.base.text import format_count, join_first, replace_controls
 from autograder.cli.app import Terminal
 from autograder.gradebook.labels import make_sort_key
 
@@ -20,6 +20,11 @@ from autograder.gradebook.labels import make_sort_key
 def test_a_verb_goes_with_its_number(number: int, words: str) -> None:
     assert format_count(number, "submission", "waits", "wait") == words
     assert format_count(number, "submission") == words.rpartition(" ")[0]
+
+
+def test_a_list_says_whether_it_goes_on() -> None:
+    assert join_first([], 2) == "" and join_first(["a", "b"], 2) == "a, b"
+    assert join_first(["a", "b", "c"], 2, separator="; ") == "a; b and more"
 
 
 def test_no_text_moves_the_cursor_of_a_terminal() -> None:
