@@ -16,7 +16,7 @@ import torch
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.fork_memory import make_forks_cheap
-from autograder.examiner.examine import Step, examine
+from autograder.examiner.examination import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.grading.lab_cells import parse_cells
 from autograder.workers.solution_cache import prepare_compile_cache

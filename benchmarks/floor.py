@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from autograder.examiner.examine import Step
+from autograder.examiner.examination import Step
 from autograder.forkserver.server_process import ONE_THREAD
 from benchmarks.classroom import ROOT
 

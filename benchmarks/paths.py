@@ -11,7 +11,7 @@ from autograder.forkserver.client import ForkServer, Purpose
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import NotebookFile, Task, make_settings
-from autograder.intake.read import read_file, read_notebook
+from autograder.intake.notebook_reading import read_file, read_notebook
 from autograder.intake.repair import repair
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache

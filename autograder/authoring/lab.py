@@ -16,7 +16,7 @@ from autograder.authoring.checks import read_checks
 from autograder.authoring.exercise_file import read_exercise_file
 from autograder.authoring.headers import FOLDED, QUIZ, parse_kind, parse_points
 from autograder.authoring.hints import find_lost_hint, read_hints
-from autograder.authoring.predict import read_prediction
+from autograder.authoring.predictions import read_prediction
 from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import add_hidden
 from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_unparsable

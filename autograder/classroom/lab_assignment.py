@@ -12,7 +12,7 @@ import nbformat
 from autograder.classroom.assignment import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.grading.task import NotebookFile, Settings, Task
-from autograder.intake.read import RefusedSubmission, read_file
+from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.releases import read_release_bytes
 from autograder.model.marks import Marks, compute_marks
 from autograder.model.result import Result

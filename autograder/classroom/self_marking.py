@@ -21,7 +21,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import NotebookFile, Settings, Task
-from autograder.intake.read import RefusedSubmission, read_file
+from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.model.assignments import is_stock, require_source
 from autograder.model.course import Kind
 from autograder.model.metadata import get_cell_name, read_facts

@@ -14,7 +14,7 @@ from autograder.classroom.assignment import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import NotebookFile, Settings, Task, apply_stock_limits
-from autograder.intake.read import RefusedSubmission, read_file
+from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.safe_names import restore_path
 from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import Marks

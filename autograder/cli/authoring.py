@@ -83,9 +83,9 @@ def prove(
     """Prove every check with right, wrong and lying answers."""
     with pause_gc():
         from autograder.authoring.course_folder import read_course, read_labs
+        from autograder.proving.failing_lists import update_lists
         from autograder.proving.parallel_proofs import prove_labs
         from autograder.proving.proof_store import load_proof, save_proof
-        from autograder.proving.update import update_lists
 
     require_labs(course)
     problems = updated = 0

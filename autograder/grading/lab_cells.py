@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade
 
-from autograder.examiner.examine import Step
+from autograder.examiner.examination import Step
 from autograder.model.course import Kind
 from autograder.model.metadata import Facts, get_cell_name, read_facts
 

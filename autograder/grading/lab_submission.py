@@ -19,14 +19,14 @@ from traitlets.config import Config
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.connection import Stopped
-from autograder.examiner.examine import StepResult, examine
+from autograder.examiner.examination import StepResult, examine
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
-from autograder.intake.read import RefusedSubmission, read_notebook
+from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank, repair
 from autograder.intake.submitted_cells import build_released_cell, is_answer

@@ -18,7 +18,7 @@ from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, get_de
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import NotebookFile, Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
-from autograder.intake.read import RefusedSubmission, read_notebook
+from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.model.marks import Marks
 from autograder.model.metadata import get_cell_name, is_written, make_stock_name
 from autograder.model.notes import Note
@@ -26,8 +26,8 @@ from autograder.model.result import GradedCell, Result
 from autograder.stock.assignment import StockContent, StockNotebook
 from autograder.stock.cell_grades import is_automatic
 from autograder.stock.notebook_execution import provide_files, run_notebook
+from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
-from autograder.stock.preprocess import build_blank, build_released_notebook, repair
 from autograder.stock.worked_solution import find_inside_cells
 from labkit.outcome import Outcome
 

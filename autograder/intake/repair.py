@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
 
-from autograder.intake.decode import AGAIN, RefusedSubmission
-from autograder.intake.match import match
+from autograder.intake.cell_matching import match
+from autograder.intake.file_decoding import AGAIN, RefusedSubmission
 from autograder.intake.notes import NOTES_ID, RepairLog, add_notes, read_notes
 from autograder.intake.releases import Releases
 from autograder.intake.submitted_cells import (

@@ -18,7 +18,7 @@ from autograder.base.atomic_files import replace_folder, write_atomically
 from autograder.base.errors import GradlabError
 from autograder.base.text import join_names, make_readable
 from autograder.base.timestamps import SECRET, TIMESTAMP
-from autograder.intake.read import MAX_BYTES
+from autograder.intake.notebook_reading import MAX_BYTES
 from autograder.intake.safe_names import make_safe_name
 from autograder.lms.learning_system import LearningSystem, load_systems
 from autograder.lms.people import Person, find_person

@@ -30,7 +30,7 @@ class Traits:
     graded: bool = False
     """Whether it carries points."""
     step: str = ""
-    """How the grader runs it, see examiner.examine.Step; empty for text."""
+    """How the grader runs it, see examiner.examination.Step; empty for text."""
 
 
 class Kind(StrEnum):

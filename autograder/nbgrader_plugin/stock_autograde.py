@@ -20,14 +20,14 @@ from autograder.grading.notebook_text import format_notebook
 from autograder.grading.stock_submission import digest_answers, make_zero_cells, run_stock_notebook
 from autograder.grading.task import Task, apply_stock_limits
 from autograder.intake.files import normalize_folder
-from autograder.intake.read import RefusedSubmission, read_file, read_notebook
+from autograder.intake.notebook_reading import RefusedSubmission, read_file, read_notebook
 from autograder.intake.repair import read_notes
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.metadata import make_stock_name
 from autograder.model.notes import Note, is_refused
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content
-from autograder.stock.preprocess import build_blank, build_released_notebook, repair
+from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair
 from autograder.stock.settings import get_student_files
 
 

@@ -9,6 +9,7 @@ import torch
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.model.course import Exercise, Lab
 from autograder.proving.bench import Bench, Trial, compute_notebook_points, iter_benches
+from autograder.proving.failing_lists import FailingChecks, can_update
 from autograder.proving.judge import (
     judge_answer,
     judge_blank,
@@ -18,8 +19,7 @@ from autograder.proving.judge import (
     judge_lie,
     judge_reference,
 )
-from autograder.proving.mutate import make_mutants
-from autograder.proving.update import FailingChecks, can_update
+from autograder.proving.mutants import make_mutants
 
 
 @dataclass

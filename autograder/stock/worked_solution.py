@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.submission_runner import Start
-from autograder.intake.read import RefusedSubmission, read_notebook
+from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.stock.assignment import StockNotebook
 from autograder.stock.eligibility import can_use_proxies, inspect_source
 from autograder.stock.notebook_execution import Filter, run_notebook
-from autograder.stock.preprocess import repair
+from autograder.stock.notebook_repair import repair
 
 
 def find_inside_cells(

@@ -10,7 +10,7 @@ import nbformat
 
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.examine import examine
+from autograder.examiner.examination import examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.task import make_settings

@@ -8,7 +8,7 @@ import pytest
 from autograder.examiner import submission_runner
 from autograder.examiner.cell_source import MAX_SOURCE, CellSource, inspect_source
 from autograder.examiner.effects import Effects
-from autograder.examiner.examine import Step, examine
+from autograder.examiner.examination import Step, examine
 from autograder.examiner.process import StudentProcess
 from autograder.forkserver.client import ForkServer
 

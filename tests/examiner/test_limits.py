@@ -7,7 +7,7 @@ import pytest
 
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.effort import Effort
-from autograder.examiner.examine import Step, StepResult, examine
+from autograder.examiner.examination import Step, StepResult, examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.server_process import start_server
 from autograder.sandbox import Limits, find_layers, find_strongest_level

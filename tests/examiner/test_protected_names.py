@@ -3,7 +3,7 @@
 import pytest
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.examine import Step, examine
+from autograder.examiner.examination import Step, examine
 from autograder.examiner.protected_names import select_kept_names
 from autograder.forkserver.client import ForkServer
 

@@ -13,7 +13,7 @@ import pytest
 from autograder.base.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
-from autograder.examiner.examine import Step, examine
+from autograder.examiner.examination import Step, examine
 from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.forkserver import client
 from autograder.forkserver.client import ForkServer, Purpose, refuse_readable

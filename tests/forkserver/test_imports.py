@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from autograder.authoring.notebooks import build_source_notebook
-from autograder.examiner.examine import Step, examine
+from autograder.examiner.examination import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.imports import COMPILER, FIGURES, SKLEARN, find_course_groups
 from autograder.forkserver.server_process import start_server

@@ -6,7 +6,7 @@ import torch
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
-from autograder.examiner.examine import StepResult
+from autograder.examiner.examination import StepResult
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.lab_submission import _grade_cell
 from labkit import assert_close, check

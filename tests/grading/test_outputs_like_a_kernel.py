@@ -14,7 +14,7 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError
 
-from autograder.examiner.examine import Step, examine
+from autograder.examiner.examination import Step, examine
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ONE_THREAD
 from autograder.grading.lab_cells import parse_cells

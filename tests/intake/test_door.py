@@ -19,7 +19,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.new_lab import create_lab
 from autograder.authoring.notebooks import build_release_notebook, build_source_notebook
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.intake.read import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
+from autograder.intake.notebook_reading import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
 from autograder.intake.repair import RepairedNotebook, build_blank, read_notes, repair
 from autograder.model.course import Kind, Lab
 from autograder.model.messages import describe_notes

@@ -11,7 +11,7 @@ import nbformat
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from autograder.intake.read import read_submission
+from autograder.intake.notebook_reading import read_submission
 from autograder.intake.repair import RepairedNotebook, repair
 from autograder.model.messages import describe_notes
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, Notebook, split, write

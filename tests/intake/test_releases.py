@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.intake.read import read_submission
+from autograder.intake.notebook_reading import read_submission
 from autograder.intake.releases import get_releases_path, read_release_bytes, read_releases, save_release
 from autograder.intake.repair import repair
 from autograder.model.messages import describe_notes

@@ -57,7 +57,7 @@ def read_digests(project: Path) -> tuple[str, str]:
         ("autograder/desk/reading.py", False, False),
         ("labkit/pictures/chart.py", False, False),
         ("labkit/verdict.py", False, False),
-        ("autograder/examiner/examine.py", True, True),
+        ("autograder/examiner/examination.py", True, True),
         ("autograder/student_process/kernel.py", True, True),
         ("labkit/compare.py", True, True),
         ("labkit/probes/ops.py", True, True),
@@ -77,7 +77,7 @@ def test_an_edit_changes_only_what_it_can_decide(
 
 
 def test_docstrings_and_comments_decide_nothing(project: Path, unedited: tuple[str, str]) -> None:
-    files = [project / "autograder" / "examiner" / "examine.py", project / "labkit" / "compare.py"]
+    files = [project / "autograder" / "examiner" / "examination.py", project / "labkit" / "compare.py"]
     texts = [file.read_text() for file in files]
     for file, text in zip(files, texts, strict=True):
         edited = re.sub(r'^( +)"""(?=[A-Z])', r'\1"""More of this. ', text, flags=re.MULTILINE)

@@ -8,8 +8,8 @@ from autograder.authoring.lab import read_lab
 from autograder.authoring.new_lab import create_lab
 from autograder.base.errors import SourceError
 from autograder.model.course import LabEntry
+from autograder.proving.failing_lists import replace_list, update_lists
 from autograder.proving.proof import Proof, prove_lab
-from autograder.proving.update import replace_list, update_lists
 
 EXERCISE = "sum_of_squares.py"
 CALL = "    assert_close(sum_of_squares(torch.tensor([3.0, 4.0])), torch.tensor(25.0))"  # of the first check

@@ -2,7 +2,7 @@
 
 import ast
 
-from autograder.proving.mutate import make_mutants
+from autograder.proving.mutants import make_mutants
 
 SOURCE = '''
 def f(x: Tensor, scale: float = 2.0) -> Tensor:

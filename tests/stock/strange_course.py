@@ -18,11 +18,11 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.gradebook.submission_result import SubmissionResult
-from autograder.intake.read import read_notebook
+from autograder.intake.notebook_reading import read_notebook
 from autograder.model.messages import describe_notes
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content, upgrade_metadata
-from autograder.stock.preprocess import repair
+from autograder.stock.notebook_repair import repair
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import OURS, write
 

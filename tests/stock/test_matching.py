@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from autograder.intake.cell_origin import is_own, is_waiting
 from autograder.model.metadata import get_cell_name
 from autograder.stock.assignment import StockNotebook
-from autograder.stock.preprocess import build_released_notebook
+from autograder.stock.notebook_repair import build_released_notebook
 from tests.stock.stock_course import Cell, by_hand, cell, given, graded, notebook, solution, task, write
 from tests.stock.strange_course import course_notebook, repaired
 

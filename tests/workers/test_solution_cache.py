@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.examiner.examine import Step, examine
+from autograder.examiner.examination import Step, examine
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache

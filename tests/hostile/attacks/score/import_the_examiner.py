@@ -1,9 +1,7 @@
 # The examiner is imported in the student process and told to pass everything.
 
 # %% before
-for (
-    name
-) in "examiner.examine examiner.course_cells examiner.process grading.one gradebook.store plugin proving.judge".split():
+for name in "examiner.examination examiner.course_cells examiner.process grading.one gradebook.store plugin proving.judge".split():
     try:
         module = __import__(f"autograder.{name}", fromlist=["x"])
         for each in list(vars(module)):

@@ -28,7 +28,7 @@ def repair(submitted: NotebookNode, source: StockNotebook) -> tuple[NotebookNode
     """Return the notebook to grade, and notes on what was repaired.
 
     Args:
-        submitted: What intake.read.read_notebook() returned.
+        submitted: What intake.notebook_reading.read_notebook() returned.
     """
     course_cells = {cell.id: cell for cell in source.cells}
     log = RepairLog(whole=list(submitted.metadata.get("notes", [])))

@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from nbformat.v4.convert import upgrade_cell
 
 from autograder.base.text import join_first, make_readable
-from autograder.intake.decode import AGAIN, RefusedSubmission, decode
+from autograder.intake.file_decoding import AGAIN, RefusedSubmission, decode
 from autograder.intake.files import collect_folder_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
 
