@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from autograder.examiner.connection import ENDED, CallbackServer, Connection, Stopped
+from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
 from autograder.examiner.effort import Effort
 from labkit.cause import Cause, StopReason
 
@@ -56,7 +56,7 @@ class CheckConnection:
             seconds = self.seconds()
             if self.has_timed_out:
                 seconds = min(seconds, SHORT_SECONDS)
-            self.connection.begin_check(self.source.begin_effort(seconds))
+            self.connection.begin_check(self.source.begin_effort(seconds), MAX_BYTES)
         except Stopped as stopped:
             self.connection, self.reason = None, stopped.reason
 

@@ -4,7 +4,7 @@ import pytest
 
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import Step, examine
-from autograder.examiner.protected_names import select_kept_names
+from autograder.examiner.protected_names import select_protected_names
 from autograder.forkserver.client import ForkServer
 
 GIVEN = """
@@ -40,14 +40,14 @@ def graded(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[
 
 def test_what_checks_use_and_what_that_reads_is_kept() -> None:
     cells = ((False, GIVEN), CHECKS, (False, "def other():\n    return factor\n"))
-    assert select_kept_names(cells) == (("asked", "factor", "probes", "scaled"), (), ())
+    assert select_protected_names(cells) == (("asked", "factor", "probes", "scaled"), (), ())
 
 
 def test_names_of_a_checks_and_of_a_functions_own_are_not_kept() -> None:
     """A later cell that binds such a name would make the examiner fork the process before it, 40 ms each."""
     given = "import torch\nx = 1\ny = 2\ndef asked(f, x):\n    y = f(x)\n    return y\n"
     check = 'with check("asks"):\n    x = 3\n    assert [y for y in asked(double, x)] == [6]\n'
-    assert select_kept_names(((False, given), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
+    assert select_protected_names(((False, given), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
 
 
 def test_an_honest_notebook_changes_nothing(fork_server: ForkServer) -> None:
