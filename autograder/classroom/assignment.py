@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from autograder.classroom.answer_cells import AnswerCells
+from autograder.gradebook.labels import CellLabels
 from autograder.grading.task import Settings, Task
 from autograder.model.marks import Marks
 from autograder.model.result import Result
@@ -39,6 +41,21 @@ class Assignment(Protocol):
     @property
     def notebook_names(self) -> Sequence[str]:
         """The notebooks that students hand in, without their suffix."""
+
+    @property
+    def labels(self) -> CellLabels:
+        """How people name its graded cells."""
+
+    @property
+    def answers(self) -> AnswerCells:
+        """What finds the answers that marks are about."""
+
+    @property
+    def may_be_generated(self) -> bool:
+        """Whether the instructor's own nbgrader may have put its cells into the gradebook."""
+
+    def refuse_self_marking(self) -> None:
+        """Raise GradlabError if students can't mark their own copies."""
 
     def refuse_settings(self, config: Mapping[str, Any]) -> None:
         """Raise GradlabError if nbgrader would give other marks with these settings than Gradlab gives."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
+from autograder.classroom.answer_cells import AnswerCells, LabAnswers
 from autograder.classroom.assignment import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.labels import CellLabels
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.releases import read_release_bytes
@@ -31,6 +33,21 @@ class LabAssignment:
     @property
     def notebook_names(self) -> Sequence[str]:
         return [self.name]
+
+    @property
+    def labels(self) -> CellLabels:
+        return CellLabels(is_stock=False)
+
+    @property
+    def answers(self) -> AnswerCells:
+        return LabAnswers()
+
+    @property
+    def may_be_generated(self) -> bool:
+        return False
+
+    def refuse_self_marking(self) -> None:
+        pass
 
     def refuse_settings(self, config: Mapping[str, Any]) -> None:
         pass

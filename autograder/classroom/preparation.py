@@ -18,7 +18,7 @@ from autograder.classroom.outcomes import find_last_error
 from autograder.gradebook.changed_cells import LOST_MARKS, update_notebooks, write_lost_marks
 from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.model.assignments import is_stock, list_source_notebooks
+from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import read_term
 from autograder.stock.assignment import read_kept_names
 
@@ -34,7 +34,7 @@ def prepare(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebo
     """
     course, lab = assignment.course, assignment.name
     marker = course / "results" / lab / ".prepared"
-    labels, extra = CellLabels(is_stock(course, lab)), read_term(course).lab(lab).extra_credit
+    labels, extra = assignment.labels, read_term(course).lab(lab).extra_credit
     source = _digest_source(course, lab, nbgrader.db_url, *extra)
     is_known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
@@ -43,7 +43,7 @@ def prepare(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebo
         return []
     is_generated = False  # by the instructor's own nbgrader, which may also have released it
     assignment.refuse_unfit(nbgrader.config)
-    if labels.is_stock:
+    if assignment.may_be_generated:
         is_generated = is_known and not marker.exists() and _has_source_cells(gradebook, course, lab)
     marker.parent.mkdir(parents=True, exist_ok=True)
     lines = []

@@ -14,6 +14,7 @@ from nbgrader.utils import is_grade
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
+from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.whole_lab import read_settings
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ServerProcess
@@ -22,7 +23,7 @@ from autograder.gradebook.submission_result import ExerciseResult, SubmissionRes
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
-from autograder.model.assignments import is_stock, require_source
+from autograder.model.assignments import require_source
 from autograder.model.course import Kind
 from autograder.model.metadata import get_cell_name, read_facts
 from autograder.reports.feedback import render_feedback_page
@@ -82,10 +83,7 @@ def mark(
     lab = notebook.stem
     source = course / "source" / lab / f"{lab}.ipynb"
     require_source(course, lab)
-    if is_stock(course, lab):
-        raise GradlabError(
-            f"{lab} was made for stock nbgrader, and its tests may be hidden: nbgrader validate runs the visible ones"
-        )
+    open_assignment(course, lab).refuse_self_marking()
     try:
         content, notes = read_file(notebook)
     except RefusedSubmission as refused:

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
+from autograder.base.errors import GradlabError
 from autograder.base.timestamps import SECRET
+from autograder.classroom.answer_cells import AnswerCells, StockAnswers
 from autograder.classroom.assignment import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.labels import CellLabels
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import NotebookFile, Settings, Task, apply_stock_limits
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
@@ -39,6 +42,24 @@ class StockAssignment:
     @property
     def notebook_names(self) -> Sequence[str]:
         return [notebook.name for notebook in self._content.notebooks]
+
+    @property
+    def labels(self) -> CellLabels:
+        return CellLabels(is_stock=True)
+
+    @property
+    def answers(self) -> AnswerCells:
+        return StockAnswers()
+
+    @property
+    def may_be_generated(self) -> bool:
+        return True
+
+    def refuse_self_marking(self) -> None:
+        raise GradlabError(
+            f"{self.name} was made for stock nbgrader, and its tests may be hidden: "
+            "nbgrader validate runs the visible ones"
+        )
 
     def refuse_settings(self, config: Mapping[str, Any]) -> None:
         refuse_other_marks(config)

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 from nbgrader.utils import is_grade, is_solution, is_task
 
-from autograder.desk.place import GradedPlace
+from autograder.gradebook.graded_place import GradedPlace
 from autograder.model.metadata import get_cell_name
 from autograder.reports.prose import render_prose
 

@@ -20,8 +20,9 @@ from tornado import web
 
 from autograder.base.errors import GradlabError
 from autograder.desk import html_pages, marks, reading
-from autograder.desk.place import Desk, GradedPlace, UnknownNameError, find_course, find_place, open_desk
+from autograder.desk.place import Desk, UnknownNameError, find_course, find_place, open_desk
 from autograder.desk.rubric import MAX_ITEMS, Item, make_id
+from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.course import Model
 

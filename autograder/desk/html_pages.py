@@ -8,9 +8,9 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.desk.marks import MAX_COMMENT, DeskMark
-from autograder.desk.place import GradedPlace
 from autograder.desk.reading import Page, Question
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
+from autograder.gradebook.graded_place import GradedPlace
 from autograder.reports.render import build_environment, format_points
 
 

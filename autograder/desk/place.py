@@ -14,9 +14,10 @@ from nbgrader.coursedir import CourseDirectory
 from autograder.base.errors import GradlabError
 from autograder.classroom.whole_lab import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.nbgrader_course import read_config
 from autograder.gradebook.writer import Penalty
-from autograder.model.metadata import get_answer_name, get_cell_name, make_stock_name
+from autograder.model.metadata import get_answer_name, get_cell_name
 
 
 class UnknownNameError(LookupError):
@@ -67,29 +68,6 @@ def find_course(*folders: Path) -> Path:
         "no course here: start the server in the course's folder (the one with nbgrader_config.py), or set "
         "c.GradlabDesk.course in jupyter_server_config.py"
     )
-
-
-@dataclass(frozen=True)
-class GradedPlace:
-    """A graded cell, with its names in the gradebook."""
-
-    lab: str
-    notebook: str
-    cell: str
-    cell_id: str
-    """The id of its row in the gradebook."""
-    comment_id: str | None
-    """The row id of the cell that comments belong to, if there is one."""
-    worth: float
-    by_hand: bool
-    """Whether a person always reads it."""
-    task: bool
-    """Whether it's an nbgrader task, which students answer in cells after it."""
-
-    @property
-    def key(self) -> str:
-        """Its key among the rubrics of its lab."""
-        return self.cell if self.notebook == self.lab else make_stock_name(self.notebook, self.cell)
 
 
 def list_places(desk: Desk, gradebook: Gradebook, lab: str) -> list[GradedPlace]:

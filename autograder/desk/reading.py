@@ -15,11 +15,13 @@ from nbgrader.api import Assignment, Grade, Gradebook, Student
 from sqlalchemy import case, func, select
 
 from autograder.base.digest import digest
-from autograder.desk.answer_cells import AnswerCells, find_answers
+from autograder.classroom.answer_cells import AnswerCells
+from autograder.classroom.open_assignment import open_assignment
 from autograder.desk.cells import render_question_and_solution
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
-from autograder.desk.place import Desk, GradedPlace, list_places
+from autograder.desk.place import Desk, list_places
 from autograder.desk.rubric import Rubric
+from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import make_sort_key
 from autograder.gradebook.store import load_result
 from autograder.intake.cell_origin import digest_answer
@@ -84,7 +86,7 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[Question]
     numbers = {cell: counts for cell, *counts in rows}
     by_lab = {}
     for lab in gradebook.db.scalars(select(Assignment.name).order_by(Assignment.name)).all():
-        finder = find_answers(desk.course, lab)
+        finder = open_assignment(desk.course, lab).answers
         by_lab[lab] = [
             Question(place, finder.label(place), *numbers[place.cell_id])
             for place in list_places(desk, gradebook, lab)
@@ -96,7 +98,7 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[Question]
 def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> Page:
     rubric = read_rubric(desk, place)
     marks = read_marks(gradebook, place, rubric)
-    finder = find_answers(desk.course, place.lab)
+    finder = open_assignment(desk.course, place.lab).answers
     names = {
         row.id: " ".join(filter(None, (row.first_name, row.last_name))) for row in _list_students(gradebook, place.lab)
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.desk.answer_cells import StockAnswers
+from autograder.classroom.answer_cells import StockAnswers
 from autograder.desk.place import GradedPlace, read_cells
 from autograder.model.messages import describe_notes
 from autograder.reports.feedback import write_feedback

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 from nbgrader.utils import is_grade, is_solution, is_task
 
-from autograder.desk.place import GradedPlace
+from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import CellLabels
 from autograder.intake.cell_origin import find_lab_answer, find_stock_answer, is_own
-from autograder.model.assignments import is_stock
 from autograder.model.metadata import get_answer_name, get_cell_name, make_stock_name
 
 
 class AnswerCells(Protocol):
-    """What the desk asks of an assignment."""
+    """Finds the cells that a mark is about, and their names."""
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
         """Return the cells of a student's notebook that this mark is about."""
@@ -70,11 +68,6 @@ class StockAnswers:
 
     def label(self, place: GradedPlace) -> str:
         return CellLabels(is_stock=True, has_several=place.notebook != place.lab).label(place.cell, place.notebook)
-
-
-def find_answers(course: Path, lab: str) -> AnswerCells:
-    """Return the object that finds the answers of this assignment."""
-    return StockAnswers() if is_stock(course, lab) else LabAnswers()
 
 
 def _collect_tested_code(cells: Sequence[Any], tests: str) -> list[Any]:
