@@ -12,9 +12,9 @@ from playwright.sync_api import Page
 from autograder.desk import html_pages, reading
 from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.marks import DeskMark
-from autograder.desk.place import GradedPlace
 from autograder.desk.reading import Question, ReadAnswer
 from autograder.desk.rubric import Rubric
+from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.notes import Note

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from autograder.classroom.answer_cells import StockAnswers
-from autograder.desk.place import GradedPlace, read_cells
+from autograder.desk.place import read_cells
+from autograder.gradebook.graded_place import GradedPlace
 from autograder.model.messages import describe_notes
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
