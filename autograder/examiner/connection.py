@@ -165,7 +165,18 @@ class DroppedReferences:
         self.nodes: list[int] = []
         self.handles: list[int] = []
 
+    def add_node(self, number: int) -> None:
+        self.nodes.append(number)
+
+    def add_handle(self, number: int) -> None:
+        self.handles.append(number)
+
+    def remove_handle(self, number: int) -> None:
+        """Keep this handle after all: it arrived again."""
+        self.handles = [handle for handle in self.handles if handle != number]
+
     def take(self) -> WireValue:
+        """Return [nodes, handles] since the last call."""
         dropped = [self.nodes, self.handles]
         self.nodes, self.handles = [], []
         return dropped

@@ -42,7 +42,7 @@ class Remote:
 
     def __del__(self) -> None:
         if isinstance(self._target, int):
-            self._namespace.dropped.handles.append(self._target)
+            self._namespace.dropped.add_handle(self._target)
 
     def __probe__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a probe in the process that has its arguments. Called by labkit."""

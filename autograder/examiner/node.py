@@ -40,7 +40,7 @@ class Reply:
     """Inputs that were changed in place."""
 
     def __del__(self) -> None:
-        self.remote.dropped.nodes.append(self.node)
+        self.remote.dropped.add_node(self.node)
 
 
 class RemoteNode(torch.autograd.Function):

@@ -167,7 +167,7 @@ class RemoteNamespace:
         if remote is None:
             remote = self._remotes[target] = Remote(self, target, tuple(str(k)[:200] for k in kinds[:20]))
             self._new.append(remote)
-            self.dropped.handles = [n for n in self.dropped.handles if n != target]
+            self.dropped.remove_handle(target)
         return remote
 
 

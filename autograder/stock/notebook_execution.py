@@ -62,8 +62,12 @@ def run_notebook(
         filter_outputs: Does what nbgrader does with outputs before it reads the score from them.
         plan: By default, every eligible test cell is decided outside the process.
     """
-    run = NotebookRun(notebook=source.name)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    run = NotebookRun(
+        notebook=source.name,
+        names={get_cell_name(cell): get_shown_name(cell, get_cell_name(cell)) for cell in code},
+        short_names={get_cell_name(cell): get_short_name(cell, get_cell_name(cell)) for cell in code},
+    )
     before = GlobalState().read()
     clock = Clock(timeouts)
     runner = SubmissionRunner(start, clock)
@@ -104,11 +108,8 @@ def _run_cells(
             cell.outputs = []
             continue
         if is_automatic(cell) and can_use_proxies(cell.source, course_source):
-            seconds = (
-                SHORT_SECONDS
-                if any(each.cause is Cause.GRADER for each in run.decisions.values())
-                else EXAMINER_SECONDS
-            )
+            was_slow = any(each.cause is Cause.GRADER for each in run.decisions.values())
+            seconds = SHORT_SECONDS if was_slow else EXAMINER_SECONDS
             decide_tests = partial(
                 decide, facts=course_source, runner=runner, clock=clock, seconds=seconds, isolate=plan.isolate
             )
@@ -117,20 +118,24 @@ def _run_cells(
                 if name in plan.inside_cells
                 else _decide_in_fork(cell, runner, decide_tests)
             )
-        cell.execution_count = number
-        try:
-            cell.outputs = [
-                nbformat.from_dict(output) for output in runner.run(cell.source, number, seconds=source.limits.get(key))
-            ]
-        except Stopped as stopped:
-            run.stopped[name] = str(stopped)
-            error = {"output_type": "error", "ename": "Stopped", "evalue": str(stopped), "traceback": [str(stopped)]}
-            cell.outputs = [nbformat.from_dict(error)]
-        for output in cell.outputs:
-            if output.output_type == "execute_result":
-                output.execution_count = number
-    run.names = {get_cell_name(cell): get_shown_name(cell, get_cell_name(cell)) for cell in code}
-    run.short_names = {get_cell_name(cell): get_short_name(cell, get_cell_name(cell)) for cell in code}
+        if stopped := _run_cell(cell, number, runner, source.limits.get(key)):
+            run.stopped[name] = stopped
+
+
+def _run_cell(cell: NotebookNode, number: int, runner: SubmissionRunner, seconds: float | None) -> str:
+    """Run the cell, which gets its outputs. Returns the limit that it reached, or how it ended its process; else ""."""
+    stopped = ""
+    cell.execution_count = number
+    try:
+        outputs = runner.run(cell.source, number, seconds=seconds)
+    except Stopped as reason:
+        stopped = str(reason)
+        outputs = [{"output_type": "error", "ename": "Stopped", "evalue": stopped, "traceback": [stopped]}]
+    cell.outputs = [nbformat.from_dict(output) for output in outputs]
+    for output in cell.outputs:
+        if output.output_type == "execute_result":
+            output.execution_count = number
+    return stopped
 
 
 def _decide_in_fork(

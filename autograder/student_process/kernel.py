@@ -51,7 +51,7 @@ class Kernel:
         Args:
             number: The cell's execution count. By default, one more than the last.
         """
-        self.outputs = self._widgets.outputs = Outputs()
+        self._begin_outputs()
         if not self._is_settled:
             self._settle()
         if number is not None:
@@ -69,10 +69,14 @@ class Kernel:
         self._widgets.update()
         items = self.outputs.below.items
         if self._loop.has_tasks():
-            self.outputs = self._widgets.outputs = Outputs()  # as with nbclient, their output is lost now
+            self._begin_outputs()  # as with nbclient, their output is lost now
             with capture_streams(self._streams), contextlib.suppress(SystemExit):
                 self._loop.pause()
         return items
+
+    def _begin_outputs(self) -> None:
+        self.outputs = Outputs()
+        self._widgets.begin_cell(self.outputs)
 
     def take_message(self, kind: str, content: dict[str, Any]) -> None:
         """Take a message that the shell publishes."""

@@ -25,6 +25,10 @@ class Widgets:
         # Numbered, so the same cells give the same outputs.
         return _Comm(self, *args, comm_id=comm_id or f"{next(self._numbers):032x}", **kwargs)
 
+    def begin_cell(self, outputs: Outputs) -> None:
+        """Send what Output widgets capture to the outputs of this cell."""
+        self.outputs = outputs
+
     def receive(self, comm_id: str, kind: str, state: dict[str, Any]) -> None:
         """Take a widget's message: create an Output widget, or start or stop sending outputs to it."""
         if kind == "comm_open" and state.get("_model_name") == "OutputModel":

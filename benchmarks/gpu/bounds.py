@@ -48,29 +48,29 @@ def run(context: Context) -> PartResult:
 
 def _within_and_beyond(fork_server: ForkServer) -> tuple[int, str]:
     """The bytes that the driver shows, and the exception for more."""
-    student = fork_server.start_process()
+    process = fork_server.start_process()
     try:
-        errors = [o for o in student.run(WITHIN, 1, _limit()) if o["output_type"] == "error"]
+        errors = [o for o in process.run(WITHIN, 1, _limit()) if o["output_type"] == "error"]
         if errors:
             return 0, f"{errors[0]['ename']}: {errors[0]['evalue']}"
         seen = max(measure_gpu_memory().values(), default=0)
-        errors = [o for o in student.run(BEYOND, 2, _limit()) if o["output_type"] == "error"]
+        errors = [o for o in process.run(BEYOND, 2, _limit()) if o["output_type"] == "error"]
         return seen, errors[0]["ename"] if errors else "was given"
     finally:
-        student.kill()
+        process.kill()
 
 
 def _around(fork_server: ForkServer) -> str:
     """How the process ended that asked the driver itself."""
-    student, start = fork_server.start_process(), time.perf_counter()
+    process, start = fork_server.start_process(), time.perf_counter()
     try:
-        student.run(WITHIN, 1, _limit())
-        outputs = student.run(AROUND, 2, _limit())
+        process.run(WITHIN, 1, _limit())
+        outputs = process.run(AROUND, 2, _limit())
         return f"it went on: {outputs}"[:300]
     except Stopped as stopped:
         return f"{stopped}, after {time.perf_counter() - start:.1f} s"
     finally:
-        student.kill()
+        process.kill()
 
 
 def _limit() -> Limit:

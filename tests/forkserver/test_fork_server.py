@@ -150,8 +150,8 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
     fork_server = ForkServer(Purpose(LEVEL), server=start_server(1, ()))
-    student = SubmissionRunner(fork_server.start_process, Clock(Timeouts()))
-    student.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
+    runner = SubmissionRunner(fork_server.start_process, Clock(Timeouts()))
+    runner.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.server.process.pid}/task")) == 1
     pids = [child.pid for child in psutil.Process(fork_server.server.process.pid).children(recursive=True)]
     assert len(pids) >= 2

@@ -119,8 +119,8 @@ def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course
 @pytest.mark.cuda
 @cuda
 def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServer) -> None:
-    student = fork_server.start_process()
+    process = fork_server.start_process()
     limit = Limit(60.0, "too long", 60.0)
-    found = student.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
-    student.kill()
+    found = process.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
+    process.kill()
     assert any(output.get("ename") == "OutOfMemoryError" for output in found)
