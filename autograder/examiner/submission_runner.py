@@ -36,14 +36,15 @@ class SubmissionRunner:
 
     def __init__(self, start: Start, clock: Clock) -> None:
         self._start, self._clock = start, clock
-        self._process = self._last = start()
+        self._process = start()
+        self._last_process = self._process  # that of the last connection
         self._history = CellHistory()
         self._seconds = 0.0  # that the cells took
         self._current_marks: list[str] = []  # whose state is that of the process as it is now
-        self._connections: dict[str, Connection] = {}
-        self._shared: Connection | None = None
+        self._connections: dict[str, Connection] = {}  # to forks that keep a state, by its name
+        self._shared: Connection | None = None  # to the state after the last cell
         self._replay: Replay | None = None
-        self._restarts: Counter[str] = Counter()
+        self._restarts: Counter[str] = Counter()  # by check cell
 
     def run(
         self, source: str, number: int, protected: tuple[str, ...] = (), seconds: float | None = None
@@ -116,18 +117,7 @@ class SubmissionRunner:
         if name in self._current_marks:
             with contextlib.suppress(Stopped):
                 return self._connect_shared(name)
-        connection = self._connections.get(name)
-        if connection is not None and not connection.broken and connection.reset(self._begin_ping_effort()):
-            self._last = self._process
-            return connection
-        if connection is not None:
-            connection.close()
-        if self._replay is None or not self._replay.can_reach(name):
-            self._start_replay(name)
-        assert self._replay is not None
-        self._last = self._replay.process
-        self._connections[name] = self._replay.connect(name, self._clock)
-        return self._connections[name]
+        return self._reuse_connection(name) or self._connect_replay(name)
 
     def restart(self) -> bool:
         """Replace all processes by a new one in a new sandbox before checks run a second time.
@@ -159,14 +149,14 @@ class SubmissionRunner:
 
     def begin_effort(self, seconds: float) -> Effort:
         """Begin a time limit for the process of the last connection."""
-        return self._last.begin_effort(seconds, self._clock.measure_left())
+        return self._last_process.begin_effort(seconds, self._clock.measure_left())
 
     def _begin_ping_effort(self) -> Effort:
         return self._process.begin_effort(PING_SECONDS, math.inf)
 
     def explain_end(self) -> str:
         """Return the limit that the process of the last connection reached, or how it ended; empty if all is well."""
-        return self._last.explain_end()
+        return self._last_process.explain_end()
 
     def kill(self) -> None:
         """End everything that runs."""
@@ -184,6 +174,7 @@ class SubmissionRunner:
         self._shared = None
 
     def _connect_shared(self, name: str) -> Connection:
+        """Connect to the state after the last cell: to the fork that checks share, or to the process itself."""
         if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_effort()):
             self._end_shared()
             if not self._process.can_fork and self._process.end_reason:
@@ -192,10 +183,33 @@ class SubmissionRunner:
             if not self._process.ping():
                 raise Stopped("the Python process is lost")
             self._shared = self._process.connect(SHARED, self._clock.limit_check())
-        self._last = self._process
+        self._last_process = self._process
         return self._shared
 
+    def _reuse_connection(self, name: str) -> Connection | None:
+        """Return the connection to the fork that keeps the state of this name, or None if it's lost."""
+        connection = self._connections.get(name)
+        if connection is None:
+            return None
+        if not connection.broken and connection.reset(self._begin_ping_effort()):
+            self._last_process = self._process
+            return connection
+        connection.close()
+        return None
+
+    def _connect_replay(self, name: str) -> Connection:
+        """Connect to a process in which the cells run again up to the mark of this name."""
+        if self._replay is None or not self._replay.can_reach(name):
+            self._count_restart(name)
+            if self._replay is not None:
+                self._replay.process.kill()
+            self._replay = Replay(self._start(), self._history)
+        self._last_process = self._replay.process
+        self._connections[name] = connection = self._replay.connect(name, self._clock)
+        return connection
+
     def _end_shared(self) -> None:
+        """End the shared connection, with all that its checks started."""
         if self._shared is not None:
             self._shared.close()
             self._shared = None
@@ -205,6 +219,7 @@ class SubmissionRunner:
                 self._process.kill()
 
     def _drop_last_cell(self) -> None:
+        """Leave out the last cell, which is to blame, and run the others again."""
         self._history.drop_last_cell()
         self._try_to_replace()
 
@@ -215,9 +230,10 @@ class SubmissionRunner:
                 self._replace()
 
     def _replace(self) -> None:
+        """Run the cells again in a new process, and keep the same states again. Raises Stopped."""
         self._hang_up()
         self._process.kill()
-        self._process = self._last = self._start()
+        self._process = self._last_process = self._start()
         for item in self._history:
             if isinstance(item, ExecutedCell):
                 item.run_in(self._process, self._clock)
@@ -225,12 +241,7 @@ class SubmissionRunner:
                 self._connections[item.name] = self._process.connect(item.name, self._clock.limit_check())
 
     def _count_restart(self, name: str) -> None:
+        """Raise Stopped if the cells ran again for this check cell too often."""
         if self._restarts[name] == RESTARTS:
-            raise Stopped(self._last.end_reason or "the Python process was lost too often")
+            raise Stopped(self._last_process.end_reason or "the Python process was lost too often")
         self._restarts[name] += 1
-
-    def _start_replay(self, name: str) -> None:
-        self._count_restart(name)
-        if self._replay is not None:
-            self._replay.process.kill()
-        self._replay = Replay(self._start(), self._history)
