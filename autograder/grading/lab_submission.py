@@ -78,7 +78,7 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     _add_checksums(notebook, _compute_checksums(task.source))
     submission = Submission(task.assignment, task.student, repaired.notes, task.kept, settings.device)
     result = grade_notebook(notebook, submission, fork_server, settings.timeouts)
-    notebook = limit_outputs(notebook, settings.preprocessors)
+    notebook = apply_preprocessors(notebook, settings.preprocessors)
     layers = fork_server.layers
     result = result.model_copy(update={"key": compute_key(task, layers), "made_of": compute_part_digests(task, layers)})
     return GradedSubmission(result, compute_marks(result, notebook), {task.assignment: format_notebook(notebook)})
@@ -164,7 +164,7 @@ def read_preprocessor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return {name: json.loads(json.dumps(config[name])) for name in names}
 
 
-def limit_outputs(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
+def apply_preprocessors(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
     """Apply nbgrader's preprocessors, with its settings, to the outputs of cells that have run."""
     for kind in PREPROCESSORS:
         notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing unless enabled

@@ -14,7 +14,7 @@ from autograder.base.digest import digest
 from autograder.examiner.connection import Stopped
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
-from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, get_device_versions, limit_outputs
+from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import NotebookFile, Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
@@ -54,7 +54,7 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
             notes += run.notes
             remarks += run.remarks
             stopped += [make_stock_name(source.name, run.short_names[name]) for name in run.stopped]
-        notebooks[source.name] = limit_outputs(notebook, task.settings.preprocessors)
+        notebooks[source.name] = apply_preprocessors(notebook, task.settings.preprocessors)
     result = Result(
         lab=task.assignment,
         student=task.student,
@@ -95,7 +95,7 @@ def run_stock_notebook(
     start, timeouts = provide_files(start_process, [*task.support_files, *notebooks]), task.settings.timeouts
 
     def apply_limits(outputs: NotebookNode) -> NotebookNode:
-        return limit_outputs(outputs, task.settings.preprocessors)
+        return apply_preprocessors(outputs, task.settings.preprocessors)
 
     course_files = [(path, content) for path, content in task.support_files if path in task.course_files]
     parts = (part for path, content in course_files for part in (path, content))

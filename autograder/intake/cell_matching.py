@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from nbformat import NotebookNode
 
-from autograder.intake.notes import NOTES_ID, RepairLog
 from autograder.intake.releases import Releases
+from autograder.intake.repair_notes import NOTES_ID, RepairLog
 from autograder.intake.submitted_cells import (
     SubmittedCell,
     extract_definition,
@@ -29,7 +29,7 @@ from autograder.model.metadata import collect_exercises, is_named
 MAX_SPLITS = 30  # joining is trial and error: a notebook of nothing but halves would take minutes
 
 
-def match(
+def match_cells(
     submitted: NotebookNode, course_cells: dict[str, NotebookNode], log: RepairLog, releases: Releases
 ) -> list[SubmittedCell]:
     """Return the submission's cells in order, each with its identity. Of course code only students' additions remain.

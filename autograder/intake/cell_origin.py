@@ -11,7 +11,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 
 from autograder.base.digest import digest
 from autograder.base.text import replace_controls
-from autograder.intake.notes import NOTES_ID
+from autograder.intake.repair_notes import NOTES_ID
 
 KEY = "handed_in"
 MAX_BEGIN = 40  # characters of a cell's first line

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from nbformat import NotebookNode
 
-from autograder.intake.cell_matching import match
+from autograder.intake.cell_matching import match_cells
 from autograder.intake.file_decoding import AGAIN, RefusedSubmission
-from autograder.intake.notes import NOTES_ID, RepairLog, add_notes, read_notes
 from autograder.intake.releases import Releases
+from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes, read_notes
 from autograder.intake.submitted_cells import (
     SubmittedCell,
     build_released_cell,
@@ -58,7 +58,7 @@ def repair(
     refuse_unbuilt(source_notebook)
     course_cells = {get_cell_name(cell): cell for cell in source_notebook.cells}
     log = RepairLog(whole=list(submitted.metadata.get("notes", [])))
-    pieces = match(submitted, course_cells, log, releases)
+    pieces = match_cells(submitted, course_cells, log, releases)
     _refuse_another_lab(submitted, pieces, course_cells)
     answers, added = _split_answers(pieces, course_cells, log)
     cells = [_build_added_cell(piece) for piece in added.get("", [])]

@@ -26,7 +26,7 @@ from autograder.sandbox.keeper import fork_below
 from autograder.sandbox.kill import kill, kill_tree
 from autograder.sandbox.processes import is_alive, measure_seconds, read_stat_fields
 from autograder.student_process.kernel import Kernel
-from autograder.student_process.main import prepare, start
+from autograder.student_process.main import prepare_course_names, start
 
 CELL_SECONDS = 60.0
 FORK_SECONDS = 60.0
@@ -51,20 +51,20 @@ class UnsandboxedSupervisor:
 
     def adopt(self, pid: int, group: str) -> None:
         if not group:
-            self.main_processes = set(find_descendants(pid))
+            self.main_processes = set(find_living_descendants(pid))
 
     def kill_group(self, pid: int, group: str) -> None:
-        while descendants := set(find_descendants(pid)) - self.main_processes:
+        while descendants := set(find_living_descendants(pid)) - self.main_processes:
             for descendant in descendants:
                 kill(descendant)
             time.sleep(0.0005)
 
     def explain_end(self, pid: int) -> str:
         spared = self.main_processes if self.has_branch_only else set()
-        return "" if set(find_descendants(pid)) - spared else "the Python process ended"
+        return "" if set(find_living_descendants(pid)) - spared else "the Python process ended"
 
     def measure_times(self, pid: int) -> list[CpuTime]:
-        return [CpuTime(descendant, *measure_seconds(descendant)) for descendant in find_descendants(pid)]
+        return [CpuTime(descendant, *measure_seconds(descendant)) for descendant in find_living_descendants(pid)]
 
     def stop(self, pid: int) -> None:
         if self.has_branch_only:
@@ -116,7 +116,7 @@ def run_cell_in(process: StudentProcess, source: str) -> None:
             raise CellError(f"{output['ename']}: {output['evalue']}")
 
 
-def find_descendants(pid: int) -> list[int]:
+def find_living_descendants(pid: int) -> list[int]:
     """Return the living processes below a keeper, from the kernel's lists of children: all of /proc takes 5 ms."""
     descendants: list[int] = []
     todo = [pid]
@@ -143,4 +143,4 @@ def _serve(control: socket.socket) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         kernel = Kernel()
-        start(control.detach(), kernel, prepare(kernel))
+        start(control.detach(), kernel, prepare_course_names(kernel))

@@ -20,7 +20,7 @@ import torch
 import torch.utils.checkpoint
 
 from autograder.rpc.frames import ProtocolError
-from autograder.rpc.pure_names import is_pure
+from autograder.rpc.pure_names import is_pure_name
 from labkit.probes import PROBES, ProbeError
 
 MODULES: dict[str, Any] = {
@@ -74,7 +74,7 @@ def _collect_callables() -> dict[str, Any]:
 _CALLABLES = _collect_callables()
 _NAMES = {id(value): name for name, value in reversed(_CALLABLES.items())}
 # Those that a student's function may return, and so the examiner may call.
-_PURE_NAMES = frozenset(name for name in _CALLABLES if is_pure(name))
+_PURE_NAMES = frozenset(name for name in _CALLABLES if is_pure_name(name))
 
 
 def find_name(value: Any) -> str | None:

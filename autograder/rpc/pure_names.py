@@ -65,5 +65,5 @@ HOOKS = frozenset(f"{owner}.{name}" for owner in TENSORS for name in POINTWISE.s
 NAMES = frozenset(f"{owner}.{name}" for owner, names in TABLE.items() for name in names.split())
 
 
-def is_pure(name: str) -> bool:
+def is_pure_name(name: str) -> bool:
     return name in NAMES

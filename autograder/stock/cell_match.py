@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 from autograder.intake.cell_origin import shorten_first_line
-from autograder.intake.notes import RepairLog
+from autograder.intake.repair_notes import RepairLog
 from autograder.intake.submitted_cells import find_defined_names
 from autograder.stock.assignment import StockCell, StockNotebook
 
@@ -58,7 +58,7 @@ class Piece:
         return f"your cell {self.number}, which begins `{shorten_first_line(self.text)}`"
 
 
-def match(submitted: NotebookNode, source: StockNotebook, log: RepairLog) -> list[Piece]:
+def match_cells(submitted: NotebookNode, source: StockNotebook, log: RepairLog) -> list[Piece]:
     """Match the submission's cells, in order. Some are moved to where they belong, or taken as an answer."""
     pieces = [Piece(cell, number) for number, cell in enumerate(submitted.cells, start=1)]
     course_cells = {cell.id: cell for cell in source.cells}

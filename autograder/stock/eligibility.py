@@ -49,7 +49,7 @@ class StockSource:
     """The import statements of the notebook's cells."""
 
 
-def inspect_source(notebook: StockNotebook) -> StockSource:
+def inspect_course_source(notebook: StockNotebook) -> StockSource:
     """Inspect the source. The result is empty if it depends on more than arguments: chance, time, files or state."""
     graded = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     return _inspect_cells((*notebook.code, *graded), notebook.solutions)

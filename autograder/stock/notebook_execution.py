@@ -24,7 +24,7 @@ from autograder.model.notes import NoteKind
 from autograder.rpc.global_state import GlobalState
 from autograder.stock.assignment import StockNotebook
 from autograder.stock.cell_grades import ONLY_INSIDE, find_quiet_cells, grade_cell, is_automatic
-from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_source
+from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_course_source
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
 from autograder.stock.proxy_tests import ProxyDecision, decide
 from autograder.stock.score import Score, score_cell
@@ -71,7 +71,7 @@ def run_notebook(
     before = GlobalState().read()
     clock = Clock(timeouts)
     runner = SubmissionRunner(start, clock)
-    course_source = inspect_source(source)
+    course_source = inspect_course_source(source)
     hidden = {cell.id: cell.has_hidden_part for cell in source.cells}
     quiet = find_quiet_cells(code, hidden)
     scores: dict[str, Score] = {}

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from nbformat import NotebookNode
 
 from autograder.intake.cell_origin import get_shown_name, record_origin, set_waiting, shorten_first_line
-from autograder.intake.notes import NOTES_ID, RepairLog, add_notes
+from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
 from autograder.model.notes import Note, NoteKind
 from autograder.stock.assignment import StockCell, StockNotebook
-from autograder.stock.cell_match import match
+from autograder.stock.cell_match import match_cells
 
 COUNTING = ("grade", "points", "solution", "task")  # not locked: nbgrader locks test cells whatever their metadata says
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -33,7 +33,7 @@ def repair(submitted: NotebookNode, source: StockNotebook) -> tuple[NotebookNode
     course_cells = {cell.id: cell for cell in source.cells}
     log = RepairLog(whole=list(submitted.metadata.get("notes", [])))
     cells = []
-    for piece in match(submitted, source, log):
+    for piece in match_cells(submitted, source, log):
         course_cell = course_cells.get(piece.identity)
         cell = _restore_cell(piece.cell, course_cell, log) if course_cell else _build_added_cell(piece.cell)
         text = course_cell.released if course_cell and course_cell.locked else piece.cell.source

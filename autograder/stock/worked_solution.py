@@ -10,7 +10,7 @@ from autograder.examiner.clock import Timeouts
 from autograder.examiner.submission_runner import Start
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.stock.assignment import StockNotebook
-from autograder.stock.eligibility import can_use_proxies, inspect_source
+from autograder.stock.eligibility import can_use_proxies, inspect_course_source
 from autograder.stock.notebook_execution import Filter, run_notebook
 from autograder.stock.notebook_repair import repair
 
@@ -24,7 +24,7 @@ def find_inside_cells(
         start: Starts student processes with only the course's files.
         filter_outputs: As in run_notebook().
     """
-    course_source = inspect_source(source)
+    course_source = inspect_course_source(source)
     if not any(
         cell.grade and can_use_proxies(cell.source, course_source) for cell in source.cells if cell.cell_type == "code"
     ):

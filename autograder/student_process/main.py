@@ -25,7 +25,7 @@ from autograder.student_process.kernel import Kernel
 from autograder.student_process.outputs import Output
 
 
-def prepare(kernel: Kernel) -> CourseNames:
+def prepare_course_names(kernel: Kernel) -> CourseNames:
     """Build what start() takes, once before a fork server forks: in each fork it would copy memory for 10 ms."""
     seed_all()
     return CourseNames(kernel.namespace)
@@ -36,7 +36,7 @@ def start(control: int, kernel: Kernel, course: CourseNames, compiled: str = "")
 
     Args:
         control: The descriptor of the socket.
-        course: The result of prepare().
+        course: The result of prepare_course_names().
         compiled: A cache of torch.compile to start with.
     """
     torch.set_num_threads(1)  # again after the fork: a thread pool doesn't survive it

@@ -3,7 +3,7 @@
 import pytest
 
 from autograder.stock.assignment import StockNotebook
-from autograder.stock.eligibility import can_use_proxies, inspect_source
+from autograder.stock.eligibility import can_use_proxies, inspect_course_source
 
 SQUARES = "def squares(n):\n    return [i * i for i in range(n)]"
 
@@ -11,7 +11,7 @@ SQUARES = "def squares(n):\n    return [i * i for i in range(n)]"
 def decided_beside(test: str, *others: str, solution: str = SQUARES) -> bool:
     code = ("import math", "import numpy as np", *others, solution, test)
     course = StockNotebook(name="p1", kernelspec={}, cells=(), code=code, solutions=(solution,))
-    return can_use_proxies(test, inspect_source(course))
+    return can_use_proxies(test, inspect_course_source(course))
 
 
 @pytest.mark.parametrize(
