@@ -12,7 +12,7 @@ import torch
 
 from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_use
 from autograder.examiner.connection import Stopped, check_number, check_numbers, expect
-from autograder.examiner.kept_nodes import KeptNodes
+from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.exchange import Exchange, split_arguments
 from autograder.rpc.flags import Flags, read_flags, set_flags, unpack_flags, use_inference_mode
@@ -38,7 +38,7 @@ class Callbacks:
         self._objects: list[Any] = []
         self._last_checks: list[int] = []  # the check that passed each object last
         self._get_check = get_check
-        self._nodes = KeptNodes()
+        self._nodes = NodeStore()
         self._uses = 0
         self.is_serving = False
         self._flags: Flags | None = None  # as the student process sent them last
@@ -138,7 +138,7 @@ class Callbacks:
         packed = exchange.pack(result)
         results = exchange.objects[count:]
         outputs = [count + n for n, t in enumerate(results) if is_differentiable(t) and not t.is_leaf]
-        node = self._nodes.keep(inputs, [exchange.objects[n] for n in outputs], exchange.objects)
+        node = self._nodes.add(inputs, [exchange.objects[n] for n in outputs], exchange.objects)
         return UseReply(None, packed, exchange.read_changed_blocks(blocks), node, edges, outputs)
 
     def _serve_product(self, product: Product) -> UseReply:
@@ -162,7 +162,7 @@ class Callbacks:
         except Exception as error:
             return UseReply(pack_exception(error), exchange.pack([]), [], None, [], [])
         outputs = [n for n, grad in enumerate(results) if backward_pass.create_graph and is_differentiable(grad)]
-        new = self._nodes.keep([*node.inputs, *incoming], [results[n] for n in outputs], exchange.objects, shared=True)
+        new = self._nodes.add([*node.inputs, *incoming], [results[n] for n in outputs], exchange.objects, shared=True)
         return UseReply(None, exchange.pack(results), [], new, edges, outputs)
 
     def _create_exchange(self) -> Exchange:

@@ -77,10 +77,10 @@ def _mask_methods(kind: Masked, base: type) -> Masked:
 
     def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
-        def masking(self: Any, *args: Any, **kwargs: Any) -> Any:
+        def mask_result(self: Any, *args: Any, **kwargs: Any) -> Any:
             return mask(method(self, *args, **kwargs))
 
-        return masking
+        return mask_result
 
     for name, method in vars(base).items():
         is_method = isinstance(method, types.MethodDescriptorType) and not name.startswith("_")

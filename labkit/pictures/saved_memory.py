@@ -44,7 +44,8 @@ class _HeldStorages:
         self.holders.append(weakref.ref(holder))
         return holder
 
-    def now(self) -> int:
+    def measure(self) -> int:
+        """Return the bytes of what is held now."""
         alive = [holder.tensor.untyped_storage() for ref in self.holders if (holder := ref()) is not None]
         sizes = {storage.data_ptr(): storage.nbytes() for storage in alive}
         return sum(nbytes for address, nbytes in sizes.items() if address not in self.known)
@@ -61,7 +62,7 @@ def measure(model: nn.Sequential, x: Tensor, mode: str) -> list[int]:
     The parameters, the buffers and x don't count. The last number is what is left at the end.
     """
     storages = _HeldStorages({t.untyped_storage().data_ptr() for t in (*model.parameters(), *model.buffers(), x)})
-    forward = [storages.now()]
+    forward = [storages.measure()]
     leaves = [p for p in model.parameters() if p.requires_grad]
     with saved_tensors_hooks(storages.pack, lambda holder: holder.tensor), torch.set_grad_enabled(mode != "no_grad()"):
         outputs: list[Tensor] = []
@@ -69,18 +70,18 @@ def measure(model: nn.Sequential, x: Tensor, mode: str) -> list[int]:
         for layer in model:
             h = layer(h)
             outputs.append(h)
-            forward.append(storages.now())
+            forward.append(storages.measure())
     back: list[int] = []
     if mode.startswith("backward"):
         for output in outputs[:-1]:  # its gradient arrives after the layers that follow it
-            output.register_hook(lambda _: back.append(storages.now()))
+            output.register_hook(lambda _: back.append(storages.measure()))
         outputs.clear()
         torch.autograd.grad(h.sum(), leaves, retain_graph="retain" in mode)
-        back.append(storages.now())
+        back.append(storages.measure())
     else:
         outputs.clear()
         h = h.detach()
-        back = [storages.now()] * len(model)
+        back = [storages.measure()] * len(model)
     return forward + back
 
 

@@ -53,7 +53,7 @@ def _write_trace(f: Callable[..., Any], args: tuple[Any, ...]) -> Data:
     plain = [a.detach() for a in args]
     with torch.no_grad():
         graph = make_fx(torch.func.functionalize(f))(*plain)
-    return _Writer(graph).data([list(a.shape) for a in plain])
+    return _Writer(graph).export([list(a.shape) for a in plain])
 
 
 def _trace_with_dynamo(f: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
@@ -94,7 +94,7 @@ class _Writer:
         self.places: dict[fx.Node, list[Any]] = {}
         self.constants: list[Tensor] = []
 
-    def data(self, inputs: list[list[int]]) -> Data:
+    def export(self, inputs: list[list[int]]) -> Data:
         nodes: list[Any] = []
         output: Any = ("value", None)
         input_count = 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from autograder.examiner import callbacks, kept_nodes
+from autograder.examiner import callbacks, node_store
 from autograder.examiner.connection import Stopped
 from labkit.probes import ProbeError
 from labkit.recorded_calls import Seen
@@ -167,7 +167,7 @@ def test_the_number_of_uses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_nodes, "MAX_NODES", 20)
+    monkeypatch.setattr(node_store, "MAX_NODES", 20)
     with world_of(
         f=lambda g, x: [g(x) for _ in range(30)], one=lambda g, x: [g(x) and None for _ in range(30)]
     ) as world:
@@ -178,7 +178,7 @@ def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_nodes, "MAX_KEPT", 2**20)
+    monkeypatch.setattr(node_store, "MAX_KEPT", 2**20)
 
     def expands(g, times):
         return [g(torch.ones(1).expand(2**14).requires_grad_()).sum() for _ in range(times)]

@@ -1,4 +1,4 @@
-"""The graph nodes of uses, kept for backward within limits of number and memory."""
+"""Stores the graph nodes of uses for backward, within limits of number and memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_NODES = 2_000  # at a time
 MAX_KEPT = 2**30  # bytes of their arguments and results, by shape: expanded memory counts in full
 
 
-class KeptNodes:
+class NodeStore:
     """Graph nodes by number."""
 
     def __init__(self) -> None:
@@ -28,8 +28,8 @@ class KeptNodes:
     def get(self, number: int) -> Node:
         return self._nodes[number]
 
-    def keep(self, inputs: list[Any], outputs: list[Any], objects: list[Any], shared: bool = False) -> int | None:
-        """Keep a graph node for backward and return its number, or None if there are no outputs.
+    def add(self, inputs: list[Any], outputs: list[Any], objects: list[Any], shared: bool = False) -> int | None:
+        """Add a graph node for backward and return its number, or None if there are no outputs.
 
         Args:
             objects: What the node may keep alive, for the memory limit.
