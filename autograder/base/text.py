@@ -43,6 +43,11 @@ def replace_controls(text: str) -> str:
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else "?" for c in text)
 
 
+def truncate_text(text: str, limit: int) -> str:
+    """Return the text, cut off with an ellipsis after so many characters."""
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
 def truncate_name(name: str, ending: str = "") -> str:
     """Add the ending to a readable name, which is truncated if no file system would accept it."""
     whole = f"{name}{ending}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from autograder.base.text import truncate_text
 from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.reports.class_statistics import Correlation, compute_discrimination, compute_mean_share
 
@@ -141,7 +142,7 @@ def _list_failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
 
 def _describe_failure(outcome: Outcome) -> str:
     words = outcome.misconception or outcome.seen
-    words = words if len(words) <= MAX_SEEN else words[:MAX_SEEN] + "…"
+    words = truncate_text(words, MAX_SEEN)
     return f"{outcome.label}: {words}" if words else outcome.label
 
 

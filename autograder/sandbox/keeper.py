@@ -39,11 +39,11 @@ def fork_below(parent: int, pid_namespace: bool) -> int:
         hide()
         die_with(parent)
         os.write(writing, b"r")
-        status = _keep(child, pid_namespace)
+        status = _wait_for_all(child, pid_namespace)
     _end_like(status)
 
 
-def _keep(child: int, pid_namespace: bool) -> int:
+def _wait_for_all(child: int, pid_namespace: bool) -> int:
     """Wait for the child, kill and reap all that it left, and return its wait status."""
     status = None
     while True:

@@ -144,7 +144,7 @@ class Calls:
                 [exchange.objects[n] for n in between],
                 shared=bool(self._touched) or len(layers) > 1,
             )
-            nodes.append(GraphNode(self._keep(node), *results, between))
+            nodes.append(GraphNode(self._store_node(node), *results, between))
         return nodes
 
     def _pack(self, exchange: Exchange, result: Any, raised: WireValue) -> tuple[WireValue, WireValue]:
@@ -171,7 +171,7 @@ class Calls:
         new = None
         if history:
             outputs = [find_gradient_edge(g) for i, g in enumerate(results) if g is not None and i in history]
-            new = self._keep(Node([*node.inputs, *incoming], outputs, node.between, shared=True))
+            new = self._store_node(Node([*node.inputs, *incoming], outputs, node.between, shared=True))
         return ProductReply(None, packed, exchange.read_changed_blocks(blocks), new, history), self._ambient.read()
 
     def _get_target(self, target: WireValue) -> Any:
@@ -216,7 +216,7 @@ class Calls:
             self._new.append(number)
         return [number, allowed_names.list_type_names(type(value))]
 
-    def _keep(self, node: Node) -> int:
+    def _store_node(self, node: Node) -> int:
         self._last_number += 1
         self.nodes[self._last_number] = node
         return self._last_number
