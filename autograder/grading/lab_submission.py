@@ -36,6 +36,7 @@ from autograder.model.metadata import (
     get_cell_name,
     is_written,
 )
+from autograder.model.nbgrader_cells import has_flags, write_checksum
 from autograder.model.notes import Note, NoteKind, is_refused
 from autograder.model.result import GradedCell, Result
 from autograder.model.versions import Versions
@@ -174,8 +175,8 @@ def apply_preprocessors(notebook: NotebookNode, settings: Mapping[str, Any]) -> 
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
     """Add nbgrader's checksums, by which it recognises an unchanged answer."""
     for cell in notebook.cells:
-        if "nbgrader" in cell.metadata and (checksum := checksums.get(get_cell_name(cell))) is not None:
-            cell.metadata.nbgrader["checksum"] = checksum
+        if has_flags(cell) and (checksum := checksums.get(get_cell_name(cell))) is not None:
+            write_checksum(cell, checksum)
 
 
 @functools.lru_cache(maxsize=4)
@@ -184,7 +185,7 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
     return {
         get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell)
         for cell in _parse_source(source).cells
-        if "nbgrader" in cell.metadata
+        if has_flags(cell)
     }
 
 

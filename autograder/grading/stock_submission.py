@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from nbformat import NotebookNode
-from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
+from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
 
 from autograder.base.digest import digest
 from autograder.examiner.connection import Stopped
@@ -21,6 +21,7 @@ from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_w
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.model.marks import Marks
 from autograder.model.metadata import get_cell_name, is_written, make_stock_name
+from autograder.model.nbgrader_cells import is_as_released, read_points
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
 from autograder.stock.assignment import StockContent, StockNotebook
@@ -123,7 +124,7 @@ def compute_stock_marks(
         for cell in content.cells:
             name = make_stock_name(notebook, get_cell_name(cell))
             if is_grade(cell) or is_task(cell):
-                worth[name] = float(cell.metadata.nbgrader.points)
+                worth[name] = read_points(cell)
             if is_grade(cell):
                 points = result.get_points(name)
                 if points is None:
@@ -132,7 +133,7 @@ def compute_stock_marks(
             elif is_task(cell) and notebook in result.missing:
                 scores[name] = 0.0
             if is_solution(cell) or is_task(cell):
-                as_released = cell.metadata.nbgrader.get("checksum") == compute_checksum(cell) and not is_waiting(cell)
+                as_released = is_as_released(cell) and not is_waiting(cell)
                 unanswered[name] = as_released and not is_task(cell) and notebook not in result.missing
     return Marks(result.student, scores, unanswered, submitted, worth)
 
@@ -151,7 +152,7 @@ def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:
         GradedCell(
             id=make_stock_name(name, get_cell_name(cell)),
             points=0.0,
-            worth=float(cell.metadata.nbgrader.points),
+            worth=read_points(cell),
             checks=(outcome,),
         )
         for cell in notebook.cells

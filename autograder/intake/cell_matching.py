@@ -25,6 +25,7 @@ from autograder.intake.submitted_cells import (
     parse_statements,
 )
 from autograder.model.metadata import collect_exercises, is_named
+from autograder.model.nbgrader_cells import read_flags
 
 MAX_SPLITS = 30  # joining is trial and error: a notebook of nothing but halves would take minutes
 
@@ -132,7 +133,7 @@ def _note_order_and_settings(
         furthest = max(furthest, places[identity])
     for piece in pieces:
         if piece.identity:
-            flags = course_cells[piece.identity].metadata.get("nbgrader", {})
+            flags = read_flags(course_cells[piece.identity])
             changed = any(flags.get(name, False) != value for name, value in piece.settings.items())
             if piece.tags or changed:
                 log.settings.append(piece.identity)

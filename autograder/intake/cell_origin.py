@@ -12,6 +12,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 from autograder.base.digest import digest
 from autograder.base.text import replace_controls
 from autograder.intake.repair_notes import NOTES_ID
+from autograder.model.nbgrader_cells import has_flags
 
 KEY = "handed_in"
 MAX_BEGIN = 40  # characters of a cell's first line
@@ -42,7 +43,7 @@ def is_own(cell: NotebookNode) -> bool:
 
     If another program graded the notebook, that's unknown, and the cell counts as the student's.
     """
-    return "nbgrader" not in cell.metadata and not _get_origin(cell).get("given") and cell.get("id") != NOTES_ID
+    return not has_flags(cell) and not _get_origin(cell).get("given") and cell.get("id") != NOTES_ID
 
 
 def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
@@ -62,7 +63,7 @@ def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
 
 def find_lab_answer(cells: Sequence[Any], place: int) -> list[int]:
     """Return the indices of a lab's answer, and of the code that the student added after it."""
-    last = next((n for n in range(place + 1, len(cells)) if "nbgrader" in cells[n].metadata), len(cells))
+    last = next((n for n in range(place + 1, len(cells)) if has_flags(cells[n])), len(cells))
     return [place, *(n for n in range(place + 1, last) if cells[n].cell_type == "code")]
 
 
@@ -87,7 +88,7 @@ def get_shown_name(cell: NotebookNode, name: str) -> str:
 
 def get_short_name(cell: NotebookNode, name: str) -> str:
     """Return nbgrader's name of the cell, or its number, without how it begins."""
-    return name if "nbgrader" in cell.metadata else f"your cell {_get_origin(cell).get('number', '')}".strip()
+    return name if has_flags(cell) else f"your cell {_get_origin(cell).get('number', '')}".strip()
 
 
 def shorten_first_line(text: str) -> str:

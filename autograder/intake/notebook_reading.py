@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 from nbformat.v4.convert import upgrade_cell
 
 from autograder.base.text import join_first, make_readable
+from autograder.intake.claims import Claims, read_claims, write_claims
 from autograder.intake.file_decoding import AGAIN, RefusedSubmission, decode
 from autograder.intake.files import collect_folder_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
@@ -65,7 +66,7 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
     if left_out:
         numbers = join_first(left_out, MAX_NUMBERS)
         notes.append(f"Cells that are damaged or too long were left out. Their numbers: {numbers}.")
-    if any(cell.metadata["claims"]["mended"] for cell in cells):
+    if any(read_claims(cell).was_mended for cell in cells):
         notes.append("Characters that aren't text were replaced with question marks.")
     language = _read_language(data)
     if language not in ("", "python"):
@@ -154,13 +155,14 @@ def _clean(cell: Any) -> NotebookNode:
     metadata = _ensure_dict(cell.get("metadata"))
     flags = _ensure_dict(metadata.get("nbgrader"))
     clean = create_cell(kind, text.replace("\r\n", "\n").replace("\r", "\n"))
-    clean.metadata["claims"] = {
-        "grade_id": _clean_name(flags.get("grade_id")),
-        "id": _clean_name(cell.get("id")),
-        "settings": {name: flags[name] for name in SETTINGS if isinstance(flags.get(name), bool | int | float)},
-        "tags": bool(metadata.get("tags")),
-        "mended": text != raw,
-    }
+    claims = Claims(
+        grade_id=_clean_name(flags.get("grade_id")),
+        id=_clean_name(cell.get("id")),
+        settings={name: flags[name] for name in SETTINGS if isinstance(flags.get(name), bool | int | float)},
+        has_tags=bool(metadata.get("tags")),
+        was_mended=text != raw,
+    )
+    write_claims(clean, claims)
     if kind == "markdown" and (pictures := _read_pictures(cell.get("attachments"))):
         clean.attachments = pictures
     return clean

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from nbformat import NotebookNode
 
 from autograder.intake.cell_matching import match_cells
+from autograder.intake.claims import read_claims
 from autograder.intake.file_decoding import AGAIN, RefusedSubmission
 from autograder.intake.releases import Releases
 from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes, read_notes
@@ -95,7 +96,7 @@ def _refuse_another_lab(
 ) -> None:
     """Refuse a notebook with more exercises and checks of another lab than of this one. Quizzes share their names."""
     recognized = {piece.identity for piece in pieces if is_named(piece.identity)}
-    claims = [cell.metadata["claims"]["grade_id"] for cell in submitted.cells]
+    claims = [read_claims(cell).grade_id for cell in submitted.cells]
     foreign = list(dict.fromkeys(claim for claim in claims if is_named(claim) and claim not in course_cells))
     if len(foreign) > len(recognized):
         raise RefusedSubmission(

@@ -11,6 +11,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearHiddenTests
 
+from autograder.intake.claims import read_claims
 from autograder.model.metadata import read_kind, read_stub
 
 MAX_PARSED = 50_000  # characters of a cell; the parser needs about a hundred times that in bytes
@@ -44,14 +45,14 @@ class SubmittedCell:
 
 def make_piece(cell: NotebookNode) -> SubmittedCell:
     """Make a SubmittedCell of a cell that read_notebook() returned."""
-    claims = cell.metadata["claims"]
+    claims = read_claims(cell)
     return SubmittedCell(
         cell.source,
         cell.cell_type,
-        claims["grade_id"],
-        claims["id"],
-        claims["settings"],
-        claims["tags"],
+        claims.grade_id,
+        claims.id,
+        claims.settings,
+        claims.has_tags,
         cell.get("attachments", {}),
     )
 

@@ -33,6 +33,7 @@ SHARED = (  # can change both marks and proofs; names in autograder/
     "examiner",
     "model/course.py",
     "model/metadata.py",
+    "model/nbgrader_cells.py",
     "rpc",
     "sandbox",
     "student_process",

@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from nbformat import NotebookNode
-from nbgrader.utils import compute_checksum, determine_grade, is_grade, is_solution, is_task
+from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
+
+from autograder.model.nbgrader_cells import is_as_released, read_grade_id, read_points
 
 if TYPE_CHECKING:
     from autograder.model.result import Result  # imports torch
@@ -37,12 +39,11 @@ def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | 
     worth = {}
     unanswered = {}
     for cell in notebook.cells:
+        name = read_grade_id(cell)
         if is_grade(cell):
-            flags = cell.metadata.nbgrader
-            points = result.get_points(flags.grade_id)
-            scores[flags.grade_id] = determine_grade(cell)[0] if points is None else points
-            worth[flags.grade_id] = float(flags.points)
+            points = result.get_points(name)
+            scores[name] = determine_grade(cell)[0] if points is None else points
+            worth[name] = read_points(cell)
         if is_solution(cell) or is_task(cell):
-            flags = cell.metadata.nbgrader
-            unanswered[flags.grade_id] = not is_task(cell) and flags.get("checksum") == compute_checksum(cell)
+            unanswered[name] = not is_task(cell) and is_as_released(cell)
     return Marks(result.student, scores, unanswered, submitted, worth)

@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.base.errors import GradlabError
 from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, Model, QuizStatement
+from autograder.model.nbgrader_cells import read_flags
 
 KEY = "gradlab"
 NAMED = tuple(kind for kind in Kind if kind.traits.named)
@@ -106,7 +107,7 @@ def refuse_unbuilt(course: NotebookNode) -> None:
 
 def is_written(cell: NotebookNode) -> bool:
     """Return whether a student writes this cell: an exercise, or an answer in words."""
-    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
+    return bool(read_flags(cell).get("solution"))
 
 
 def get_answer_name(name: str) -> str:
@@ -132,7 +133,7 @@ def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
 
 def get_cell_name(cell: NotebookNode) -> str:
     """Return nbgrader's name for a cell of the course, or the cell's own id."""
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "")))
+    return str(read_flags(cell).get("grade_id", cell.get("id", "")))
 
 
 def make_cell_name(kind: Kind, exercise: str) -> str:

@@ -33,6 +33,7 @@ from autograder.model.assignments import is_stock
 from autograder.model.marks import compute_marks
 from autograder.model.messages import describe_note
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
+from autograder.model.nbgrader_cells import read_grade_id
 from autograder.model.result import Result
 from autograder.model.term import read_term
 from autograder.nbgrader_plugin.stock_autograde import (
@@ -186,7 +187,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         return submitted
 
     def _add_score(self, cell: NotebookNode, resources: Any) -> None:
-        grade_id = cell.metadata.nbgrader.grade_id
+        grade_id = read_grade_id(cell)
         name = choose_name(self._marks.scores, self.notebook_id, grade_id)
         grade = self.gradebook.find_grade(grade_id, self.notebook_id, self.assignment_id, self.student_id)
         set_score(grade, self._marks, name)

@@ -20,7 +20,8 @@ from autograder.base.errors import GradlabError
 from autograder.intake.submitted_cells import find_defined_names
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.course import Model
-from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits, is_kept
+from autograder.model.nbgrader_cells import is_kept, read_grade_id
+from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -228,4 +229,4 @@ def refuse_other_languages(path: Path, kernelspec: Mapping[str, Any], language_i
 
 def _get_grade_id(cell: NotebookNode) -> str:
     """Return nbgrader's name of a cell that it keeps; empty for any other cell."""
-    return str(cell.metadata.nbgrader.get("grade_id") or "") if is_kept(cell) else ""
+    return read_grade_id(cell) if is_kept(cell) else ""

@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
 from autograder.model.metadata import get_cell_name
+from autograder.model.nbgrader_cells import read_points
 from autograder.model.result import GradedCell
 from autograder.stock.notebook_run import NotebookRun
 from autograder.stock.score import Score
@@ -46,7 +47,7 @@ def grade_cell(cell: NotebookNode, score: Score, run: NotebookRun, hidden: bool,
         hidden: Whether it has hidden tests.
         quiet: Whether it has hidden tests, or follows a cell that has.
     """
-    name, worth = get_cell_name(cell), float(cell.metadata.nbgrader.points)
+    name, worth = get_cell_name(cell), read_points(cell)
     decision = run.decisions.get(name)
     points, reason = score.points, score.reason
     own_process = decision is None or decision.points is None

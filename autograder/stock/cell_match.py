@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 from autograder.intake.cell_origin import shorten_first_line
+from autograder.intake.claims import read_claims
 from autograder.intake.repair_notes import RepairLog
 from autograder.intake.submitted_cells import find_defined_names
 from autograder.stock.assignment import StockCell, StockNotebook
@@ -77,7 +78,7 @@ def _find_names(pieces: Sequence[Piece], course_cells: dict[str, StockCell], log
     """Match by nbgrader's name. Of several copies the last counts; of an answer, the last written one."""
     claims: dict[str, list[Piece]] = {}
     for piece in pieces:
-        claims.setdefault(str(piece.cell.metadata["claims"]["grade_id"]), []).append(piece)
+        claims.setdefault(read_claims(piece.cell).grade_id, []).append(piece)
     for name, cell in course_cells.items():
         copies = claims.get(name, [])
         written = [piece for piece in copies if cell.grade and cell.solution and not _is_blank(piece, cell)]
@@ -159,7 +160,7 @@ def _is_blank(piece: Piece, cell: StockCell) -> bool:
 
 def _is_ordinary(piece: Piece, source: StockNotebook) -> bool:
     """Return whether it's a course cell that nbgrader doesn't keep, whatever its name."""
-    return piece.text in source.texts and not any(piece.cell.metadata["claims"]["settings"].get(flag) for flag in KEPT)
+    return piece.text in source.texts and not any(read_claims(piece.cell).settings.get(flag) for flag in KEPT)
 
 
 def _is_test(piece: Piece, source: StockNotebook) -> bool:

@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from nbformat import NotebookNode
 
 from autograder.intake.cell_origin import get_shown_name, record_origin, set_waiting, shorten_first_line
+from autograder.intake.claims import read_claims
 from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
+from autograder.model.nbgrader_cells import has_flags, read_grade_id, write_flags
 from autograder.model.notes import Note, NoteKind
 from autograder.stock.assignment import StockCell, StockNotebook
 from autograder.stock.cell_match import match_cells
@@ -63,7 +65,7 @@ def build_released_notebook(notebook: NotebookNode, source: StockNotebook) -> No
     cells = []
     for cell in notebook.cells:
         if cell.get("id") != NOTES_ID:
-            shown = NotebookNode({**cell, "source": released.get(_get_name(cell), cell.source)})
+            shown = NotebookNode({**cell, "source": released.get(read_grade_id(cell), cell.source)})
             if cell.cell_type == "code":
                 shown.update(outputs=[], execution_count=None)
             cells.append(shown)
@@ -74,7 +76,7 @@ PYTHON = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
 def _restore_cell(cell: NotebookNode, course_cell: StockCell, log: RepairLog) -> NotebookNode:
-    settings = cell.metadata["claims"]["settings"]
+    settings = read_claims(cell).settings
     flags = course_cell.build_flags()
     if any(flags.get(name, False) != settings[name] for name in COUNTING if name in settings):
         log.settings.append(course_cell.id)
@@ -93,7 +95,7 @@ def _restore_cell(cell: NotebookNode, course_cell: StockCell, log: RepairLog) ->
 
 def _build_course_cell(course_cell: StockCell, text: str) -> NotebookNode:
     cell = create_cell(course_cell.cell_type, text)
-    cell.metadata["nbgrader"] = NotebookNode(course_cell.build_flags())
+    write_flags(cell, course_cell.build_flags())
     if course_cell.attachments:
         cell.attachments = NotebookNode(course_cell.attachments)
     return cell
@@ -111,7 +113,7 @@ def _add_missing(cells: list[NotebookNode], course_cells: tuple[StockCell, ...],
 
     If that cell is missing too, a test goes before the next course cell: the answer may be anywhere before that.
     """
-    places = {_get_name(cell): cell for cell in cells if _get_name(cell)}
+    places = {grade_id: cell for cell in cells if (grade_id := read_grade_id(cell))}
     for number, course_cell in enumerate(course_cells):
         if course_cell.id in places or not (course_cell.grade or course_cell.task):
             continue
@@ -136,22 +138,18 @@ def _add_missing(cells: list[NotebookNode], course_cells: tuple[StockCell, ...],
         log.deleted.append(course_cell.id)
 
 
-def _get_name(cell: NotebookNode) -> str:
-    return str(cell.metadata.get("nbgrader", {}).get("grade_id", ""))
-
-
 def _number(cells: list[NotebookNode]) -> None:
     """Give cells ids that are the same in every run: nbgrader's names, or numbers."""
-    used = {cell.metadata.nbgrader.grade_id for cell in cells if "nbgrader" in cell.metadata}
+    used = {read_grade_id(cell) for cell in cells if has_flags(cell)}
     free = (name for number in range(len(cells) + len(used)) if (name := f"cell-{number}") not in used)
     for cell in cells:
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", "")
+        grade_id = read_grade_id(cell)
         cell.id = grade_id if ID.fullmatch(grade_id) else next(free)
 
 
 def _list_notes(log: RepairLog, cells: list[NotebookNode], course_cells: Mapping[str, StockCell]) -> list[Note]:
     """List the notes, with names by which students find the cells: a missing one by how it begins."""
-    names = {name: get_shown_name(cell, name) for cell in cells if (name := _get_name(cell))}
+    names = {name: get_shown_name(cell, name) for cell in cells if (name := read_grade_id(cell))}
     names |= {name: f"{name}, which begins `{shorten_first_line(course_cells[name].released)}`" for name in log.deleted}
     repeated, log.repeated = list(dict.fromkeys(log.repeated)), []
     if repeated:

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade, is_locked, is_solution, is_task
 
 from autograder.base.errors import GradlabError
+from autograder.model.nbgrader_cells import is_kept, read_grade_id
 
 # nbgrader's class that runs notebooks, after the classes whose settings it inherits: the last one counts.
 EXECUTE = ("NotebookClient", "ExecutePreprocessor", "Execute")
@@ -110,14 +110,9 @@ def find_skipped_cells(config: Mapping[str, Any], cells: Sequence[NotebookNode])
     return tuple(get_cell_key(cell) for cell in cells if tag and tag in cell.metadata.get("tags", []))
 
 
-def is_kept(cell: NotebookNode) -> bool:
-    """Return whether nbgrader keeps this cell. A cell that was made ordinary again still has a name."""
-    return bool(is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell))
-
-
 def get_cell_key(cell: NotebookNode) -> str:
     """Return a key: nbgrader's name of a cell that it keeps, or the text of any other cell."""
-    name = cell.metadata.nbgrader.get("grade_id") if is_kept(cell) else ""
+    name = read_grade_id(cell) if is_kept(cell) else ""
     return f"id {name}" if name else f"text {cell.source.strip()}"
 
 

@@ -22,8 +22,8 @@ from traitlets.config import Config
 from autograder.base.errors import GradlabError
 from autograder.intake.cell_origin import shorten_first_line
 from autograder.model.assignments import list_source_notebooks
+from autograder.model.nbgrader_cells import is_kept, read_flags, read_grade_id
 from autograder.stock.assignment import SILENT, refuse_other_languages, upgrade_metadata
-from autograder.stock.settings import is_kept
 
 NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")
 PATTERNS = "*?[]"  # nbgrader treats names as file patterns
@@ -60,8 +60,7 @@ def _read(path: Path) -> NotebookNode:
     except Exception as error:
         raise GradlabError(f"{path} isn't a notebook: {_get_first_line(error)}") from None
     for number, cell in enumerate(notebook.cells, start=1):
-        flags = cell.metadata.get("nbgrader")
-        if flags is not None and not isinstance(flags, dict):
+        if not isinstance(read_flags(cell), dict):
             raise _make_error(path, number, cell, "nbgrader's metadata isn't a dictionary", "remove it")
     try:
         return upgrade_metadata(notebook)
@@ -84,10 +83,9 @@ def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
     places: dict[str, int] = {}
     validator = MetadataValidator()
     for number, cell in enumerate(notebook.cells, start=1):
-        flags = cell.metadata.get("nbgrader")
-        if not flags:
+        if not read_flags(cell):
             continue
-        name = str(flags.get("grade_id", ""))
+        name = read_grade_id(cell)
         if not NAME.fullmatch(name):
             problem = f'its grade_id is "{name}", but nbgrader accepts only letters from a to z, digits, - and _'
             raise _make_error(
@@ -112,7 +110,7 @@ def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
 
 
 def _refuse_points(path: Path, number: int, cell: NotebookNode) -> None:
-    points = cell.metadata.nbgrader.get("points")
+    points = read_flags(cell).get("points")
     try:
         is_valid = points is not None and math.isfinite(float(points)) and float(points) >= 0
     except (TypeError, ValueError):
