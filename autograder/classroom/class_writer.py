@@ -30,7 +30,7 @@ from autograder.grading.task import Settings, Task, compute_key, compute_part_di
 from autograder.intake.files import normalize_folder
 from autograder.model.fingerprint import SUBMISSION, list_changes
 from autograder.model.marks import Marks
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.model.term import Term
 from autograder.stock.settings import get_student_files

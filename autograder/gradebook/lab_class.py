@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from autograder.gradebook.past_marks import PastMark
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import Note
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.model.messages import describe_note
+from autograder.model.note_sentences import describe_note
 from autograder.model.notes import Note
 
 NOTES_ID = "grader-notes"

@@ -31,8 +31,8 @@ from autograder.intake.releases import read_release_bytes, read_releases, save_r
 from autograder.intake.repair import build_blank, read_notes, repair
 from autograder.model.assignments import is_stock
 from autograder.model.marks import compute_marks
-from autograder.model.messages import describe_note
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
+from autograder.model.note_sentences import describe_note
 from autograder.model.result import Result
 from autograder.model.term import read_term
 from autograder.nbgrader_plugin.stock_autograde import (

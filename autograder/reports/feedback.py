@@ -22,8 +22,8 @@ from autograder.gradebook.reader import read_notebook
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.intake.cell_origin import find_lab_answer
 from autograder.model.course import AnotherWay, Kind, QuizStatement
-from autograder.model.messages import describe_notes
 from autograder.model.metadata import Facts, get_cell_name, make_cell_name, read_facts, read_kind
+from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 from autograder.reports.prose import bound_page, render_prose, reserve_pixels

@@ -36,7 +36,7 @@ from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Task
 from autograder.model.arrivals import Arrival
 from autograder.model.assignments import list_assignments
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.term import read_term
 from autograder.reports.feedback import write_feedback
 from autograder.watch.watch_state import RETRIED, WatchState, describe_leftovers, find_due_arrivals

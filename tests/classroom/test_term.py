@@ -21,7 +21,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.past_marks import get_history_path, read_history
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.writer import open_gradebook
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term
 from autograder.reports.student_view import EXCUSED, build_student_view
 from autograder.workers.executors import LocalExecutor

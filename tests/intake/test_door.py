@@ -22,7 +22,7 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.intake.read import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
 from autograder.intake.repair import RepairedNotebook, build_blank, read_notes, repair
 from autograder.model.course import Kind, Lab
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 
 EXERCISE, CHECK = "exercise-sum_of_squares", "check-sum_of_squares"
 Edit = Callable[[NotebookNode], None]

@@ -21,7 +21,7 @@ from autograder.classroom.whole_lab import grade_lab
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.term import FILE
 from autograder.nbgrader_plugin import configure
 from autograder.nbgrader_plugin.formgrader_text import MAX_ELEMENTS

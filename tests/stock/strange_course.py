@@ -19,7 +19,7 @@ from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.intake.read import read_notebook
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content, upgrade_metadata
 from autograder.stock.preprocess import repair

@@ -23,7 +23,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.model.fingerprint import MARKS, digest_code
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.desk.answer_cells import StockAnswers
 from autograder.desk.place import GradedPlace, read_cells
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import Cell, by_hand, cell, given, graded, notebook, solution, task
