@@ -24,7 +24,7 @@ from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.authoring.new_lab import create_lab
 from autograder.cli import main
 from autograder.demo.students import fill_notebook
-from autograder.gradebook.past_marks import read_history
+from autograder.gradebook.history import read_history
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8").replace("2027-", "2026-")  # what lies ahead waits
@@ -229,7 +229,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
     assert term.points(TWO) == of_two
     with Gradebook(f"sqlite:///{term.folder}/gradebook.db") as gradebook:
         assert not gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND).needs_manual_grade
-    assert [mark.cause for mark in read_history(term.folder, TWO, "s01")] == ["grade", "regrade"]
+    assert [mark.command for mark in read_history(term.folder, TWO, "s01")] == ["grade", "regrade"]
 
     decided = term.folder / "term.toml"
     decided.write_text(decided.read_text().replace("tell =", "solutions = 2026-02-08T18:00:00Z\ntell =", 1))

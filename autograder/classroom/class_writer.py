@@ -22,7 +22,7 @@ from autograder.gradebook.autograded_folder import (
     write_autograded,
 )
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.gradebook.past_marks import remember_mark
+from autograder.gradebook.history import remember_mark
 from autograder.gradebook.store import get_result_path, load_result, write_result
 from autograder.gradebook.writer import Penalty, RecordedMarks, apply_decisions, read_recorded, write_marks
 from autograder.grading.lab_submission import GradedSubmission

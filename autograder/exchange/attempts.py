@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from autograder.base.timestamps import format_time
-from autograder.gradebook.past_marks import PastMark
+from autograder.gradebook.history import HistoryEntry
 from autograder.model.term import LabTerm, Term, to_naive_utc
 
-CAUSE = "watch"
+COMMAND = "watch"  # as the history names it
 UNTIL_GRADED = "until your instructor grades the lab"
 
 
@@ -46,7 +46,7 @@ def resolve_lab_term(term: Term, lab: str, student: str, newest: bool = False) -
 
 def decide(
     when: datetime,
-    history: Sequence[PastMark],
+    history: Sequence[HistoryEntry],
     settings: LabTerm,
     now: datetime,
     written: datetime | None = None,
@@ -79,7 +79,7 @@ def decide(
 
 
 def describe_attempts(
-    when: datetime, history: Sequence[PastMark], settings: LabTerm, now: datetime, zone: tzinfo = UTC
+    when: datetime, history: Sequence[HistoryEntry], settings: LabTerm, now: datetime, zone: tzinfo = UTC
 ) -> str:
     """Say on a submission's page how many attempts are left; empty if term.toml sets no limit.
 
@@ -111,7 +111,7 @@ def describe_attempts(
     return " ".join(sentences)
 
 
-def describe_counting_mark(history: Sequence[PastMark], zone: tzinfo = UTC) -> str:
+def describe_counting_mark(history: Sequence[HistoryEntry], zone: tzinfo = UTC) -> str:
     """Say what counts instead of a submission that isn't marked."""
     last = next((mark.submitted for mark in reversed(history) if mark.submitted is not None), None)
     if last is None:
@@ -119,14 +119,14 @@ def describe_counting_mark(history: Sequence[PastMark], zone: tzinfo = UTC) -> s
     return f"The mark of the submission from {format_time(last, zone)} counts {UNTIL_GRADED}; its page shows it."
 
 
-def _list_used_attempts(history: Sequence[PastMark]) -> list[datetime | None]:
+def _list_used_attempts(history: Sequence[HistoryEntry]) -> list[datetime | None]:
     """Return the times of the submissions that a watch has marked, earliest first."""
-    return list(dict.fromkeys(mark.submitted for mark in history if mark.cause == CAUSE))
+    return list(dict.fromkeys(mark.submitted for mark in history if mark.command == COMMAND))
 
 
-def _compute_wait_end(history: Sequence[PastMark], settings: LabTerm) -> datetime | None:
+def _compute_wait_end(history: Sequence[HistoryEntry], settings: LabTerm) -> datetime | None:
     """Compute when the wait after the last mark ends."""
-    marks = [mark for mark in history if mark.cause == CAUSE]
+    marks = [mark for mark in history if mark.command == COMMAND]
     if not marks or not settings.wait_minutes:
         return None
     return to_naive_utc(marks[-1].when) + timedelta(minutes=settings.wait_minutes)

@@ -37,7 +37,7 @@ from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
 from autograder.gradebook.labels import CellLabels, make_labels, make_sort_key
-from autograder.gradebook.past_marks import PastMark, read_history
+from autograder.gradebook.history import HistoryEntry, read_history
 from autograder.gradebook.store import load_result
 from autograder.gradebook.writer import open_gradebook, read_recorded
 from autograder.model.arrivals import Arrival, collect_times, find_uncollected
@@ -191,7 +191,7 @@ def _read_rows(
 
 
 def _find_unwritten_excuses(
-    gradebook: Gradebook, course: Path, lab: str, term: Term, histories: Mapping[str, Sequence[PastMark]]
+    gradebook: Gradebook, course: Path, lab: str, term: Term, histories: Mapping[str, Sequence[HistoryEntry]]
 ) -> set[str]:
     """Return students whose points in the gradebook don't reflect the excuses that term.toml has now.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from autograder.gradebook.past_marks import PastMark
+from autograder.gradebook.history import HistoryEntry
 from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import Note
 
@@ -82,7 +82,7 @@ class Member:
     """The feedback page, or the graded notebook if there is no page yet, relative to results/."""
     attempts: tuple[datetime, ...] = ()
     """Every attempt in the exchange."""
-    history: tuple[PastMark, ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
     own_process: tuple[str, ...] = ()
     """Labels of the cells that the submission's own process decided."""
 

@@ -18,7 +18,7 @@ from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.gradebook.extensions import set_extension
-from autograder.gradebook.past_marks import remember_mark
+from autograder.gradebook.history import remember_mark
 from autograder.gradebook.reader import read_notebook, read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score

@@ -29,7 +29,7 @@ from autograder.exchange.collection import ChangedError, collect_submission
 from autograder.exchange.inbox import open_inbox
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.gradebook.past_marks import read_history
+from autograder.gradebook.history import read_history
 from autograder.gradebook.reader import find_result
 from autograder.gradebook.writer import read_recorded
 from autograder.grading.lab_submission import GradedSubmission

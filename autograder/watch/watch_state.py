@@ -12,12 +12,12 @@ from threading import Event
 from autograder.base.errors import GradlabError
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
-from autograder.exchange.attempts import CAUSE, Decision, decide, describe_counting_mark, resolve_lab_term
+from autograder.exchange.attempts import COMMAND, Decision, decide, describe_counting_mark, resolve_lab_term
 from autograder.exchange.collection import get_submitted_folder, is_superseded
 from autograder.exchange.inbox import Inbox
 from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.gradebook.past_marks import PastMark, read_history
+from autograder.gradebook.history import HistoryEntry, read_history
 from autograder.model.arrivals import CLOCKS, Arrival, group_by_reason, select_newest
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
@@ -116,7 +116,7 @@ def _is_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
     is_collected = read_time(get_submitted_folder(arrival, state.course)) == arrival.when
     earliest, settings = arrival.written - CLOCKS, state.get_lab_term(arrival)
     decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
-    is_marked = any(mark.cause == CAUSE and mark.submitted == arrival.when for mark in history)
+    is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
     if is_finished or is_superseded(arrival, state.course, state.list_members(arrival)):
         state.finished.add(arrival.folder)
@@ -136,7 +136,7 @@ def _update_term(state: WatchState, term: Term) -> None:
         state.term = term
 
 
-def _leave_unmarked(state: WatchState, arrival: Arrival, decision: Decision, history: Sequence[PastMark]) -> None:
+def _leave_unmarked(state: WatchState, arrival: Arrival, decision: Decision, history: Sequence[HistoryEntry]) -> None:
     """Leave a submission unmarked, for now or for good, and say so on a page instead of its feedback."""
     if decision.due_from:
         state.due_times[arrival.folder] = decision.due_from

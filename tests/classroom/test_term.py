@@ -18,7 +18,7 @@ from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.past_marks import get_history_path, read_history
+from autograder.gradebook.history import get_history_path, read_history
 from autograder.gradebook.reader import read_result
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.note_sentences import describe_notes
@@ -172,7 +172,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     assert asked[0].graded == 3 and change.student == "ben" and change.difference == 2 - before["ben"]
     assert asked[1].changes == asked[0].changes
     assert points(course, "ben") == 2
-    assert [mark.cause for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
+    assert [mark.command for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
     assert set(graded(course, two_graders).values()) == {True}
 
 
@@ -293,4 +293,4 @@ def test_nbgraders_own_command_keeps_to_what_was_decided(course: Path) -> None:
     with gradebook(course) as found:
         submission = found.find_submission(LAB, "ben")
         assert (submission.score, submission.total_seconds_late) == (2, 0)
-    assert read_history(course, LAB, "ben")[-1].cause == "nbgrader autograde"
+    assert read_history(course, LAB, "ben")[-1].command == "nbgrader autograde"

@@ -9,7 +9,7 @@ from nbgrader.api import Gradebook
 from autograder.base.errors import GradlabError
 from autograder.gradebook.class_files import read_submitted_times
 from autograder.gradebook.class_reader import read_class
-from autograder.gradebook.past_marks import remember_mark
+from autograder.gradebook.history import remember_mark
 from autograder.gradebook.reader import read_results
 from autograder.gradebook.store import load_result, write_result
 from autograder.lms.people import Person

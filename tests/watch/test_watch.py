@@ -22,7 +22,7 @@ from autograder.exchange.collection import collect_submission, get_submitted_fol
 from autograder.exchange.inbox import HANDING_IN, open_inbox, read_exchange
 from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.past_marks import remember_mark
+from autograder.gradebook.history import remember_mark
 from autograder.model.arrivals import select_newest
 from autograder.model.result import Result
 from autograder.model.term import FILE, Team, Term

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from autograder.gradebook.excuses import Excused
 from autograder.model.course import Model
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from autograder.model.result import Result
 
 
-class PastMark(Model):
-    """A mark that a submission has had."""
+class HistoryEntry(Model):
+    """A mark that a submission has had, with the time and the command that gave it."""
 
     when: datetime
-    cause: str
-    """What graded it: grade, regrade, watch, or nbgrader autograde."""
+    command: str = Field(validation_alias=AliasChoices("cause", "command"), serialization_alias="cause")
+    """The command that graded it: grade, regrade, watch, or nbgrader autograde. The file calls it `cause`."""
     points: float
     """Points from checks, including excused ones."""
     worth: float
@@ -46,20 +46,20 @@ def get_history_path(course: Path, lab: str, student: str) -> Path:
     return course / "results" / lab / "history" / f"{student}.jsonl"
 
 
-def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
+def read_history(course: Path, lab: str, student: str) -> list[HistoryEntry]:
     """Read the marks, oldest first, without a line that a crash cut off."""
     path = get_history_path(course, lab, student)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [PastMark.model_validate_json(line) for line in lines if line.endswith("}")]
+    return [HistoryEntry.model_validate_json(line) for line in lines if line.endswith("}")]
 
 
 def remember_mark(
-    course: Path, result: Result, points: float, submitted: datetime | None, cause: str, excused: Excused
+    course: Path, result: Result, points: float, submitted: datetime | None, command: str, excused: Excused
 ) -> None:
     """Add the mark, unless it repeats the last one."""
-    mark = PastMark(
+    entry = HistoryEntry(
         when=datetime.now(UTC).replace(microsecond=0),
-        cause=cause,
+        command=command,
         points=round(points, 4),
         worth=round(sum(cell.worth for cell in result.cells), 4),
         submitted=submitted,
@@ -69,12 +69,12 @@ def remember_mark(
         excused=_sort_excuses(excused),
     )
     before = read_history(course, result.lab, result.student)
-    if before and before[-1].model_copy(update={"when": mark.when, "cause": cause}) == mark:
+    if before and before[-1].model_copy(update={"when": entry.when, "command": command}) == entry:
         return
     path = get_history_path(course, result.lab, result.student)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(mark.model_dump_json() + "\n")
+        file.write(entry.model_dump_json(by_alias=True) + "\n")
 
 
 def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:
