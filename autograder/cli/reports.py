@@ -34,7 +34,7 @@ def feedback(
         from autograder.base.timestamps import get_utc_now
         from autograder.classroom.open_assignment import open_assignment
         from autograder.gradebook.nbgrader_course import open_course
-        from autograder.gradebook.reader import read_due_date, read_results
+        from autograder.gradebook.result_reader import read_due_date, read_results
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
         from autograder.lms.learning_system import load_system
         from autograder.model.term import read_term, to_naive_utc

@@ -200,7 +200,7 @@ class SaveHandler(WriteHandler):
             if request.points is not None and request.points > place.worth:
                 most = f"{place.worth:g} point{'s' * (place.worth != 1)}"
                 raise GradlabError(f"at most {most}; give extra credit in the formgrader")
-            mark = marks.DeskMark(request.points, None, request.comment, False, request.chosen)
+            mark = marks.DeskMark(request.points, place.worth, comment=request.comment, chosen=request.chosen)
             conflict = {}
             try:
                 marks.save(desk, gradebook, place, request.student, mark, request.version)

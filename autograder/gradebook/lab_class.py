@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from autograder.gradebook.history import HistoryEntry
+from autograder.model.marks import Mark
 from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import Note
 
@@ -25,16 +26,6 @@ class Column:
     """Whether a person marks it."""
     extra: bool = False
     """Whether its points are extra credit."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """The mark of one graded cell of a submission."""
-
-    points: float | None
-    """What counts now; None if nothing does yet."""
-    waits: bool = False
-    """Whether a person still has to read it, perhaps again."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.history import remember_mark
-from autograder.gradebook.reader import read_notebook, read_result
+from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score
 from autograder.grading.lab_submission import Submission, grade_notebook

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from autograder.authoring.regions import strip_markers
 from autograder.base.timestamps import SECRET, TIMESTAMP, get_utc_now
-from autograder.gradebook.reader import read_notebook
+from autograder.gradebook.notebook_file import read_notebook
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.intake.cell_origin import find_lab_answer
 from autograder.model.course import AnotherWay, Kind, QuizStatement

@@ -13,11 +13,12 @@ from autograder.base.errors import GradlabError
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
 from autograder.exchange.attempts import COMMAND, Decision, decide, describe_counting_mark, resolve_lab_term
-from autograder.exchange.collection import get_submitted_folder, is_superseded
 from autograder.exchange.inbox import Inbox
 from autograder.exchange.inbox_memory import InboxMemory
-from autograder.gradebook.nbgrader_course import NbgraderCourse
+from autograder.gradebook.counting_submissions import find_newest_submission
 from autograder.gradebook.history import HistoryEntry, read_history
+from autograder.gradebook.nbgrader_course import NbgraderCourse
+from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.model.arrivals import CLOCKS, Arrival, group_by_reason, select_newest
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
@@ -113,18 +114,24 @@ def find_due_arrivals(state: WatchState) -> list[Arrival]:
 def _is_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
     """Return whether this submission has to be marked now; if not, say why on its page."""
     history = read_history(state.course, arrival.lab, arrival.student)
-    is_collected = read_time(get_submitted_folder(arrival, state.course)) == arrival.when
+    is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when
     earliest, settings = arrival.written - CLOCKS, state.get_lab_term(arrival)
     decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
     is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
-    if is_finished or is_superseded(arrival, state.course, state.list_members(arrival)):
+    if is_finished or _is_superseded(state, arrival):
         state.finished.add(arrival.folder)
     elif decision.is_due:
         return True
     else:
         _leave_unmarked(state, arrival, decision, history)
     return False
+
+
+def _is_superseded(state: WatchState, arrival: Arrival) -> bool:
+    """Return whether submitted/ has a later submission of the student or the team, who would share its mark."""
+    newest = find_newest_submission(state.course, arrival.lab, state.list_members(arrival))
+    return newest is not None and newest.submitted is not None and newest.submitted > arrival.when
 
 
 def _update_term(state: WatchState, term: Term) -> None:

@@ -5,12 +5,12 @@ This file doesn't import torch, since everything waits for it.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import ServerProcess, start_server
 from autograder.gradebook.store import get_result_path
+from autograder.gradebook.submission_folders import list_submitted_students
 
 
 def start_ahead(course: Path, lab: str, student: str, jobs: int, again: bool) -> ServerProcess | None:
@@ -19,9 +19,3 @@ def start_ahead(course: Path, lab: str, student: str, jobs: int, again: bool) ->
     if again or any(not get_result_path(course, lab, each).exists() for each in students):
         return start_server(max(1, min(jobs, len(students))), find_course_groups(course, [lab]))
     return None
-
-
-def list_submitted_students(course: Path, lab: str) -> list[str]:
-    """List the students who handed in this lab, by the folders submitted/STUDENT/LAB."""
-    folders = (course / "submitted").iterdir() if (course / "submitted").is_dir() else ()
-    return sorted(folder.name for folder in folders if os.path.lexists(folder / lab))

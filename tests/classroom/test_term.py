@@ -17,9 +17,9 @@ from autograder.classroom.preparation import prepare
 from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.class_reader import read_class
-from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.history import get_history_path, read_history
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.nbgrader_course import open_course
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term

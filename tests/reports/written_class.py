@@ -20,7 +20,7 @@ from autograder.gradebook.lab_class import LabClass
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import write_marks
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_exercise_name
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
@@ -76,8 +76,8 @@ def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: 
     return Written(course, api.db_url)
 
 
-def marks_of(one: Handed) -> Marks:
-    return Marks(one.student, {CHECK: one.points}, {f"exercise-{EXERCISE}": one.answer is None}, one.submitted)
+def marks_of(one: Handed) -> MarkSheet:
+    return MarkSheet(one.student, {CHECK: one.points}, {f"exercise-{EXERCISE}": one.answer is None}, one.submitted)
 
 
 def document(one: Handed) -> Result:

@@ -15,7 +15,7 @@ from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, i
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.intake.read import read_notebook

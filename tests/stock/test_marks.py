@@ -20,7 +20,7 @@ from autograder.gradebook.autograded_folder import CopyRules, list_companion_fil
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.model.fingerprint import MARKS, digest_code
 from autograder.model.note_sentences import describe_notes
