@@ -10,7 +10,7 @@ from shlex import quote
 from nbgrader.api import Gradebook, Student
 from sqlalchemy import select
 
-from autograder.base.text import format_count, join_names
+from autograder.base.text import format_count, join_names, pluralize
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.submission_rows import read_submission_rows
@@ -46,7 +46,7 @@ class Summary:
         changed = self.up + self.down
         parts = [
             (self.kept, "kept"),
-            (changed, f"mark{'s' * (changed != 1)} changed, {self.up} up and {self.down} down"),
+            (changed, f"{pluralize('mark', changed)} changed, {self.up} up and {self.down} down"),
             (self.empty, "damaged"),
             (self.stopped, "at a limit"),
             (self.late, "late"),

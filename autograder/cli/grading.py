@@ -67,7 +67,7 @@ def grade(
             from autograder.classroom.summary import describe_regraded, list_remarks, read_points, summarize_lab
             from autograder.classroom.term_names import list_warnings
             from autograder.classroom.whole_lab import open_class
-            from autograder.exchange.inbox import read_exchange
+            from autograder.exchange.course_exchange import read_exchange
             from autograder.gradebook.counting_submissions import find_counting_times
             from autograder.gradebook.nbgrader_course import open_course
             from autograder.model.arrivals import collect_times, find_uncollected

@@ -143,7 +143,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
     """Show the status of each lab (handed in, graded, waiting, late, missing), its dates, and what to do next."""
-    from autograder.exchange.inbox import has_released_lab
+    from autograder.exchange.course_exchange import has_released_lab
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
     from autograder.reports.calendar import build_calendar
@@ -221,7 +221,7 @@ def _read_arrivals(
         lab: Look only at what term.toml says for this lab; empty for all.
     """
     from autograder.classroom.term_names import list_warnings
-    from autograder.exchange.inbox import read_exchange
+    from autograder.exchange.course_exchange import read_exchange
     from autograder.model.term import read_term
 
     arrivals, uncounted = read_exchange(nbgrader, labs)

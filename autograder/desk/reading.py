@@ -15,6 +15,7 @@ from nbgrader.api import Assignment, Grade, Gradebook, Student
 from sqlalchemy import case, func, select
 
 from autograder.base.digest import digest
+from autograder.base.text import truncate
 from autograder.desk.answer_cells import AnswerCells, find_answers
 from autograder.desk.cells import render_question_and_solution
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
@@ -23,8 +24,8 @@ from autograder.desk.rubric import Rubric
 from autograder.gradebook.labels import make_sort_key
 from autograder.gradebook.store import load_result
 from autograder.intake.cell_origin import digest_answer
-from autograder.reports.feedback import ShownCell, render_cell
 from autograder.reports.prose import bound_page
+from autograder.reports.student_cells import ShownCell, render_cell
 from labkit.outcome import Outcome
 
 MAX_COMMENTS = 30
@@ -140,8 +141,7 @@ def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
 
 
 def _truncate_source(shown: ShownCell) -> ShownCell:
-    if len(shown.source) > MAX_SOURCE:
-        shown.source = shown.source[:MAX_SOURCE] + "\n(cut off here)"
+    shown.source = truncate(shown.source, MAX_SOURCE)
     return shown
 
 

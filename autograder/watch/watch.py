@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from threading import Event
 
-from autograder.exchange.inbox import open_inbox
+from autograder.exchange.course_exchange import open_inbox
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_assignments
 from autograder.model.term import read_term

@@ -9,7 +9,7 @@ from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
 from autograder.classroom.whole_lab import read_settings
-from autograder.exchange.inbox import open_inbox
+from autograder.exchange.course_exchange import open_inbox
 from autograder.forkserver.client import Purpose
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import NbgraderCourse

@@ -19,7 +19,8 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.base.timestamps import get_utc_now
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.exchange.collection import collect_submission
-from autograder.exchange.inbox import HANDING_IN, open_inbox, read_exchange
+from autograder.exchange.course_exchange import open_inbox, read_exchange
+from autograder.exchange.inbox import HANDING_IN
 from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.nbgrader_course import open_course
