@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
-from autograder.base.timestamps import SECRET
+from autograder.base.submission_files import SECRET
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.grading.stock_submission import compute_stock_marks

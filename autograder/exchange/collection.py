@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 from autograder.base.atomic_files import replace_folder
-from autograder.base.timestamps import SECRET, TIMESTAMP, convert_file_time, get_utc_now, read_time
+from autograder.base.submission_files import SECRET, TIMESTAMP
+from autograder.base.timestamps import convert_file_time, get_utc_now, read_time
 from autograder.exchange.inbox import HANDING_IN, find_newest_change, get_user_name
 from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.intake.copying import copy_folder, open_folder

@@ -16,8 +16,9 @@ from pathlib import Path
 
 from nbgrader.utils import notebook_hash
 
+from autograder.base.submission_files import SECRET, read_small_text
 from autograder.base.text import join_names, make_readable
-from autograder.base.timestamps import SECRET, convert_file_time, get_utc_now, parse_time, read_small_text
+from autograder.base.timestamps import convert_file_time, get_utc_now, parse_time
 from autograder.exchange.inbox_memory import InboxMemory, Incomplete, Owner
 from autograder.intake.copying import open_folder
 from autograder.model.arrivals import NEVER, Arrival

@@ -11,8 +11,8 @@ from fnmatch import translate
 from pathlib import Path
 
 from autograder.base.atomic_files import is_of_one_name, replace_folder
+from autograder.base.submission_files import SECRET, read_small_text
 from autograder.base.text import make_readable
-from autograder.base.timestamps import SECRET, read_small_text
 from autograder.gradebook.submission_folders import get_submitted_path
 
 

@@ -16,8 +16,8 @@ from shlex import quote
 
 from autograder.base.atomic_files import replace_folder, write_atomically
 from autograder.base.errors import GradlabError
+from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.base.text import join_names, make_readable
-from autograder.base.timestamps import SECRET, TIMESTAMP
 from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.intake.read import MAX_BYTES
 from autograder.intake.safe_names import make_safe_name

@@ -14,7 +14,8 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.authoring.regions import strip_markers
-from autograder.base.timestamps import SECRET, TIMESTAMP, get_utc_now
+from autograder.base.submission_files import SECRET, TIMESTAMP
+from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.notebook_file import read_notebook
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.course import Kind

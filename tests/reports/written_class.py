@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook, Student
 
-from autograder.base.timestamps import SECRET
+from autograder.base.submission_files import SECRET
 from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.exchange.inbox import Inbox

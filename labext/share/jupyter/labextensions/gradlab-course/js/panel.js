@@ -135,7 +135,7 @@ export const describeProgress = lab => [
 ].join('; ');
 
 /** One line about a lab: how much is done, and what was earned. */
-export function summarizeLab(lab) {
+function summarizeLab(lab) {
   const done = lab.work.filter(work => work.done).length;
   const marked = lab.work.some(work => work.state === 'marked');
   const earned = marked ? `${formatPoints(lab.earned)} of ${formatCount(lab.points, 'point')} marked` : formatCount(lab.points, 'point');
