@@ -7,10 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nbformat
-
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.notebook_file import read_notebook
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.read import RefusedSubmission, read_file
 from autograder.intake.releases import read_release_bytes
@@ -74,4 +73,4 @@ class LabAssignment:
 
     def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
         path = get_autograded_path(self.course, self.name, result.student)
-        return compute_marks(result, nbformat.read(path, as_version=4), submitted)
+        return compute_marks(result, read_notebook(path), submitted)

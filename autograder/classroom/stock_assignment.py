@@ -7,11 +7,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nbformat
-
 from autograder.base.submission_files import SECRET
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.notebook_file import read_notebook
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import NotebookFile, Settings, Task, apply_stock_limits
 from autograder.intake.read import RefusedSubmission, read_file
@@ -81,7 +80,7 @@ class StockAssignment:
 
     def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
         paths = {name: get_autograded_path(self.course, self.name, result.student, name) for name in result.notebooks}
-        notebooks = {name: nbformat.read(path, as_version=4) for name, path in paths.items()}
+        notebooks = {name: read_notebook(path) for name, path in paths.items()}
         return compute_stock_marks(result, notebooks, submitted)
 
 

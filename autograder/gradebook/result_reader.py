@@ -171,6 +171,5 @@ def _build_exercise(
 
 def _sort_cells(cells: Sequence[CellRow], path: Path) -> list[CellRow]:
     """Sort the cells by their order in this notebook; those that it lacks are last."""
-    notebook = read_notebook(path)
-    order = [get_cell_name(cell) for cell in notebook.cells] if notebook else []
+    order = [get_cell_name(cell) for cell in read_notebook(path).cells] if path.exists() else []
     return sorted(cells, key=lambda cell: order.index(cell.name) if cell.name in order else len(order))

@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAutoGrades
@@ -65,7 +64,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
             for note in notes:
                 self.log.warning("%s: %s", ids["student"], describe_note(note, name_notebook=True))
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
-        course = nbformat.read(get_source_path(autograde.coursedir, ids), as_version=4)
+        course = read_notebook(get_source_path(autograde.coursedir, ids))
         try:
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair(read_submission(Path(filename)), course, releases)
