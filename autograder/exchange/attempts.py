@@ -18,7 +18,7 @@ UNTIL_GRADED = "until your instructor grades the lab"
 
 
 @dataclass(frozen=True)
-class Decision:
+class AttemptDecision:
     """Whether to mark a submission."""
 
     is_due: bool = False
@@ -52,7 +52,7 @@ def decide(
     written: datetime | None = None,
     is_collected: bool = True,
     zone: tzinfo = UTC,
-) -> Decision:
+) -> AttemptDecision:
     """Decide whether to mark a submission.
 
     Args:
@@ -66,16 +66,22 @@ def decide(
     """
     used = _list_used_attempts(history)
     if when in used and not is_collected:  # else a team member could hand in once more without using an attempt
-        return Decision(refusal="another submission with exactly the same time is already marked")
+        return AttemptDecision(refusal="another submission with exactly the same time is already marked")
     if when in used:
-        return Decision(is_due=True)  # it has its mark, but perhaps not its page
+        return AttemptDecision(is_due=True)  # it has its mark, but perhaps not its page
     if settings.until is not None and max(when, written or when) > to_naive_utc(settings.until):
-        return Decision(refusal=f"it arrived after the lab closed at {format_time(to_naive_utc(settings.until), zone)}")
+        return AttemptDecision(
+            refusal=f"it arrived after the lab closed at {format_time(to_naive_utc(settings.until), zone)}"
+        )
     if settings.attempts is not None and len(used) >= settings.attempts:
         only = settings.attempts == 1
-        return Decision(refusal="the only attempt is used up" if only else f"all {len(used)} attempts are used up")
+        return AttemptDecision(
+            refusal="the only attempt is used up" if only else f"all {len(used)} attempts are used up"
+        )
     wait_end = _compute_wait_end(history, settings)
-    return Decision(due_from=wait_end) if wait_end is not None and wait_end > now else Decision(is_due=True)
+    return (
+        AttemptDecision(due_from=wait_end) if wait_end is not None and wait_end > now else AttemptDecision(is_due=True)
+    )
 
 
 def describe_attempts(

@@ -64,7 +64,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
             for note in notes:
                 self.log.warning("%s: %s", ids["student"], describe_note(note, name_notebook=True))
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
-        course = read_notebook(get_source_path(autograde.coursedir, ids))
+        course = read_notebook(Path(get_source_path(autograde.coursedir, ids)))
         try:
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair(read_submission(Path(filename)), course, releases)

@@ -100,7 +100,7 @@ class GradingRound:
         arrival = next((due for due in self.due if busy.isdisjoint(self.state.list_members(due))), None)
         if arrival is not None:
             self.due.remove(arrival)
-            self.state.turns[arrival.student] += 1
+            self.state.count_turn(arrival)
         return arrival
 
     def _report_slow(self) -> None:
@@ -116,7 +116,7 @@ class GradingRound:
         try:
             collect_submission(arrival, state.course)
         except OSError as error:
-            state.memory.arrivals.pop(arrival.folder.name, None)  # another folder may have this name by now
+            state.forget(arrival)
             if not isinstance(error, ChangedError):
                 self._report_failure(arrival, f"it can't be copied: {error}")
             return []
@@ -171,7 +171,7 @@ class GradingRound:
         if folder not in self.submitter_outcomes or folder in self.failed or arrival in self.running.values():
             return
         outcome = self.submitter_outcomes.pop(folder)
-        state.finished.add(folder)
+        state.finish(arrival)
         if outcome.failure:
             self.ready.append(ArrivalMark(arrival=arrival, reason=outcome.failure))
             return
@@ -187,7 +187,6 @@ class GradingRound:
         self.ready.append(mark)
 
     def _report_failure(self, arrival: Arrival, reason: str) -> None:
-        self.state.finished.discard(arrival.folder)
         self.submitter_outcomes.pop(arrival.folder, None)
         self.failed.add(arrival.folder)
         if self.state.postpone(arrival):
