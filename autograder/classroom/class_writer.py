@@ -51,8 +51,6 @@ class ClassPolicy:
     """What lateness costs."""
     counting: Mapping[str, CountingSubmission]
     """The submission that counts, by student."""
-    command: str = "grade"
-    """The command that grades, for the history."""
 
 
 class GradebookWriter:
@@ -65,6 +63,7 @@ class GradebookWriter:
         settings: How to grade it.
         layers: The sandbox layers that submissions get.
         policy: What decides marks besides the checks.
+        command: The command that grades, for the history.
     """
 
     def __init__(
@@ -75,6 +74,7 @@ class GradebookWriter:
         layers: Sequence[str],
         gradebook: Gradebook,
         policy: ClassPolicy,
+        command: str,
     ) -> None:
         self.nbgrader, self.assignment = nbgrader, assignment
         self.settings, self.layers = settings, layers
@@ -83,7 +83,7 @@ class GradebookWriter:
         permissions = 0o664 if nbgrader.is_group_shared else 0o444
         self.copy_rules = CopyRules(nbgrader.ignored, get_student_files(nbgrader.config, self.lab), permissions)
         self.term, self.running = policy.term, dict[str, float]()
-        self._counting, self._command = dict(policy.counting), policy.command
+        self._counting, self._command = dict(policy.counting), command
         self._penalty, self._extended = policy.penalty, policy.term.get_extensions(self.lab)
         self._regrade_reasons: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[MarkSheet] = []

@@ -119,8 +119,8 @@ def open_class(
         revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
         excluded = assignment.list_excluded(nbgrader.config, students, gradebook)
         students = [name for name in students if name not in excluded]
-        policy = ClassPolicy(term, load_late_penalty(nbgrader.config), counting, command)
-        writer = GradebookWriter(nbgrader, assignment, settings, layers, gradebook, policy)
+        policy = ClassPolicy(term, load_late_penalty(nbgrader.config), counting)
+        writer = GradebookWriter(nbgrader, assignment, settings, layers, gradebook, policy, command)
         try:
             yield OpenClass(writer, students, excluded, changes)
         finally:
