@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, has_failed
 
-from autograder.base.text import replace_controls
+from autograder.base.text import replace_controls, truncate
 
 MAX_MESSAGE = 300
 MAX_SHOWN = 60
@@ -80,8 +80,7 @@ def _find_remark(cell: NotebookNode) -> str:
         if text == "True":
             return ""
     line = replace_controls(" ".join(text.split()))
-    shown = line if len(line) <= MAX_SHOWN else line[:MAX_SHOWN] + "…"
-    return f"it shows {shown}, from which nbgrader reads no score, so it earns all points"
+    return f"it shows {truncate(line, MAX_SHOWN, '…')}, from which nbgrader reads no score, so it earns all points"
 
 
 def _score(cell: NotebookNode, stopped: str) -> Score:
