@@ -5,6 +5,7 @@ A class of a thousand takes seconds. result_reader.py adds what a feedback page 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,9 +35,13 @@ from autograder.model.term import Term, read_term
 
 
 @dataclass(frozen=True)
-class _ClassRows:
-    """What the gradebook, submitted/ and the exchange have of a lab, each by student."""
+class _ClassRecords:
+    """What is known of a lab before its members' files are read. Mappings are by student."""
 
+    course: Path
+    lab: str
+    term: Term
+    source: LabSource
     labels: CellLabels
     columns: tuple[Column, ...]
     due: datetime | None
@@ -53,13 +58,23 @@ class _ClassRows:
     unwritten: set[str]
     """Students whose points don't reflect their excuses yet."""
 
-    @property
+    @functools.cached_property
     def handed_in(self) -> set[str]:
         return {*self.rows, *self.submitted}
 
-    @property
+    @functools.cached_property
     def uncollected(self) -> set[str]:
         return find_uncollected(self.attempts, self.submitted)
+
+    @functools.cached_property
+    def extended(self) -> Mapping[str, datetime]:
+        """When extensions in term.toml end; the next grading writes them to the gradebook."""
+        return self.term.get_extensions(self.lab)
+
+    @functools.cached_property
+    def worth(self) -> Mapping[str, float]:
+        """What each column is worth, by name."""
+        return {column.name: column.worth for column in self.columns}
 
     def list_students(self) -> list[str]:
         """List everyone, without those who aren't on the roster and handed nothing in."""
@@ -80,31 +95,12 @@ def read_class(
     Raises:
         GradlabError: If the gradebook doesn't know the lab.
     """
-    term, source = read_term(course), read_lab_source(course, lab)
     with open_gradebook(db_url) as gradebook:
-        found = _read_rows(gradebook, course, lab, term, source, arrivals)
-    uncollected, handed_in, extended = found.uncollected, found.handed_in, term.get_extensions(lab)
-    worth = {column.name: column.worth for column in found.columns}
-    members = []
-    for student in found.list_students():
-        team = term.find_team(lab, student)
-        fields: dict[str, Any] = {
-            "name": found.names.get(student, ""),
-            "on_roster": student not in found.strangers,
-            "team": team.name if team else "",
-            "handed_in": student in handed_in,
-            "uncollected": student in uncollected,
-            "attempts": tuple(found.attempts.get(student, ())),
-            "until": extended.get(student),
-        }
-        if student in found.rows:
-            fields |= _describe_marks(found, student, worth, extended.get(student))
-            documents = read_documents(course, lab, student, whole, checks)
-            fields |= _describe_documents(documents, found, source, term.get_excuses(lab, student))
-            if not source.stubs:  # the builder didn't make the lab, so what was handed out isn't known
-                fields["written"] = dict.fromkeys(fields["marks"], "")
-        members.append(Member(student, **fields))
-    return LabClass(lab, found.columns, tuple(members), found.due, source.stubs, source.solutions)
+        refuse_ungraded(gradebook, course, lab)
+        records = _read_records(gradebook, course, lab, arrivals)
+    members = tuple(_build_member(records, student, whole, checks) for student in records.list_students())
+    source = records.source
+    return LabClass(lab, records.columns, members, records.due, source.stubs, source.solutions)
 
 
 def list_labs(db_url: str) -> list[str]:
@@ -113,25 +109,27 @@ def list_labs(db_url: str) -> list[str]:
         return sorted((str(name) for (name,) in gradebook.db.execute(select(Assignment.name))), key=make_sort_key)
 
 
-def _read_rows(
-    gradebook: Gradebook, course: Path, lab: str, term: Term, source: LabSource, arrivals: Sequence[Arrival]
-) -> _ClassRows:
-    refuse_ungraded(gradebook, course, lab)
+def _read_records(gradebook: Gradebook, course: Path, lab: str, arrivals: Sequence[Arrival]) -> _ClassRecords:
+    term, source = read_term(course), read_lab_source(course, lab)
     labels = read_labels(gradebook, course, lab)
     rows, names = read_submission_rows(gradebook, lab), _read_names(gradebook)
     submitted, attempts = find_counting_times(course, lab, term), collect_times(arrivals, lab, get_utc_now())
     histories = {student: tuple(read_history(course, lab, student)) for student in rows}
-    return _ClassRows(
-        labels,
-        read_columns(gradebook, lab, labels, source.cells, term.lab(lab).extra_credit),
-        gradebook.find_assignment(lab).duedate,
-        rows,
-        names,
-        submitted,
-        attempts,
-        set(find_strangers(gradebook, {*names, *submitted, *attempts})),
-        histories,
-        _find_unwritten_excuses(course, lab, term, rows, histories),
+    return _ClassRecords(
+        course=course,
+        lab=lab,
+        term=term,
+        source=source,
+        labels=labels,
+        columns=read_columns(gradebook, lab, labels, source.cells, term.lab(lab).extra_credit),
+        due=gradebook.find_assignment(lab).duedate,
+        rows=rows,
+        names=names,
+        submitted=submitted,
+        attempts=attempts,
+        strangers=set(find_strangers(gradebook, {*names, *submitted, *attempts})),
+        histories=histories,
+        unwritten=_find_unwritten_excuses(course, lab, term, rows, histories),
     )
 
 
@@ -141,23 +139,33 @@ def _read_names(gradebook: Gradebook) -> dict[str, str]:
     return {student: " ".join(part for part in (first, last) if part) for student, first, last in rows}
 
 
-def _describe_marks(
-    found: _ClassRows, student: str, worth: Mapping[str, float], extended: datetime | None
-) -> dict[str, Any]:
-    """Return what a member's marks are, and whether they are current.
+def _build_member(records: _ClassRecords, student: str, whole: bool, checks: bool) -> Member:
+    team = records.term.find_team(records.lab, student)
+    fields: dict[str, Any] = {
+        "name": records.names.get(student, ""),
+        "on_roster": student not in records.strangers,
+        "team": team.name if team else "",
+        "handed_in": student in records.handed_in,
+        "uncollected": student in records.uncollected,
+        "attempts": tuple(records.attempts.get(student, ())),
+        "until": records.extended.get(student),
+    }
+    if row := records.rows.get(student):
+        documents = read_documents(records.course, records.lab, student, whole, checks)
+        fields |= _describe_row(records, student, row) | _describe_documents(records, student, documents)
+        if not records.source.stubs:  # the builder didn't make the lab, so what was handed out isn't known
+            fields["written"] = dict.fromkeys(fields["marks"], "")
+    return Member(student, **fields)
 
-    Args:
-        worth: What each column is worth.
-        extended: When the student's extension in term.toml ends; the next grading writes it to the gradebook.
-    """
-    row, due = found.rows[student], found.due
-    until = extended or row.until
-    newest = found.submitted.get(student)
+
+def _describe_row(records: _ClassRecords, student: str, row: SubmissionRow) -> dict[str, Any]:
+    """Return a member's marks, and whether they are current."""
+    due, until, newest = records.due, records.extended.get(student) or row.until, records.submitted.get(student)
     marks = {}
     for cell in row.cells:
-        name = found.labels.label(cell.name, cell.notebook)
+        name = records.labels.label(cell.name, cell.notebook)
         points = None if cell.points is None else round(cell.points, 4)
-        marks[name] = Mark(points, worth.get(name, 0.0), cell.waits)
+        marks[name] = Mark(points, records.worth.get(name, 0.0), cell.waits)
     return {
         "graded": True,
         "marks": marks,
@@ -165,19 +173,18 @@ def _describe_marks(
         "submitted": row.submitted,
         "until": until,
         "late": max((row.submitted - max(due, until or due)).total_seconds(), 0.0) if row.submitted and due else 0.0,
-        "again": student in found.unwritten or (newest is not None and newest != row.submitted),
-        "history": found.histories[student],
+        "again": student in records.unwritten or (newest is not None and newest != row.submitted),
+        "history": records.histories[student],
     }
 
 
-def _describe_documents(
-    documents: dict[str, Any], found: _ClassRows, source: LabSource, excused: Mapping[str, frozenset[str]]
-) -> dict[str, Any]:
+def _describe_documents(records: _ClassRecords, student: str, documents: dict[str, Any]) -> dict[str, Any]:
     """Return what a member's files say: cells with their labels, and excused checks as passed."""
     seen, made_of = documents.pop("checks", {}), documents.pop("made_of", {})
+    excused, digest = records.term.get_excuses(records.lab, student), records.source.digest
     return documents | {
-        "older": bool(source.digest) and made_of.get(LAB, source.digest) != source.digest,
-        "stopped": {cell: found.labels.label_id(cell) for cell in documents.get("stopped", ())},
+        "older": bool(digest) and made_of.get(LAB, digest) != digest,
+        "stopped": {cell: records.labels.label_id(cell) for cell in documents.get("stopped", ())},
         "checks": {
             name: tuple(set_passed(outcomes, excused[name])) if name in excused else outcomes
             for name, outcomes in seen.items()

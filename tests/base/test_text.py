@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from autograder.base.text import format_count, replace_controls
+from autograder.base.text import CUT_OFF, format_count, replace_controls, truncate
 from autograder.cli.app import Terminal
 from autograder.gradebook.labels import make_sort_key
 
@@ -20,6 +20,10 @@ from autograder.gradebook.labels import make_sort_key
 def test_a_verb_goes_with_its_number(number: int, words: str) -> None:
     assert format_count(number, "submission", "waits", "wait") == words
     assert format_count(number, "submission") == words.rpartition(" ")[0]
+
+
+def test_a_text_is_cut_only_if_it_is_longer() -> None:
+    assert truncate("abc", 3) == "abc" and truncate("abcd", 3) == f"abc{CUT_OFF}" and truncate("abcd", 3, "…") == "abc…"
 
 
 def test_no_text_moves_the_cursor_of_a_terminal() -> None:
