@@ -14,7 +14,7 @@ from nbgrader.utils import is_grade
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
-from autograder.classroom.whole_lab import read_settings
+from autograder.classroom.class_grading import read_settings
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import open_course

@@ -64,9 +64,9 @@ def grade(
         with pause_gc():  # while the fork server imports, too
             from autograder.base.text import join_names
             from autograder.base.timestamps import get_utc_now
+            from autograder.classroom.class_grading import open_class
             from autograder.classroom.summary import describe_regraded, list_remarks, read_points, summarize_lab
             from autograder.classroom.term_names import list_warnings
-            from autograder.classroom.whole_lab import open_class
             from autograder.exchange.course_exchange import read_exchange
             from autograder.gradebook.counting_submissions import find_counting_times
             from autograder.gradebook.nbgrader_course import open_course

@@ -32,7 +32,7 @@ def feedback(
     with pause_gc():
         from autograder.base.text import join_names
         from autograder.base.timestamps import get_utc_now
-        from autograder.classroom.open_assignment import open_assignment
+        from autograder.classroom.assignment_kinds import open_assignment
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.gradebook.result_reader import read_due_date, read_results
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip

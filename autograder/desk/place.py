@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.whole_lab import load_late_penalty
+from autograder.classroom.class_grading import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.nbgrader_course import read_config
 from autograder.gradebook.notebook_file import read_cells

@@ -23,8 +23,8 @@ from autograder.model.metadata import read_facts
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
 from autograder.reports.exercise_cells import find_another_way, find_quiz, is_blank, read_ticks, render_question
+from autograder.reports.page_templates import render
 from autograder.reports.prose import bound_page, render_prose
-from autograder.reports.render import render
 from autograder.reports.standing import format_duration
 from autograder.reports.stock_cells import group_stock_cells, select_part
 from autograder.reports.student_cells import render_cell, render_student_cells

@@ -13,7 +13,7 @@ from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.model.arrivals import describe_collecting
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import compute_spread
-from autograder.reports.render import format_points, render_live
+from autograder.reports.page_templates import format_points, render_live
 from autograder.reports.standing import Standing, format_duration, group_by_standing, list_reasons
 
 MAX_GROUPS = 50

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autograder.base.text import truncate
 from autograder.gradebook.lab_class import LabClass
-from autograder.reports.render import render_live
+from autograder.reports.page_templates import render_live
 from autograder.reports.similar_pairs import LEVEL, MIN_NOTEBOOKS, Search
 
 MAX_CODE = 4000  # characters of an answer

@@ -16,7 +16,7 @@ from autograder.model.term import Term
 from autograder.reports import charts
 from autograder.reports.calendar import build_calendar
 from autograder.reports.class_statistics import MIN_STUDENTS, compute_spread
-from autograder.reports.render import format_points, render_live
+from autograder.reports.page_templates import format_points, render_live
 from autograder.reports.tables import write_table
 
 MISSED = 2  # labs

@@ -16,9 +16,9 @@ from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import LONG_SECONDS
 from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
-from autograder.classroom.class_writer import GradebookWriter
+from autograder.classroom.class_grading import open_class, read_settings
+from autograder.classroom.gradebook_writer import GradebookWriter
 from autograder.classroom.outcomes import GradingOutcome
-from autograder.classroom.whole_lab import open_class, read_settings
 from autograder.exchange.attempts import COMMAND, describe_attempts
 from autograder.exchange.collection import ChangedError, collect_submission
 from autograder.gradebook.counting_submissions import find_newest_submission

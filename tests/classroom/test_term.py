@@ -11,11 +11,11 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.course_folder import build, read_course
 from autograder.base.errors import GradlabError
+from autograder.classroom.assignment_kinds import open_assignment
+from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.decisions import excuse, grant_extension
-from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
-from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.history import get_history_path, read_history
 from autograder.gradebook.nbgrader_course import open_course

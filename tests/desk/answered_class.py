@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.classroom.open_assignment import open_assignment
+from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path

@@ -18,7 +18,7 @@ from nbgrader.api import Base
 from sqlalchemy import create_engine, select, text
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save
 from autograder.desk.place import find_place, open_desk
 from autograder.desk.reading import list_questions

@@ -25,8 +25,8 @@ from autograder.model.term import Tell
 from autograder.proving.bench import iter_benches
 from autograder.reports.exercise_cells import read_ticks
 from autograder.reports.feedback import NOT_SHOWN, render_feedback_page, write_feedback
+from autograder.reports.page_templates import add_breaks
 from autograder.reports.picture_size import MAX_PIXELS
-from autograder.reports.render import add_breaks
 from autograder.reports.safe_svg import count_safe_pixels
 from autograder.reports.student_cells import ShownCell, render_cell, render_student_cells
 from autograder.reports.student_view import COMPARE, EXCUSED, SHORT_LIMIT, build_student_view, show_check

@@ -11,7 +11,7 @@ import nbformat
 from nbgrader.api import Gradebook, Student
 
 from autograder.base.submission_files import SECRET
-from autograder.classroom.open_assignment import open_assignment
+from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path

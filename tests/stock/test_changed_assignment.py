@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Grade
 
-from autograder.classroom.whole_lab import open_class
+from autograder.classroom.class_grading import open_class
 from autograder.gradebook.changed_cells import LOST_MARKS
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.submission_result import ExerciseResult

@@ -14,8 +14,8 @@ from typing import Any
 from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_writer import ClassPolicy, GradebookWriter
-from autograder.classroom.open_assignment import open_assignment
+from autograder.classroom.assignment_kinds import open_assignment
+from autograder.classroom.gradebook_writer import ClassPolicy, GradebookWriter
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.preparation import prepare
 from autograder.classroom.term_names import refuse_unknown_names
