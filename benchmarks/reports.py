@@ -17,8 +17,8 @@ from pathlib import Path
 
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result, write_result
-from autograder.gradebook.writer import record
-from autograder.model.marks import Marks
+from autograder.gradebook.writer import write_marks
+from autograder.model.marks import MarkSheet
 from benchmarks.classroom import copy_for, hand_in, new_course
 from benchmarks.measure import Cost, cost_of
 from benchmarks.paths import gradlab
@@ -77,11 +77,11 @@ def multiply(course: Path, count: int) -> None:
         (course / "feedback" / student / LAB).mkdir(parents=True)
         (course / "feedback" / student / LAB / f"{LAB}.html").write_text("<!doctype html>")
         when = DUE - timedelta(hours=150) + timedelta(minutes=(number * 7919) % 9500)
-        marks.append(Marks(student, {cell.id: cell.points for cell in result.cells}, submitted=when))
+        marks.append(MarkSheet(student, {cell.id: cell.points for cell in result.cells}, submitted=when))
         history(course, student, sum(cell.points for cell in result.cells), number % 3)
     with api.api.gradebook as gradebook:
         gradebook.update_or_create_assignment(LAB, duedate=DUE.isoformat())
-        record(gradebook, LAB, marks, lambda *_: 1.0, {})
+        write_marks(gradebook, LAB, marks, lambda *_: 1.0, {})
 
 
 def history(course: Path, student: str, points: float, earlier: int) -> None:

@@ -27,16 +27,22 @@ NOT_YOURS = "You can only mark your own copy of a lab: LAB/LAB.ipynb in JupyterL
 
 def add_handlers(app: Any, workspace: Workspace) -> None:
     """Answer the browser's requests below /gradlab for this workspace."""
-    settings = {"workspace": workspace, "grader": GraderProcess(workspace.course)}
-    routes = {"course": CourseHandler, "state": StateHandler, "mark": MarkHandler, "page/(.+)": PageHandler}
-    base = app.settings["base_url"]
-    app.add_handlers(".*$", [(url_path_join(base, "gradlab", path), kind, settings) for path, kind in routes.items()])
+    reads = {"workspace": workspace}
+    marks = {"workspace": workspace, "grader": GraderProcess(workspace.course)}
+    routes: list[tuple[str, type[Any], dict[str, Any]]] = [
+        ("course", CourseHandler, reads),
+        ("state", StateHandler, marks),
+        ("mark", MarkHandler, marks),
+        ("page/(.+)", PageHandler, reads),
+    ]
+    base = url_path_join(app.settings["base_url"], "gradlab")
+    app.add_handlers(".*$", [(url_path_join(base, path), kind, settings) for path, kind, settings in routes])
 
 
 class CourseHandler(APIHandler):
     """GET: {title, labs} for JupyterLab's folder. Each lab has `changed`, the time it was last saved."""
 
-    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
+    def initialize(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
     @web.authenticated
@@ -113,7 +119,7 @@ class MarkHandler(APIHandler):
 class PageHandler(JupyterHandler):
     """GET page/PATH: the feedback page of the notebook at this path."""
 
-    def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
+    def initialize(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
     @web.authenticated

@@ -24,7 +24,7 @@ from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.authoring.new_lab import create_lab
 from autograder.cli import main
 from autograder.demo.students import fill_notebook
-from autograder.gradebook.past_marks import read_history
+from autograder.gradebook.history import read_history
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8").replace("2027-", "2026-")  # what lies ahead waits

@@ -1,4 +1,4 @@
-"""Formats numbers, and names of files and students, for a terminal, a page or a note."""
+"""Formats numbers, names and long texts, for a terminal, a page or a note."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 MAX_NAMES = 5  # in one line
+CUT_OFF = "\n(cut off here)"
 MAX_BYTES = 255  # of a name that file systems accept
 TRUNCATED_BYTES = 180  # of a longer name that are kept
 
@@ -21,6 +22,11 @@ def join_first(names: Sequence[str], limit: int, separator: str = ", ") -> str:
     return separator.join(names[:limit]) + (" and more" if len(names) > limit else "")
 
 
+def pluralize(noun: str, number: float) -> str:
+    """Return the noun as it's written after this number."""
+    return noun if number == 1 else f"{noun}s"
+
+
 def format_count(number: int, noun: str, singular: str = "", plural: str = "") -> str:
     """Format a number with its noun, as in "1 lab" and "2 labs".
 
@@ -28,9 +34,14 @@ def format_count(number: int, noun: str, singular: str = "", plural: str = "") -
         singular: A verb to add for one, as in "1 lab waits".
         plural: The same for other numbers, as in "2 labs wait".
     """
-    count = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    count = f"{number} {pluralize(noun, number)}"
     verb = singular if number == 1 else plural
     return f"{count} {verb}" if verb else count
+
+
+def truncate(text: str, length: int, ending: str = CUT_OFF) -> str:
+    """Shorten a text with more characters than this, and add the ending to it."""
+    return text if len(text) <= length else text[:length] + ending
 
 
 def make_readable(name: str) -> str:
@@ -41,11 +52,6 @@ def make_readable(name: str) -> str:
 def replace_controls(text: str) -> str:
     """Replace characters that control a terminal or reorder others, but keep line breaks and tabs."""
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else "?" for c in text)
-
-
-def truncate_text(text: str, limit: int) -> str:
-    """Return the text, cut off with an ellipsis after so many characters."""
-    return text if len(text) <= limit else text[:limit] + "…"
 
 
 def truncate_name(name: str, ending: str = "") -> str:

@@ -1,19 +1,16 @@
-"""The time and the secret that nbgrader puts next to a submission. A student can write both, so neither is trusted."""
+"""Times: those that students write, which aren't trusted, and those that Gradlab writes."""
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 from nbgrader.utils import parse_utc
 
-TIMESTAMP = "timestamp.txt"
-SECRET = "submission_secret.txt"  # what `nbgrader submit` writes last
+from autograder.base.submission_files import TIMESTAMP, read_small_text
+
 MAX_TIME = 100  # bytes of a timestamp
-COLLECT = "gradlab watch {lab} --once --newest (from the exchange), or gradlab collect {lab} ZIP (from an LMS)"
 YEARS = range(1971, 10_000)  # in which a calendar can name a time, in any zone
 PATH = re.compile(r"(^|[\s:])/|\.\.")  # given as a time zone, which dateutil would open
 
@@ -32,22 +29,6 @@ def parse_time(text: str) -> datetime | None:
     except Exception:  # whatever the parser raises on an untrusted text, it isn't a time
         return None
     return time if time is None or time.year in YEARS else None
-
-
-def read_small_text(path: str | Path, max_bytes: int = MAX_TIME, folder: int | None = None) -> str | None:
-    """Read the text of a small, untrusted file; None if it isn't a small regular file, or can't be read now.
-
-    Args:
-        folder: A descriptor of the folder that relative paths start from.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-        with os.fdopen(descriptor, "rb") as file:
-            is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            content = file.read(max_bytes + 1) if is_regular else None
-        return None if content is None or len(content) > max_bytes else content.decode()
-    except (OSError, ValueError):
-        return None
 
 
 def get_utc_now() -> datetime:

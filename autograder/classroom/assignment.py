@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from autograder.classroom.answer_cells import AnswerCells
+from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.labels import CellLabels
 from autograder.grading.task import Settings, Task
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from autograder.model.result import Result
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
-
-
-@dataclass(frozen=True)
-class SubmittedFolder:
-    """The folder that counts as one student's submission."""
-
-    student: str
-    submitter: str
-    """Who handed it in: the student, or a member of the same team."""
-    path: Path
-    files: Sequence[Path]
-    """The files in it besides the notebooks."""
-    files_digest: str
-    """A digest of their names, sizes and times."""
 
 
 class Assignment(Protocol):
@@ -85,5 +71,5 @@ class Assignment(Protocol):
     def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
         """Build the task to grade what is in this folder."""
 
-    def read_marks(self, result: Result, submitted: datetime | None) -> Marks:
+    def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
         """Read the marks of a submission that was graded before."""

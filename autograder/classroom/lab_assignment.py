@@ -7,16 +7,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nbformat
-
 from autograder.classroom.answer_cells import AnswerCells, LabAnswers
-from autograder.classroom.assignment import SubmittedFolder
+from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
+from autograder.gradebook.notebook_file import read_notebook
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.releases import read_release_bytes
-from autograder.model.marks import Marks, compute_marks
+from autograder.model.marks import MarkSheet, compute_marks
 from autograder.model.result import Result
 
 if TYPE_CHECKING:
@@ -89,6 +88,6 @@ class LabAssignment:
             releases=self._releases,
         )
 
-    def read_marks(self, result: Result, submitted: datetime | None) -> Marks:
+    def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
         path = get_autograded_path(self.course, self.name, result.student)
-        return compute_marks(result, nbformat.read(path, as_version=4), submitted)
+        return compute_marks(result, read_notebook(path), submitted)

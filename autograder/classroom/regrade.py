@@ -10,13 +10,13 @@ from threading import Event
 from typing import Any
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.class_writer import GradebookWriter
+from autograder.classroom.class_grading import open_class
 from autograder.classroom.decisions import read_checks
+from autograder.classroom.gradebook_writer import GradebookWriter
 from autograder.classroom.outcomes import run_guarded
-from autograder.classroom.whole_lab import open_class
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.gradebook.writer import read_recorded
+from autograder.gradebook.submission_rows import read_submission_rows
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.model.assignments import suggest_nearest
 from autograder.model.result import Result
@@ -89,10 +89,11 @@ def regrade(
     stop, exercise = stop or Event(), scope.exercise
     if exercise and exercise not in (exercises := read_checks(nbgrader.root, lab)):
         raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, exercises)}")
-    with open_class(nbgrader, lab, executor, scope.student, command="regrade") as (writer, students):
-        before = {name: row.scores for name, row in read_recorded(writer.gradebook, lab).items()}
+    with open_class(nbgrader, lab, executor, scope.student, "regrade") as opened:
+        writer = opened.writer
+        before = {name: row.scores for name, row in read_submission_rows(writer.gradebook, lab).items()}
         submissions, changes, failures = [], [], []
-        for task, outcome in writer.iter_outcomes(students, executor, scope.again, stop):
+        for task, outcome in writer.iter_outcomes(opened.students, executor, scope.again, stop):
             if isinstance(outcome, Failure):
                 failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
                 continue

@@ -14,8 +14,8 @@ from nbgrader.utils import is_grade
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
-from autograder.classroom.open_assignment import open_assignment
-from autograder.classroom.whole_lab import read_settings
+from autograder.classroom.assignment_kinds import open_assignment
+from autograder.classroom.class_grading import read_settings
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import open_course
@@ -25,6 +25,7 @@ from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.model.assignments import require_source
 from autograder.model.course import Kind
+from autograder.model.marks import Mark
 from autograder.model.metadata import get_cell_name, read_facts
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import find_layers, find_strongest_level
@@ -40,14 +41,10 @@ WEAK_ISOLATION = (
 )
 
 
-@dataclass(frozen=True)
-class OwnMark:
-    """The mark of a student's own copy."""
+@dataclass(frozen=True, kw_only=True)
+class CopyMark(Mark):
+    """The mark of a student's own copy. Its points and its worth leave out answers that a person has to read."""
 
-    points: float
-    """What the notebook earns, without answers that a person has to read."""
-    worth: float
-    """What it's worth, without those answers."""
     by_hand: float
     """What those answers are worth."""
     page: Path
@@ -56,7 +53,7 @@ class OwnMark:
     @property
     def words(self) -> str:
         unread = f"; {self.by_hand:g} of them for a person to mark" if self.by_hand else ""
-        return f"{round(self.points, 1):g} of {self.worth + self.by_hand:g} points{unread}"
+        return f"{round(self.points or 0.0, 1):g} of {self.worth + self.by_hand:g} points{unread}"
 
 
 def read_course_settings(course: Path) -> Settings:
@@ -68,7 +65,7 @@ def read_course_settings(course: Path) -> Settings:
 
 def mark(
     course: Path, notebook: Path, settings: Settings, fork_servers: ForkServers, server: ServerProcess | None = None
-) -> OwnMark:
+) -> CopyMark:
     """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
 
     Args:
@@ -107,7 +104,7 @@ def mark(
     except OSError as error:
         raise GradlabError(f"the page of {notebook} can't be written: {error}") from None
     by_hand = sum(e.worth for e in result.exercises if e.points is None)
-    return OwnMark(result.points, result.worth - by_hand, by_hand, page)
+    return CopyMark(result.points, result.worth - by_hand, by_hand > 0, by_hand=by_hand, page=page)
 
 
 def serve(course: Path, requests: Iterable[str], answers: IO[str], server: ServerProcess) -> None:

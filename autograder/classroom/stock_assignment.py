@@ -7,20 +7,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nbformat
-
 from autograder.base.errors import GradlabError
-from autograder.base.timestamps import SECRET
+from autograder.base.submission_files import SECRET
 from autograder.classroom.answer_cells import AnswerCells, StockAnswers
-from autograder.classroom.assignment import SubmittedFolder
+from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
+from autograder.gradebook.notebook_file import read_notebook
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import NotebookFile, Settings, Task, apply_stock_limits
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.safe_names import restore_path
 from autograder.model.assignments import AssignmentKind
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from autograder.model.result import Result
 from autograder.stock.assignment import StockContent, read_content
 from autograder.stock.settings import is_left_out, list_unread_page_settings, list_unread_settings, refuse_other_marks
@@ -100,9 +99,9 @@ class StockAssignment:
             course_files=course_files,
         )
 
-    def read_marks(self, result: Result, submitted: datetime | None) -> Marks:
+    def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
         paths = {name: get_autograded_path(self.course, self.name, result.student, name) for name in result.notebooks}
-        notebooks = {name: nbformat.read(path, as_version=4) for name, path in paths.items()}
+        notebooks = {name: read_notebook(path) for name, path in paths.items()}
         return compute_stock_marks(result, notebooks, submitted)
 
 

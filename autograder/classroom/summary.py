@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
-from nbgrader.api import Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
-from sqlalchemy import func, select
+from nbgrader.api import Gradebook, Student
+from sqlalchemy import select
 
-from autograder.base.text import format_count, join_names
+from autograder.base.text import format_count, join_names, pluralize
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.gradebook.enrolment import find_strangers
+from autograder.gradebook.submission_rows import read_submission_rows
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Summary:
         changed = self.up + self.down
         parts = [
             (self.kept, "kept"),
-            (changed, f"mark{'s' * (changed != 1)} changed, {self.up} up and {self.down} down"),
+            (changed, f"{pluralize('mark', changed)} changed, {self.up} up and {self.down} down"),
             (self.empty, "damaged"),
             (self.stopped, "at a limit"),
             (self.late, "late"),
@@ -78,15 +79,7 @@ def list_remarks(outcomes: Iterable[GradingOutcome], lab: str, max_lines: int = 
 
 def read_points(gradebook: Gradebook, lab: str) -> Mapping[str, float]:
     """Read each student's points for this lab in the gradebook, less the penalty for lateness."""
-    assignment = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
-    notebooks = select(SubmittedAssignment.student_id).where(assignment).join(SubmittedAssignment.notebooks)
-    score = func.coalesce(Grade.manual_score, Grade.auto_score, 0) + func.coalesce(Grade.extra_credit, 0)
-    penalty = func.coalesce(SubmittedNotebook.late_submission_penalty, 0)
-    totals: Counter[str] = Counter()
-    for query in (notebooks.join(SubmittedNotebook.grades).add_columns(score), notebooks.add_columns(-penalty)):
-        for student, points in gradebook.db.execute(query):
-            totals[student] += points
-    return totals
+    return {student: row.points for student, row in read_submission_rows(gradebook, lab).items()}
 
 
 def summarize_lab(
@@ -105,19 +98,9 @@ def summarize_lab(
     """
     outcomes, uncollected = list(outcomes), set(in_exchange)
     failed = sum(bool(outcome.failure) for outcome in outcomes)
-    assignment = gradebook.find_assignment(lab).id
-    of_lab = select(SubmittedAssignment).where(SubmittedAssignment.assignment_id == assignment)
-    submissions = list(gradebook.db.scalars(of_lab))
-    waits = (
-        select(SubmittedNotebook.assignment_id)
-        .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
-        .where(Grade.needs_manual_grade)
-    )
-    waiting = set(gradebook.db.scalars(waits))
+    rows = read_submission_rows(gradebook, lab)
     everyone = set(gradebook.db.scalars(select(Student.id)))
-    handed_in = {submission.student_id for submission in submissions}
-    now = read_points(gradebook, lab) if before else {}
-    differences = [round(now[student] - points, 4) for student, points in (before or {}).items() if student in now]
+    changes = [round(rows[student].points - points, 4) for student, points in (before or {}).items() if student in rows]
     kept = sum(outcome.kept for outcome in outcomes)
     return Summary(
         graded=len(outcomes) - failed - kept,
@@ -125,11 +108,11 @@ def summarize_lab(
         empty=sum(outcome.empty for outcome in outcomes),
         stopped=sum(outcome.stopped for outcome in outcomes),
         failed=failed,
-        late=sum(submission.total_seconds_late > 0 for submission in submissions),
-        waiting=sum(submission.id in waiting for submission in submissions),
-        missing=len(everyone - handed_in - uncollected - set(find_strangers(gradebook, everyone))),
+        late=sum(row.seconds_late > 0 for row in rows.values()),
+        waiting=sum(row.waits for row in rows.values()),
+        missing=len(everyone - rows.keys() - uncollected - set(find_strangers(gradebook, everyone))),
         uncollected=len(uncollected),
-        strangers=tuple(find_strangers(gradebook, handed_in)),
-        up=sum(difference > 0 for difference in differences),
-        down=sum(difference < 0 for difference in differences),
+        strangers=tuple(find_strangers(gradebook, rows)),
+        up=sum(change > 0 for change in changes),
+        down=sum(change < 0 for change in changes),
     )

@@ -53,7 +53,7 @@ def build(
 
 @app.command()
 def release(
-    student: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written next to it.")],
+    folder: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written next to it.")],
     labs: LabNames = None,
     course: CoursePath = Path("."),
 ) -> None:
@@ -62,8 +62,8 @@ def release(
     from autograder.authoring.student_release import write_student_release
 
     require_labs(course)
-    path = write_student_release(read_course(course), student.resolve(), tuple(labs or ()))
-    out.print(f"wrote {student} and {path.name}. Next: hand out the zip; its README says how to start")
+    path = write_student_release(read_course(course), folder.resolve(), tuple(labs or ()))
+    out.print(f"wrote {folder} and {path.name}. Next: hand out the zip; its README says how to start")
 
 
 @app.command()

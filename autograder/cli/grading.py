@@ -64,11 +64,11 @@ def grade(
         with pause_gc():  # while the fork server imports, too
             from autograder.base.text import join_names
             from autograder.base.timestamps import get_utc_now
+            from autograder.classroom.class_grading import open_class
             from autograder.classroom.summary import describe_regraded, list_remarks, read_points, summarize_lab
             from autograder.classroom.term_names import list_warnings
-            from autograder.classroom.whole_lab import open_class
-            from autograder.exchange.inbox import read_exchange
-            from autograder.gradebook.class_files import read_counting_times
+            from autograder.exchange.course_exchange import read_exchange
+            from autograder.gradebook.counting_submissions import find_counting_times
             from autograder.gradebook.nbgrader_course import open_course
             from autograder.model.arrivals import collect_times, find_uncollected
             from autograder.model.term import read_term
@@ -81,15 +81,16 @@ def grade(
         executor = (
             make_executor(executor_name, cluster, device, wait) if cluster else LocalExecutor(jobs, device, server)
         )
-        writer, students = stack.enter_context(open_class(nbgrader, lab, executor, student))
+        opened = stack.enter_context(open_class(nbgrader, lab, executor, student))
+        writer, students = opened.writer, opened.students
         for line in [
-            *writer.lines,
+            *opened.changes,
             *writer.assignment.list_unread_settings(nbgrader.config, make_usual_config()),
         ]:
             err.print(line, markup=False)
-        if writer.excluded:
+        if opened.excluded:
             settings = "c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
-            err.print(f"excluded by {settings}: {join_names(writer.excluded)}", markup=False)
+            err.print(f"excluded by {settings}: {join_names(opened.excluded)}", markup=False)
         before = read_points(writer.gradebook, lab)
         running = writer.running.copy if not cluster else dict[str, float]  # on a cluster, submissions may also wait
         steps = stack.enter_context(show_progress(err, f"grading {lab}", len(students), running))
@@ -106,7 +107,7 @@ def grade(
         )
     with nbgrader.open_gradebook() as gradebook:
         term, times = read_term(course), collect_times(read_exchange(nbgrader, [lab])[0], lab, get_utc_now())
-        uncollected = find_uncollected(times, read_counting_times(course, lab, term))
+        uncollected = find_uncollected(times, find_counting_times(course, lab, term))
         summary = summarize_lab(gradebook, lab, outcomes, uncollected, before)
         lines = list_warnings(course, term, gradebook, lab)
     print_warnings(lines)
@@ -169,19 +170,17 @@ def watch(
         def report(line: str) -> None:
             err.print(line, markup=False)
 
-        for submission in watch_exchange(nbgrader, watched, executor, report, stop, once, newest):
-            name = f"{submission.arrival.student} {submission.arrival.lab}"
-            marked, failed = marked + 1, failed + bool(submission.failure)
-            marked_labs.add(submission.arrival.lab)
-            if submission.failure:
-                err.print(f"{name}: {submission.failure}", markup=False)
+        for mark in watch_exchange(nbgrader, watched, executor, report, stop, once, newest):
+            name = f"{mark.arrival.student} {mark.arrival.lab}"
+            marked, failed = marked + 1, failed + (mark.points is None)
+            marked_labs.add(mark.arrival.lab)
+            if mark.points is None:
+                err.print(f"{name}: {mark.reason}", markup=False)
             else:
-                damaged = f"damaged, {submission.damaged}\n    " if submission.damaged else ""
-                waits = " until a person reads the rest" if submission.waits else ""
-                points = f"{submission.points:g} of {submission.worth:g}{waits}"
-                out.print(
-                    f"{name}: {damaged}{points}, {format_delay(submission.seconds)} after it arrived", markup=False
-                )
+                damaged = f"damaged, {mark.reason}\n    " if mark.reason else ""
+                waits = " until a person reads the rest" if mark.waits else ""
+                points = f"{mark.points:g} of {mark.worth:g}{waits}"
+                out.print(f"{name}: {damaged}{points}, {format_delay(mark.seconds)} after it arrived", markup=False)
     reports = ", ".join(f"gradlab report {quote(lab)}" for lab in sorted(marked_labs)) or "gradlab status"
     out.print(f"{format_count(marked - failed, 'submission')} marked. Next: {reports}")
     if failed:
@@ -211,8 +210,8 @@ def mark(
         if serve:
             self_marking.serve(course, sys.stdin, sys.stdout, server)
             return
-        own_mark = self_marking.mark(course, path.resolve(), self_marking.read_course_settings(course), {}, server)
-    out.print(f"{own_mark.words}. Next: open {own_mark.page}")
+        copy_mark = self_marking.mark(course, path.resolve(), self_marking.read_course_settings(course), {}, server)
+    out.print(f"{copy_mark.words}. Next: open {copy_mark.page}")
 
 
 @contextlib.contextmanager

@@ -76,7 +76,7 @@ def export(
     with pause_gc():
         from autograder.base.text import join_names
         from autograder.classroom.term_names import list_unknown_names
-        from autograder.exchange.inbox import read_exchange
+        from autograder.exchange.course_exchange import read_exchange
         from autograder.gradebook.class_reader import list_labs, read_class
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.gradebook.writer import open_gradebook

@@ -32,9 +32,9 @@ def feedback(
     with pause_gc():
         from autograder.base.text import join_names
         from autograder.base.timestamps import get_utc_now
-        from autograder.classroom.open_assignment import open_assignment
+        from autograder.classroom.assignment_kinds import open_assignment
         from autograder.gradebook.nbgrader_course import open_course
-        from autograder.gradebook.reader import read_due_date, read_results
+        from autograder.gradebook.result_reader import read_due_date, read_results
         from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
         from autograder.lms.learning_system import load_system
         from autograder.model.term import read_term, to_naive_utc
@@ -143,7 +143,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
     """Show the status of each lab (handed in, graded, waiting, late, missing), its dates, and what to do next."""
-    from autograder.exchange.inbox import has_released_lab
+    from autograder.exchange.course_exchange import has_released_lab
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
     from autograder.reports.calendar import build_calendar
@@ -221,7 +221,7 @@ def _read_arrivals(
         lab: Look only at what term.toml says for this lab; empty for all.
     """
     from autograder.classroom.term_names import list_warnings
-    from autograder.exchange.inbox import read_exchange
+    from autograder.exchange.course_exchange import read_exchange
     from autograder.model.term import read_term
 
     arrivals, uncounted = read_exchange(nbgrader, labs)

@@ -13,11 +13,11 @@ from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import show_progress
 from autograder.base.text import format_count
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.demo.students import DemoSubmission, make_class
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_results
+from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.course import Lab
 from autograder.proving.proof import prove_lab

@@ -15,16 +15,17 @@ from urllib.parse import unquote
 from jupyter_server.auth.decorator import authorized
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 from tornado import web
 
 from autograder.base.errors import GradlabError
+from autograder.base.text import pluralize
 from autograder.desk import html_pages, marks, reading
 from autograder.desk.place import Desk, UnknownNameError, find_course, find_place, open_desk
-from autograder.desk.rubric import MAX_ITEMS, Item, make_id
+from autograder.desk.requests import MarkRequest, RubricRequest
+from autograder.desk.rubric import Item, make_id
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.writer import open_gradebook
-from autograder.model.course import Model
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -38,37 +39,6 @@ POLICY = (
     "form-action 'none'"
 )
 T = TypeVar("T")
-
-
-class QuestionRequest(Model):
-    """A question, by its names in the gradebook."""
-
-    lab: str = Field(max_length=200)
-    notebook: str = Field(max_length=200)
-    cell: str = Field(max_length=200)
-
-
-class MarkRequest(QuestionRequest):
-    """A mark to save."""
-
-    student: str = Field(max_length=200)
-    points: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Points that were typed, instead of chosen items."""
-    chosen: tuple[str, ...] = Field(default=(), max_length=MAX_ITEMS)
-    comment: str = Field(default="", max_length=marks.MAX_COMMENT)
-    version: str = Field(max_length=64)
-    """The version of the mark that the reader saw."""
-
-
-class RubricRequest(QuestionRequest):
-    """A rubric to save."""
-
-    items: tuple[dict[str, Any], ...] = Field(max_length=MAX_ITEMS)
-    """The items; a new one has an empty id."""
-    version: str = Field(max_length=64)
-    """The version of the rubric that the reader saw."""
-    sure: bool = False
-    """Whether the reader agreed that marks change."""
 
 
 def add_handlers(server: Any) -> None:
@@ -199,9 +169,9 @@ class SaveHandler(WriteHandler):
         def save(desk: Desk, gradebook: Gradebook) -> dict[str, Any]:
             place = find_place(desk, gradebook, request.lab, request.notebook, request.cell)
             if request.points is not None and request.points > place.worth:
-                most = f"{place.worth:g} point{'s' * (place.worth != 1)}"
+                most = f"{place.worth:g} {pluralize('point', place.worth)}"
                 raise GradlabError(f"at most {most}; give extra credit in the formgrader")
-            mark = marks.DeskMark(request.points, None, request.comment, False, request.chosen)
+            mark = marks.DeskMark(request.points, place.worth, comment=request.comment, chosen=request.chosen)
             conflict = {}
             try:
                 marks.save(desk, gradebook, place, request.student, mark, request.version)

@@ -18,6 +18,7 @@ from autograder.desk.place import Desk, UnknownNameError
 from autograder.desk.rubric import Item, Rubric, lock_rubrics, read_rubrics, replace_choice, replace_items, write_rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.writer import apply_late_penalty, write_with_retries
+from autograder.model.marks import Mark
 
 RETRY = "nothing was saved: save once more"
 MAX_COMMENT = 10_000  # characters
@@ -27,17 +28,13 @@ class ConflictError(Exception):
     """Someone else wrote in the meantime."""
 
 
-@dataclass(frozen=True)
-class DeskMark:
-    """A mark of one answer."""
+@dataclass(frozen=True, kw_only=True)
+class DeskMark(Mark):
+    """The mark of one answer, whose points are those that a person gave."""
 
-    points: float | None
-    """Points from a person, if there are any."""
-    auto: float | None
+    auto: float | None = None
     """Points from checks, if there are any."""
-    comment: str
-    waits: bool
-    """Whether a person has yet to read it."""
+    comment: str = ""
     chosen: tuple[str, ...] = ()
     """The rubric's items that gave these points; empty if they were typed, here or in the formgrader."""
 
@@ -71,7 +68,9 @@ def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict
     for student, points, auto, waits in gradebook.db.execute(grades):
         is_from_items = points is not None and rubric.points(student, place.worth) == round(points, 4)
         chosen = rubric.chosen[student] if is_from_items else ()
-        marks[student] = DeskMark(points, auto, comments.get(student, ""), bool(waits), chosen)
+        marks[student] = DeskMark(
+            points, place.worth, bool(waits), auto=auto, comment=comments.get(student, ""), chosen=chosen
+        )
     return marks
 
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nbformat.v4 import nbjson
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.whole_lab import load_late_penalty
+from autograder.classroom.class_grading import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.nbgrader_course import read_config
+from autograder.gradebook.notebook_file import read_cells
 from autograder.gradebook.writer import Penalty
 from autograder.model.metadata import get_answer_name, get_cell_name
 from autograder.model.nbgrader_cells import read_flags
@@ -42,14 +42,6 @@ class Desk:
     def autograded(self, lab: str, student: str, notebook: str) -> list[Any]:
         """Return the cells of a graded notebook."""
         return read_cells(get_autograded_path(self.course, lab, student, notebook))
-
-
-def read_cells(path: Path) -> list[Any]:
-    """Read the cells of a notebook without validating it, since a class has many; empty if it can't be read."""
-    try:
-        return list(nbjson.reads(path.read_text(encoding="utf-8")).cells)
-    except (OSError, ValueError, AttributeError, KeyError, TypeError):
-        return []
 
 
 @functools.cache

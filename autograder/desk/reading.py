@@ -15,8 +15,9 @@ from nbgrader.api import Assignment, Grade, Gradebook, Student
 from sqlalchemy import case, func, select
 
 from autograder.base.digest import digest
+from autograder.base.text import truncate
 from autograder.classroom.answer_cells import AnswerCells
-from autograder.classroom.open_assignment import open_assignment
+from autograder.classroom.assignment_kinds import open_assignment
 from autograder.desk.cells import render_question_and_solution
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
 from autograder.desk.place import Desk, list_places
@@ -25,8 +26,8 @@ from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import make_sort_key
 from autograder.gradebook.store import load_result
 from autograder.intake.cell_origin import digest_answer
-from autograder.reports.feedback import ShownCell, render_cell
 from autograder.reports.prose import bound_page
+from autograder.reports.student_cells import ShownCell, render_cell
 from labkit.outcome import Outcome
 
 MAX_COMMENTS = 30
@@ -142,8 +143,7 @@ def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
 
 
 def _truncate_source(shown: ShownCell) -> ShownCell:
-    if len(shown.source) > MAX_SOURCE:
-        shown.source = shown.source[:MAX_SOURCE] + "\n(cut off here)"
+    shown.source = truncate(shown.source, MAX_SOURCE)
     return shown
 
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from autograder.base.timestamps import format_time
-from autograder.gradebook.past_marks import PastMark
+from autograder.gradebook.history import HistoryEntry
 from autograder.model.term import LabTerm, Term, to_naive_utc
 
-COMMAND = "watch"  # of the marks that count as attempts
+COMMAND = "watch"  # as the history names it
 UNTIL_GRADED = "until your instructor grades the lab"
 
 
 @dataclass(frozen=True)
-class Decision:
+class AttemptDecision:
     """Whether to mark a submission."""
 
     is_due: bool = False
@@ -46,13 +46,13 @@ def resolve_lab_term(term: Term, lab: str, student: str, newest: bool = False) -
 
 def decide(
     when: datetime,
-    history: Sequence[PastMark],
+    history: Sequence[HistoryEntry],
     settings: LabTerm,
     now: datetime,
     written: datetime | None = None,
     is_collected: bool = True,
     zone: tzinfo = UTC,
-) -> Decision:
+) -> AttemptDecision:
     """Decide whether to mark a submission.
 
     Args:
@@ -66,20 +66,26 @@ def decide(
     """
     used = _list_used_attempts(history)
     if when in used and not is_collected:  # else a team member could hand in once more without using an attempt
-        return Decision(refusal="another submission with exactly the same time is already marked: hand in again")
+        return AttemptDecision(refusal="another submission with exactly the same time is already marked: hand in again")
     if when in used:
-        return Decision(is_due=True)  # it has its mark, but perhaps not its page
+        return AttemptDecision(is_due=True)  # it has its mark, but perhaps not its page
     if settings.until is not None and max(when, written or when) > to_naive_utc(settings.until):
-        return Decision(refusal=f"it arrived after the lab closed at {format_time(to_naive_utc(settings.until), zone)}")
+        return AttemptDecision(
+            refusal=f"it arrived after the lab closed at {format_time(to_naive_utc(settings.until), zone)}"
+        )
     if settings.attempts is not None and len(used) >= settings.attempts:
         only = settings.attempts == 1
-        return Decision(refusal="the only attempt is used up" if only else f"all {len(used)} attempts are used up")
+        return AttemptDecision(
+            refusal="the only attempt is used up" if only else f"all {len(used)} attempts are used up"
+        )
     wait_end = _compute_wait_end(history, settings)
-    return Decision(due_from=wait_end) if wait_end is not None and wait_end > now else Decision(is_due=True)
+    return (
+        AttemptDecision(due_from=wait_end) if wait_end is not None and wait_end > now else AttemptDecision(is_due=True)
+    )
 
 
 def describe_attempts(
-    when: datetime, history: Sequence[PastMark], settings: LabTerm, now: datetime, zone: tzinfo = UTC
+    when: datetime, history: Sequence[HistoryEntry], settings: LabTerm, now: datetime, zone: tzinfo = UTC
 ) -> str:
     """Say on a submission's page how many attempts are left; empty if term.toml sets no limit.
 
@@ -111,7 +117,7 @@ def describe_attempts(
     return " ".join(sentences)
 
 
-def describe_counting_mark(history: Sequence[PastMark], zone: tzinfo = UTC) -> str:
+def describe_counting_mark(history: Sequence[HistoryEntry], zone: tzinfo = UTC) -> str:
     """Say what counts instead of a submission that isn't marked."""
     last = next((mark.submitted for mark in reversed(history) if mark.submitted is not None), None)
     if last is None:
@@ -119,12 +125,12 @@ def describe_counting_mark(history: Sequence[PastMark], zone: tzinfo = UTC) -> s
     return f"The mark of the submission from {format_time(last, zone)} counts {UNTIL_GRADED}; its page shows it."
 
 
-def _list_used_attempts(history: Sequence[PastMark]) -> list[datetime | None]:
+def _list_used_attempts(history: Sequence[HistoryEntry]) -> list[datetime | None]:
     """Return the times of the submissions that a watch has marked, earliest first."""
     return list(dict.fromkeys(mark.submitted for mark in history if mark.command == COMMAND))
 
 
-def _compute_wait_end(history: Sequence[PastMark], settings: LabTerm) -> datetime | None:
+def _compute_wait_end(history: Sequence[HistoryEntry], settings: LabTerm) -> datetime | None:
     """Compute when the wait after the last mark ends."""
     marks = [mark for mark in history if mark.command == COMMAND]
     if not marks or not settings.wait_minutes:

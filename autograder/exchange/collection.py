@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from autograder.base.atomic_files import replace_folder
-from autograder.base.timestamps import SECRET, TIMESTAMP, convert_file_time, get_utc_now, read_time
+from autograder.base.submission_files import SECRET, TIMESTAMP
+from autograder.base.timestamps import convert_file_time, get_utc_now, read_time
 from autograder.exchange.inbox import HANDING_IN, find_newest_change, get_user_name
+from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.intake.copying import copy_folder, open_folder
 from autograder.model.arrivals import CLOCKS, Arrival
 
@@ -24,7 +24,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
 
     It keeps the time by which it was chosen, whatever its timestamp says. Raises OSError if it can't be copied.
     """
-    target = get_submitted_folder(arrival, course)
+    target = get_submitted_path(course, arrival.lab, arrival.student)
     if read_time(target) == arrival.when:
         return
     wait = get_utc_now() - arrival.written < HANDING_IN
@@ -41,16 +41,6 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
                 raise ChangedError("it changed after it was chosen")
         for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
             _replace_file(new / name, text)
-
-
-def get_submitted_folder(arrival: Arrival, course: Path) -> Path:
-    return course / "submitted" / arrival.student / arrival.lab
-
-
-def is_superseded(arrival: Arrival, course: Path, members: Iterable[str]) -> bool:
-    """Return whether submitted/ has a later submission of these students, who would share its mark."""
-    times = (read_time(get_submitted_folder(replace(arrival, student=member), course)) for member in members)
-    return any(time is not None and time > arrival.when for time in times)
 
 
 def _replace_file(path: Path, text: str) -> None:

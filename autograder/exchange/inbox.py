@@ -13,20 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
-from nbgrader.exchange import ExchangeFactory
-from nbgrader.exchange.default import Exchange, ExchangeCollect
 from nbgrader.utils import notebook_hash
 
-from autograder.base.errors import GradlabError
+from autograder.base.submission_files import SECRET, read_small_text
 from autograder.base.text import join_names, make_readable
-from autograder.base.timestamps import SECRET, convert_file_time, get_utc_now, parse_time, read_small_text
+from autograder.base.timestamps import convert_file_time, get_utc_now, parse_time
 from autograder.exchange.inbox_memory import InboxMemory, Incomplete, Owner
-from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.intake.copying import open_folder
-from autograder.model.arrivals import NEVER, Arrival, describe_uncounted
-from autograder.model.assignments import list_assignments
+from autograder.model.arrivals import NEVER, Arrival
 from autograder.reports.unmarked_page import HEAD_BYTES, is_unmarked
 
 MAX_SECRET = 4096  # bytes
@@ -185,77 +180,6 @@ class Inbox:
 def _compile_name_pattern(labs: Iterable[str]) -> re.Pattern[str]:
     """Compile the pattern of a submission's folder name; its groups are student, lab and time."""
     return re.compile(rf"(.+?)\+({'|'.join(map(re.escape, labs))})\+({TIME})(?:\+.*)?", re.ASCII | re.DOTALL)
-
-
-def open_inbox(nbgrader: NbgraderCourse) -> Inbox:
-    """Open the course's inbox. Raises GradlabError if there is no exchange folder of nbgrader's own kind."""
-    inbox = _find_inbox(nbgrader)
-    if isinstance(inbox, str):
-        raise GradlabError(inbox)
-    return inbox
-
-
-def _find_inbox(nbgrader: NbgraderCourse) -> Inbox | str:
-    """Find the course's inbox, or return why there is none."""
-    exchange = nbgrader.build_exchange(Exchange)
-    folder = Path(exchange.root) / nbgrader.course_id
-    if missing := _describe_missing(nbgrader, folder):
-        return missing
-    collect = nbgrader.build_exchange(ExchangeCollect)
-    return Inbox(
-        folder / "inbound",
-        folder / "outbound",
-        folder / "feedback",
-        bool(collect.check_owner),
-        _parse_timezone(exchange.timezone),
-    )
-
-
-def read_exchange(nbgrader: NbgraderCourse, labs: Sequence[str]) -> tuple[list[Arrival], list[str]]:
-    """Read the submissions of these labs in the exchange; none if there is no exchange.
-
-    Returns:
-        The submissions, and lines about what counts for no one.
-
-    Raises:
-        GradlabError: If the folder can't be read.
-    """
-    inbox, now = _find_inbox(nbgrader), get_utc_now()
-    if isinstance(inbox, str):
-        return [], []
-    try:
-        arrivals = list(inbox.iter_arrivals(labs, now=now))
-        return arrivals, describe_uncounted(arrivals, now) + inbox.describe_unplaced(list_assignments(nbgrader.root))
-    except OSError as error:
-        raise GradlabError(f"{inbox.inbound} can't be read: {error.strerror}") from None
-
-
-def has_released_lab(nbgrader: NbgraderCourse, labs: Iterable[str]) -> bool:
-    """Return whether students can fetch one of these labs; True if there is no exchange that would show it."""
-    root = Path(nbgrader.build_exchange(Exchange).root)
-    return not root.is_dir() or any((root / nbgrader.course_id / "outbound" / lab).is_dir() for lab in labs)
-
-
-def _describe_missing(nbgrader: NbgraderCourse, folder: Path) -> str:
-    """Say what this course lacks for an exchange in this folder; empty if nothing."""
-    kind = ExchangeFactory(config=nbgrader.config).collect
-    if not issubclass(kind, ExchangeCollect):
-        return f"gradlab watch needs nbgrader's exchange folder, but this course uses {kind.__name__}"
-    if not nbgrader.course_id:
-        return "gradlab watch needs c.CourseDirectory.course_id in nbgrader_config.py"
-    if not (folder / "inbound").is_dir():
-        return (
-            f"there is no {folder}/inbound: set c.Exchange.root in nbgrader_config.py, "
-            "and run nbgrader release_assignment"
-        )
-    return ""
-
-
-def _parse_timezone(name: str) -> tzinfo:
-    try:
-        return UTC if name == "UTC" else ZoneInfo(name)
-    except (OSError, ValueError, KeyError):
-        raise GradlabError(f"c.Exchange.timezone in nbgrader_config.py isn't a time zone: {name!r}") from None
 
 
 def find_newest_change(folder: int) -> float:

@@ -11,8 +11,9 @@ from fnmatch import translate
 from pathlib import Path
 
 from autograder.base.atomic_files import is_of_one_name, replace_folder
+from autograder.base.submission_files import SECRET, read_small_text
 from autograder.base.text import make_readable
-from autograder.base.timestamps import SECRET, read_small_text
+from autograder.gradebook.submission_folders import get_submitted_path
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def list_companion_files(course: Path, lab: str, student: str, rules: CopyRules)
 
     A file of the submission is left out if the course has a folder of that name, and a folder if it has a file.
     """
-    submitted, source = course / "submitted" / student / lab, course / "source" / lab
+    submitted, source = get_submitted_path(course, lab, student), course / "source" / lab
     theirs, ours = (list_files(folder, [*rules.ignore, "*.ipynb"]) for folder in (submitted, source))
     ours = [path for path in ours if path.as_posix() not in rules.student_files]
     folders = {folder for path in ours for folder in path.parents}
@@ -94,7 +95,7 @@ def write_autograded(
         failures = _copy_companion_files(new, course, lab, submitter or student, rules)
         if submitter not in ("", student):  # pages are fetched by this secret: each team member has their own, or none
             (new / SECRET).unlink(missing_ok=True)
-            if secret := read_small_text(course / "submitted" / student / lab / SECRET):
+            if secret := read_small_text(get_submitted_path(course, lab, student) / SECRET):
                 (new / SECRET).write_text(secret)
         for name, text in notebooks.items():
             (new / f"{name}.ipynb").write_text(text, encoding="utf-8")

@@ -1,39 +1,52 @@
-"""Reads what a class's files say: who handed in and when, with which outcome, and which pages are written."""
+"""Reads what the files of a graded submission say, for a whole class: notes, checks, what was written, its page."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from autograder.base.errors import GradlabError
-from autograder.base.timestamps import read_time
 from autograder.gradebook.autograded_folder import get_autograded_path
-from autograder.gradebook.store import get_result_path
+from autograder.gradebook.labels import make_labels
+from autograder.gradebook.notebook_file import read_plain_cells
+from autograder.gradebook.store import get_result_path, load_result
+from autograder.gradebook.student_answers import collect_written
 from autograder.model.notes import Note
 from autograder.model.result_upgrade import upgrade
-from autograder.model.term import Term
 
 
-def read_submitted_times(course: Path, lab: str) -> dict[str, datetime | None]:
-    """Read when each student's submission in submitted/ was handed in; None if nbgrader kept no time."""
-    return {folder.parent.name: read_time(folder) for folder in (course / "submitted").glob(f"*/{lab}")}
+def read_documents(course: Path, lab: str, student: str, whole: bool, checks: bool) -> dict[str, Any]:
+    """Read what files say about a graded submission: fields of a Member, `made_of`, and `stopped` without labels.
+
+    Args:
+        whole: Whether to read what the student wrote, and checks.
+        checks: Whether to read checks if `whole`.
+    """
+    fields: dict[str, Any] = {"page": find_page(course, lab, student)}
+    if whole:
+        fields["written"] = collect_written(read_plain_cells(get_autograded_path(course, lab, student)))
+    if not (whole and checks):
+        return fields | _read_trouble(course, lab, student)
+    document = load_result(course, lab, student)
+    if document is None:
+        return fields
+    labels = make_labels(document)
+    return fields | {
+        "notes": document.notes,
+        "remarks": document.remarks,
+        "notebooks": len(document.notebooks),
+        "damaged": document.empty,
+        "stopped": document.stopped,
+        "changed": document.changed,
+        "made_of": document.made_of,
+        "checks": {labels.label_id(cell.id): cell.checks for cell in document.cells},
+        "own_process": tuple(labels.label_id(cell.id) for cell in document.cells if cell.own_process),
+    }
 
 
-def read_counting_times(course: Path, lab: str, term: Term) -> dict[str, datetime | None]:
-    """Read when each student's counting submission was handed in: a team's newest one counts for all who handed in."""
-    submitted = read_submitted_times(course, lab)
-    counting = dict(submitted)
-    for student in submitted:
-        team = term.find_team(lab, student)
-        times = [time for member in (team.members if team else ()) if (time := submitted.get(member))]
-        counting[student] = max(times, default=submitted[student])
-    return counting
-
-
-def read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
+def _read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
     """Read the notes, the stopped cells and `made_of` of a result document, without its checks."""
     path = get_result_path(course, lab, student)
     try:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from autograder.gradebook.past_marks import PastMark
-from autograder.model.messages import describe_notes
+from autograder.gradebook.history import HistoryEntry
+from autograder.model.marks import Mark
+from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import Note
 
 if TYPE_CHECKING:
@@ -25,16 +26,6 @@ class Column:
     """Whether a person marks it."""
     extra: bool = False
     """Whether its points are extra credit."""
-
-
-@dataclass(frozen=True)
-class Mark:
-    """The mark of one graded cell of a submission."""
-
-    points: float | None
-    """What counts now; None if nothing does yet."""
-    waits: bool = False
-    """Whether a person still has to read it, perhaps again."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +73,7 @@ class Member:
     """The feedback page, or the graded notebook if there is no page yet, relative to results/."""
     attempts: tuple[datetime, ...] = ()
     """Every attempt in the exchange."""
-    history: tuple[PastMark, ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
     own_process: tuple[str, ...] = ()
     """Labels of the cells that the submission's own process decided."""
 

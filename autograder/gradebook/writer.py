@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from nbgrader.api import BaseCell, Comment, Grade, Gradebook, Notebook, Student, SubmittedAssignment, SubmittedNotebook
-from sqlalchemy import make_url, select
+from nbgrader.api import Comment, Grade, Gradebook, Student, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy import make_url
 from sqlalchemy.exc import NoSuchModuleError, OperationalError
 from sqlalchemy.orm import selectinload
 
@@ -24,8 +24,8 @@ from autograder.gradebook.excuses import Excused, compute_points, find_excused
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.new_gradebook import patch_version_lookup
-from autograder.model.marks import Marks
-from autograder.model.metadata import choose_name, get_answer_name, make_stock_name
+from autograder.model.marks import MarkSheet
+from autograder.model.metadata import choose_name, get_answer_name
 
 if TYPE_CHECKING:
     from autograder.model.result import Result
@@ -36,21 +36,21 @@ Extended = Mapping[str, datetime]  # when extensions end, UTC, by student
 Penalty = Callable[[str, float, float], float | None]  # called with student, score and seconds late
 
 
-def apply_decisions(marks: Marks, result: Result, excused: Excused, before: Result | None) -> Marks:
+def apply_decisions(sheet: MarkSheet, result: Result, excused: Excused, before: Result | None) -> MarkSheet:
     """Apply the decisions for this student to the marks: excused checks, and marks by hand that still hold.
 
     Args:
         excused: The excused checks.
         before: The submission's earlier result.
     """
-    scores, labels = dict(marks.scores), make_labels(result)
+    scores, labels = dict(sheet.scores), make_labels(result)
     for cell in result.cells:
         scores[cell.id] = compute_points(labels, cell, excused)
     for name in scores:
         if result.get_points(name) is None and find_excused(labels, name, excused) is not None:
-            scores[name] = marks.worth[name]
+            scores[name] = sheet.worth[name]
     same = frozenset(name for name in scores if before and is_same_answer(name, before, result))
-    return replace(marks, scores=scores, same=same)
+    return replace(sheet, scores=scores, same=same)
 
 
 def is_same_answer(name: str, before: Result, now: Result) -> bool:
@@ -88,58 +88,15 @@ def open_gradebook(db_url: str, course_id: str = "default_course") -> Iterator[G
         yield gradebook
 
 
-@dataclass(frozen=True)
-class RecordedMarks:
-    """What the gradebook has for a submission."""
-
-    scores: dict[str, float | None]
-    """The automatic scores, by grade_id."""
-    submitted: datetime | None
-    late: bool
-    """Whether it's late, or once counted as late."""
-
-    def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:
-        """Return whether there is nothing to write; never for late ones, since their penalty depends on settings."""
-        return self.has_points_of(result, excused) and not self.late and submitted in (None, self.submitted)
-
-    def has_points_of(self, result: Result, excused: Excused) -> bool:
-        """Return whether the automatic scores are those of this result with these excuses."""
-        labels = make_labels(result)
-        return all(self.scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
-
-
-def read_recorded(gradebook: Gradebook, lab: str, students: Sequence[str] = ()) -> dict[str, RecordedMarks]:
-    """Read what the gradebook has for a lab, by student, as rows and not objects: a large class has tens of thousands.
-
-    Args:
-        students: Only these students; empty for all.
-    """
-    is_wanted = SubmittedAssignment.assignment_id == gradebook.find_assignment(lab).id
-    if students:
-        is_wanted = is_wanted & SubmittedAssignment.student_id.in_(students)
-    recorded = {}
-    for submission in gradebook.db.query(SubmittedAssignment).filter(is_wanted):
-        late = submission.total_seconds_late > 0
-        recorded[submission.student_id] = RecordedMarks({}, submission.timestamp, late)
-    submitted = select(SubmittedAssignment.student_id).where(is_wanted).join(SubmittedAssignment.notebooks)
-    cells = submitted.join(SubmittedNotebook.notebook).join(SubmittedNotebook.grades).join(Grade.cell)
-    for student, notebook, name, score in gradebook.db.execute(
-        cells.add_columns(Notebook.name, BaseCell.name, Grade.auto_score)
-    ):
-        recorded[student].scores.update({name: score, make_stock_name(notebook, name): score})
-    for (student,) in gradebook.db.execute(submitted.where(SubmittedNotebook.late_submission_penalty > 0)):
-        recorded[student] = replace(recorded[student], late=True)
-    gradebook.db.commit()  # no transaction stays open while submissions are graded
-    return recorded
-
-
-def write_marks(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
+def write_marks(
+    gradebook: Gradebook, lab: str, sheets: Sequence[MarkSheet], penalty: Penalty, extended: Extended
+) -> None:
     """Write the marks of these submissions, all of them or none.
 
     If another program has locked the gradebook, try again for a while. Raises GradlabError after that, or if the disk
     is full.
     """
-    write_with_retries(gradebook, lambda: _write_rows(gradebook, lab, marks, penalty, extended))
+    write_with_retries(gradebook, lambda: _write_rows(gradebook, lab, sheets, penalty, extended))
 
 
 def write_with_retries(gradebook: Gradebook, write: Callable[[], None], advice: str = RETRY) -> None:
@@ -170,21 +127,24 @@ def _describe_trouble(error: OperationalError, advice: str) -> str:
     return f"the gradebook can't be written: {error.orig}; {advice}"
 
 
-def _write_rows(gradebook: Gradebook, lab: str, marks: Sequence[Marks], penalty: Penalty, extended: Extended) -> None:
+def _write_rows(
+    gradebook: Gradebook, lab: str, sheets: Sequence[MarkSheet], penalty: Penalty, extended: Extended
+) -> None:
     assignment = gradebook.find_assignment(lab)
-    names = [m.student for m in marks]
-    submissions = {s.student_id: s for s in _load_submissions(gradebook, lab, names)}
-    students = {s.id: s for s in gradebook.db.query(Student).filter(Student.id.in_(names))}
-    for mark in marks:
-        if mark.student not in students:
-            students[mark.student] = Student(id=mark.student)
-            gradebook.db.add(students[mark.student])
-        submission = submissions.get(mark.student) or _create_submission(gradebook, assignment, students[mark.student])
-        if mark.submitted is not None:
-            submission.timestamp = mark.submitted
-        set_extension(submission, assignment.duedate, extended.get(mark.student))
+    students = [sheet.student for sheet in sheets]
+    submissions = {row.student_id: row for row in _load_submissions(gradebook, lab, students)}
+    student_rows = {row.id: row for row in gradebook.db.query(Student).filter(Student.id.in_(students))}
+    for sheet in sheets:
+        student = sheet.student
+        if student not in student_rows:
+            student_rows[student] = Student(id=student)
+            gradebook.db.add(student_rows[student])
+        submission = submissions.get(student) or _create_submission(gradebook, assignment, student_rows[student])
+        if sheet.submitted is not None:
+            submission.timestamp = sheet.submitted
+        set_extension(submission, assignment.duedate, extended.get(student))
         for notebook in submission.notebooks:
-            _fill_in(notebook, mark)
+            _fill_in(notebook, sheet)
         apply_late_penalty(gradebook, submission, penalty)
 
 
@@ -213,9 +173,9 @@ def _load_submissions(gradebook: Gradebook, lab: str, students: Sequence[str] | 
     return list(query.options(grades, comments))
 
 
-def _create_submission(gradebook: Gradebook, assignment: Any, student: Any) -> Any:
+def _create_submission(gradebook: Gradebook, assignment: Any, student_row: Any) -> Any:
     """Create a submission with a row for each cell, as Gradebook.add_submission does."""
-    submission = SubmittedAssignment(assignment=assignment, student=student)
+    submission = SubmittedAssignment(assignment=assignment, student=student_row)
     for notebook in assignment.notebooks:
         submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
         for cell in (*notebook.grade_cells, *notebook.task_cells):
@@ -226,11 +186,11 @@ def _create_submission(gradebook: Gradebook, assignment: Any, student: Any) -> A
     return submission
 
 
-def set_score(grade: Any, marks: Marks, name: str) -> None:
-    """Set this row's score to the one that the marks have under this name."""
-    score, same = marks.scores[name], name in marks.same
+def set_score(grade: Any, sheet: MarkSheet, name: str) -> None:
+    """Set this row's score to the one that the sheet has under this name."""
+    score, same = sheet.scores[name], name in sheet.same
     grade.auto_score = score
-    if not same and marks.unanswered.get(name) and score is not None:
+    if not same and sheet.unanswered.get(name) and score is not None:
         grade.manual_score = None
     if grade.manual_score is None:
         grade.needs_manual_grade = score is None
@@ -238,12 +198,12 @@ def set_score(grade: Any, marks: Marks, name: str) -> None:
         grade.needs_manual_grade = True
 
 
-def _fill_in(notebook: Any, marks: Marks) -> None:
+def _fill_in(notebook: Any, sheet: MarkSheet) -> None:
     for grade in notebook.grades:
-        name = choose_name(marks.scores, notebook.name, grade.cell.name)
-        if name in marks.scores:
-            set_score(grade, marks, name)
+        name = choose_name(sheet.scores, notebook.name, grade.cell.name)
+        if name in sheet.scores:
+            set_score(grade, sheet, name)
     for comment in notebook.comments:
-        name = choose_name(marks.unanswered, notebook.name, comment.cell.name)
-        if name in marks.unanswered:
-            comment.auto_comment = "No response." if marks.unanswered[name] else None
+        name = choose_name(sheet.unanswered, notebook.name, comment.cell.name)
+        if name in sheet.unanswered:
+            comment.auto_comment = "No response." if sheet.unanswered[name] else None

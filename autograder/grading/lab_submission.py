@@ -31,7 +31,7 @@ from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank, repair
 from autograder.intake.submitted_cells import build_released_cell, is_answer
 from autograder.model.fingerprint import describe_environment, get_versions
-from autograder.model.marks import Marks, compute_marks
+from autograder.model.marks import MarkSheet, compute_marks
 from autograder.model.metadata import (
     get_cell_name,
     is_written,
@@ -53,7 +53,7 @@ class GradedSubmission:
     """The outcome of grading a submission."""
 
     result: Result
-    marks: Marks
+    marks: MarkSheet
     notebooks: Mapping[str, str]
     """Its notebooks by name, with the outputs of every cell, as nbgrader keeps them."""
     trouble: str = ""

@@ -19,7 +19,7 @@ from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import NotebookFile, Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from autograder.model.metadata import get_cell_name, is_written, make_stock_name
 from autograder.model.nbgrader_cells import is_as_released, read_points
 from autograder.model.notes import Note
@@ -111,7 +111,7 @@ def run_stock_notebook(
 
 def compute_stock_marks(
     result: Result, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None
-) -> Marks:
+) -> MarkSheet:
     """Compute a submission's marks. As in nbgrader, no cell of a missing notebook waits for a person.
 
     Args:
@@ -135,7 +135,7 @@ def compute_stock_marks(
             if is_solution(cell) or is_task(cell):
                 as_released = is_as_released(cell) and not is_waiting(cell)
                 unanswered[name] = as_released and not is_task(cell) and notebook not in result.missing
-    return Marks(result.student, scores, unanswered, submitted, worth)
+    return MarkSheet(result.student, scores, unanswered, submitted, worth)
 
 
 def _get_manual_score(cell: NotebookNode) -> float | None:

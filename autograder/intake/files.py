@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.base.digest import digest
+from autograder.base.submission_files import TIMESTAMP, read_small_text
 from autograder.base.text import join_first, make_readable, truncate_name
-from autograder.base.timestamps import TIMESTAMP, parse_time, read_small_text
+from autograder.base.timestamps import parse_time
 from autograder.intake.safe_names import CHECKPOINTS, NOT_RUN, make_safe_name
 
 NOT_FOLLOWED = ".not-followed"  # the ending of an empty file that replaces a link or a pipe

@@ -9,7 +9,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.base.text import join_first
-from autograder.model.messages import describe_note
+from autograder.model.note_sentences import describe_note
 from autograder.model.notes import Note
 
 NOTES_ID = "grader-notes"

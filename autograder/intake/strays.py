@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from autograder.base.submission_files import SECRET
 from autograder.base.text import join_names
-from autograder.base.timestamps import SECRET
 from autograder.model.assignments import list_assignments
 
 EXPECTED_PATH = "submitted/STUDENT/LAB/LAB.ipynb"

@@ -16,8 +16,9 @@ from shlex import quote
 
 from autograder.base.atomic_files import replace_folder, write_atomically
 from autograder.base.errors import GradlabError
+from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.base.text import join_names, make_readable
-from autograder.base.timestamps import SECRET, TIMESTAMP
+from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.intake.notebook_reading import MAX_BYTES
 from autograder.intake.safe_names import make_safe_name
 from autograder.lms.learning_system import LearningSystem, load_systems
@@ -180,7 +181,7 @@ def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> 
     labs = [COPY.sub("", name).removesuffix(".ipynb") for name in notebooks]
     if set(labs) <= list_assignments(course) - {lab}:
         raise GradlabError(f"{join_names(notebooks)} is of another lab: collect it with gradlab collect {labs[0]}")
-    submitted = course / "submitted" / download.person.id / lab
+    submitted = get_submitted_path(course, lab, download.person.id)
     if not replace and (submitted / SECRET).exists():
         raise GradlabError("has a submission from the exchange, which is kept (--replace replaces it)")
 
@@ -191,7 +192,7 @@ def _write(download: Download, course: Path, lab: str) -> list[str]:
     A single notebook is the lab's, whatever a browser or the LMS made of its name.
     """
     size, notebooks, written, skipped = 0, download.notebooks, dict[str, str](), list[str]()
-    with replace_folder(course / "submitted" / download.person.id / lab) as new:
+    with replace_folder(get_submitted_path(course, lab, download.person.id)) as new:
         new.mkdir(parents=True)
         for name, entry in download.files.items():
             target = f"{lab}.ipynb" if notebooks == [name] or COPY.sub("", name) == f"{lab}.ipynb" else name

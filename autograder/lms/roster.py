@@ -67,7 +67,7 @@ def _refuse_duplicate(path: Path, line: int, person: Person, people: Mapping[str
 
 def write_roster(gradebook: Gradebook, people: list[Person]) -> tuple[int, int]:
     """Add people to the gradebook, and keep others there. Returns how many are new, and how many were known."""
-    known = {student.id for student in gradebook.students}
+    known = {row.id for row in gradebook.students}
     for person in people:
         fields = person.model_dump(exclude={"id", "lms_id"}) | {"lms_user_id": person.lms_id}
         gradebook.update_or_create_student(person.id, **{name: value for name, value in fields.items() if value})

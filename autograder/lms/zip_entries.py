@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 
 from autograder.base.errors import GradlabError
-from autograder.base.text import join_names, make_readable
+from autograder.base.text import join_names, make_readable, truncate
 from autograder.lms.people import Submitter
 
 MAX_FILES = 10_000  # of one student, as from the exchange
@@ -109,8 +109,5 @@ def report_ignored(
 
 def format_short_names(names: Sequence[str]) -> str:
     """Join the first few names, each shortened."""
-    shown = [
-        make_readable(name) if len(name) <= MAX_SHOWN else f"{make_readable(name[:MAX_SHOWN])}..."
-        for name in names[:MAX_NAMED]
-    ]
+    shown = [truncate(make_readable(name), MAX_SHOWN, "...") for name in names[:MAX_NAMED]]
     return join_names([*shown, *names[MAX_NAMED:]])

@@ -41,6 +41,11 @@ class Arrival:
         return make_readable(self.folder.name)
 
 
+def describe_collecting(lab: str = "LAB") -> str:
+    """Say which commands bring submissions of this lab to submitted/."""
+    return f"gradlab watch {lab} --once --newest (from the exchange), or gradlab collect {lab} ZIP (from an LMS)"
+
+
 def find_problem(arrival: Arrival, now: datetime) -> str:
     """Return the reason why a submission doesn't count now; empty if it does."""
     is_early = arrival.when > now + CLOCKS

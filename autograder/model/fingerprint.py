@@ -41,6 +41,7 @@ SHARED = (  # can change both marks and proofs; names in autograder/
 MARKS = (
     *SHARED,
     "base/atomic_files.py",
+    "base/submission_files.py",
     "base/text.py",
     "base/timestamps.py",
     "forkserver",

@@ -1,4 +1,4 @@
-"""The marks of one submission, on their way from a result into the gradebook."""
+"""Marks: the record that all packages share, and the sheet that takes a submission's marks into the gradebook."""
 
 from __future__ import annotations
 
@@ -17,8 +17,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Marks:
-    """The marks of a submission for the gradebook. Cells have their ids from the result document."""
+class Mark:
+    """The mark of a graded cell or of a whole submission. Other packages derive theirs from it."""
+
+    points: float | None = None
+    """What it earns now; None if nothing does yet."""
+    worth: float = 0.0
+    """The most that it can earn."""
+    waits: bool = False
+    """Whether a person still has to read it, or some of it, perhaps again."""
+    reason: str = ""
+    """Why it has no points, or counts as empty."""
+
+
+@dataclass(frozen=True)
+class MarkSheet:
+    """The marks of all cells of a submission, for the gradebook. Cells have their ids from the result document."""
 
     student: str
     scores: Mapping[str, float | None]
@@ -33,8 +47,8 @@ class Marks:
     """Graded cells whose answer hasn't changed since the last grading, so a mark by hand still holds."""
 
 
-def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> Marks:
-    """Compute the marks of a lab's submission from its result and its autograded notebook."""
+def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> MarkSheet:
+    """Compute the mark sheet of a lab's submission from its result and its autograded notebook."""
     scores: dict[str, float | None] = {}
     worth = {}
     unanswered = {}
@@ -46,4 +60,4 @@ def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | 
             worth[name] = read_points(cell)
         if is_solution(cell) or is_task(cell):
             unanswered[name] = not is_task(cell) and is_as_released(cell)
-    return Marks(result.student, scores, unanswered, submitted, worth)
+    return MarkSheet(result.student, scores, unanswered, submitted, worth)

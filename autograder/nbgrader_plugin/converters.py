@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbconvert.exporters import HTMLExporter, NotebookExporter
 from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAutoGrades
@@ -18,8 +17,9 @@ from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.gradebook.extensions import set_extension
-from autograder.gradebook.past_marks import remember_mark
-from autograder.gradebook.reader import read_notebook, read_result
+from autograder.gradebook.history import remember_mark
+from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score
 from autograder.grading.lab_submission import Submission, grade_notebook
@@ -31,9 +31,9 @@ from autograder.intake.releases import read_release_bytes, read_releases, save_r
 from autograder.intake.repair import build_blank, read_notes, repair
 from autograder.model.assignments import is_stock
 from autograder.model.marks import compute_marks
-from autograder.model.messages import describe_note
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
 from autograder.model.nbgrader_cells import read_grade_id
+from autograder.model.note_sentences import describe_note
 from autograder.model.result import Result
 from autograder.model.term import read_term
 from autograder.nbgrader_plugin.stock_autograde import (
@@ -65,7 +65,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
             for note in notes:
                 self.log.warning("%s: %s", ids["student"], describe_note(note, name_notebook=True))
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
-        course = nbformat.read(get_source_path(autograde.coursedir, ids), as_version=4)
+        course = read_notebook(Path(get_source_path(autograde.coursedir, ids)))
         try:
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair(read_submission(Path(filename)), course, releases)

@@ -5,32 +5,29 @@ It holds no line of a hidden check, none of its inputs and none of its expected 
 
 from __future__ import annotations
 
-import base64
 import copy
-import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from autograder.authoring.regions import strip_markers
-from autograder.base.timestamps import SECRET, TIMESTAMP, get_utc_now
-from autograder.gradebook.reader import read_notebook
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
-from autograder.intake.cell_origin import find_lab_answer
-from autograder.model.course import AnotherWay, Kind, QuizStatement
-from autograder.model.messages import describe_notes
-from autograder.model.metadata import Facts, get_cell_name, make_cell_name, read_facts, read_kind
+from autograder.base.submission_files import SECRET, TIMESTAMP
+from autograder.base.timestamps import get_utc_now
+from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.submission_result import SubmissionResult
+from autograder.model.course import Kind
+from autograder.model.metadata import read_facts
+from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
-from autograder.reports.picture_size import MAX_PIXELS, count_pixels
-from autograder.reports.prose import bound_page, render_prose, reserve_pixels
-from autograder.reports.render import render
-from autograder.reports.safe_svg import count_safe_pixels
+from autograder.reports.exercise_cells import find_another_way, find_quiz, is_blank, read_ticks, render_question
+from autograder.reports.page_templates import render
+from autograder.reports.prose import bound_page, render_prose
 from autograder.reports.standing import format_duration
 from autograder.reports.stock_cells import group_stock_cells, select_part
+from autograder.reports.student_cells import render_cell, render_student_cells
 from autograder.reports.student_view import (
     EXCUSED,
     build_student_view,
@@ -41,24 +38,9 @@ from labkit.difference import Difference
 from labkit.hint import fold_hints
 from labkit.pictures.shades import draw_side_by_side
 
-LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
 NO_SOLUTIONS: Mapping[str, str] = {}
 STUDENT_KINDS = (Kind.EXERCISE, Kind.QUESTION)
-MAX_TEXT = 20_000  # characters of one output
 NOT_SHOWN = "(This can't be shown on this page. Your notebook has it.)"
-
-
-@dataclass
-class ShownCell:
-    """A student's cell with its output and pictures."""
-
-    source: str
-    words: Markup | None = None
-    """An answer in words, as HTML."""
-    text: str = ""
-    """What it printed."""
-    pictures: list[tuple[str, str]] = field(default_factory=list)
-    """Data URLs of PNG or safe SVG, each with its description."""
 
 
 def write_feedback(
@@ -190,82 +172,3 @@ def _render_matrices(difference: Difference) -> Markup:
 def _render_hints(hints: tuple[str, ...]) -> Markup:
     """Render hints that open one by one."""
     return Markup(fold_hints(hints))
-
-
-def render_question(notebook: Any, result: ExerciseResult) -> Markup:
-    """Render what a question in words asks: the text before its answer."""
-    before = None
-    for cell in notebook.cells:
-        if get_cell_name(cell) == make_cell_name(Kind.QUESTION, result.name):
-            break
-        before = cell if cell.cell_type == "markdown" and read_kind(cell) is Kind.PROSE else None
-    return render_prose(before.source) if before is not None else Markup()
-
-
-def is_blank(notebook: Any, result: ExerciseResult) -> bool:
-    """Return whether the exercise is unchanged since it was handed out, and earned nothing."""
-    cell, facts = _find_exercise_cell(notebook, result.name)
-    return bool(facts and cell.source.strip() == facts.stub.strip() and not result.points)
-
-
-def find_quiz(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
-    """Return the statements of the quiz that this exercise is; empty if the student didn't try it or it's no quiz."""
-    cell, facts = _find_exercise_cell(notebook, exercise)
-    return facts.quiz if facts and cell.source.strip() != facts.stub.strip() else ()
-
-
-def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
-    """Return the letters in the quiz's cell, by question; None if they can't be read."""
-    cell, _ = _find_exercise_cell(notebook, exercise)
-    return {question: letters.lower() for question, letters in LETTERS.findall(cell.source if cell else "")} or None
-
-
-def find_another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None:
-    """Return another right answer, if the student earned all points of the exercise."""
-    _, facts = _find_exercise_cell(notebook, result.name)
-    return facts.another if facts and result.points is not None and result.points >= result.worth else None
-
-
-def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
-    """Return the exercise's cell and its metadata, or two times None."""
-    for cell in notebook.cells:
-        facts = read_facts(cell)
-        if facts and facts.kind is Kind.EXERCISE and facts.exercise == exercise:
-            return cell, facts
-    return None, None
-
-
-def render_student_cells(notebook: Any, exercise: ExerciseResult) -> list[ShownCell]:
-    """Render the exercise's or question's cell, and the cells that the student added after it."""
-    name = make_cell_name(Kind.QUESTION if exercise.by_hand else Kind.EXERCISE, exercise.name)
-    indices = [index for index, cell in enumerate(notebook.cells) if get_cell_name(cell) == name]
-    return [render_cell(notebook.cells[i]) for index in indices for i in find_lab_answer(notebook.cells, index)]
-
-
-def render_cell(cell: Any) -> ShownCell:
-    """Render a student's cell, bounded in size and safe to show in a page."""
-    shown = ShownCell(
-        cell.source, render_prose(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else None
-    )
-    for output in cell.get("outputs", []):
-        if output.output_type == "stream":
-            shown.text += output.text
-        elif output.output_type == "error":
-            shown.text += f"{output.ename}: {output.evalue}\n"
-        else:
-            picture, drawing = output.data.get("image/png"), output.data.get("image/svg+xml")
-            area = count_safe_pixels(drawing, MAX_PIXELS) if isinstance(drawing, str) else None
-            if area is not None and reserve_pixels(area):
-                encoded = base64.b64encode(drawing.encode()).decode()
-                shown.pictures.append((f"data:image/svg+xml;base64,{encoded}", str(output.data.get("text/plain", ""))))
-            elif isinstance(picture, str):
-                size = count_pixels(picture)
-                if size is not None and size <= MAX_PIXELS and reserve_pixels(size):
-                    shown.pictures.append((f"data:image/png;base64,{''.join(picture.split())}", ""))
-                else:
-                    shown.text += f"(a picture {'' if size is None else f'of {size:,} pixels '}is left out)\n"
-            else:
-                shown.text += str(output.data.get("text/plain", "")) + "\n"
-    if len(shown.text) > MAX_TEXT:
-        shown.text = shown.text[:MAX_TEXT] + "\n(cut off here)"
-    return shown

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from autograder.base.timestamps import SECRET, TIMESTAMP
+from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.model.term import format_minute
 
 

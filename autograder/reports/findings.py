@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autograder.base.text import truncate_text
+from autograder.base.text import truncate
 from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.reports.class_statistics import Correlation, compute_discrimination, compute_mean_share
 
@@ -59,8 +59,7 @@ class AlikeAnswers:
 
     @property
     def example(self) -> str:
-        text = self.members[0].written.get(self.exercise, "")
-        return text if len(text) <= MAX_CODE else text[:MAX_CODE] + "\n(cut off here)"
+        return truncate(self.members[0].written.get(self.exercise, ""), MAX_CODE)
 
 
 def has_written(member: Member, exercise: str) -> bool:
@@ -141,8 +140,7 @@ def _list_failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
 
 
 def _describe_failure(outcome: Outcome) -> str:
-    words = outcome.misconception or outcome.seen
-    words = truncate_text(words, MAX_SEEN)
+    words = truncate(outcome.misconception or outcome.seen, MAX_SEEN, "…")
     return f"{outcome.label}: {words}" if words else outcome.label
 
 

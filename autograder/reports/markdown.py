@@ -24,6 +24,7 @@ from markdown_it.token import Token
 from markupsafe import escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from autograder.base.text import truncate
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 from autograder.reports.prose import ANSWER, LENGTH, Attachments
 
@@ -131,8 +132,7 @@ def _open_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, e
 
 def _close_link(_: RendererHTML, tokens: Sequence[Token], number: int, __: Any, env: Mapping[str, Any]) -> str:
     href = env["links"].pop()
-    shown = href if len(href) <= MAX_ADDRESS else f"{href[:MAX_ADDRESS]}..."
-    return f"{'</a>' if _is_web(href) else ''} ({escape(shown)})"
+    return f"{'</a>' if _is_web(href) else ''} ({escape(truncate(href, MAX_ADDRESS, '...'))})"
 
 
 def _is_web(href: str) -> bool:

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from autograder.base.text import truncate
+
 Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
 
 LENGTH = struct.Struct("!I")  # precedes each message to the process that renders
@@ -116,8 +118,7 @@ def bound_page(budget: Budget | None = None) -> Iterator[None]:
 
 
 def _render_unformatted(text: str) -> Markup:
-    shown = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}\n(cut off here)"
-    return Markup('<pre class="plain">{}</pre>').format(shown)
+    return Markup('<pre class="plain">{}</pre>').format(truncate(text, MAX_SHOWN))
 
 
 def _render(text: str, attachments: Attachments) -> Rendered:

@@ -8,11 +8,12 @@ from shlex import quote
 from typing import Any
 
 from autograder.base.errors import GradlabError
-from autograder.base.timestamps import COLLECT, get_utc_now
+from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.model.arrivals import describe_collecting
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import compute_spread
-from autograder.reports.render import format_points, render_live
+from autograder.reports.page_templates import format_points, render_live
 from autograder.reports.standing import Standing, format_duration, group_by_standing, list_reasons
 
 MAX_GROUPS = 50
@@ -36,7 +37,7 @@ def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None
         stray: A line for each thing in submitted/ and in the exchange that isn't graded.
     """
     if not any(member.handed_in for member in group.members):
-        raise GradlabError(f"no one has handed in {group.lab} yet\n    fix: {COLLECT.format(lab=quote(group.lab))}")
+        raise GradlabError(f"no one has handed in {group.lab} yet\n    fix: {describe_collecting(quote(group.lab))}")
     path.parent.mkdir(parents=True, exist_ok=True)
     term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
     others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from autograder.base.text import truncate
 from autograder.gradebook.lab_class import LabClass
-from autograder.reports.render import render_live
+from autograder.reports.page_templates import render_live
 from autograder.reports.similar_pairs import LEVEL, MIN_NOTEBOOKS, Search
 
 MAX_CODE = 4000  # characters of an answer
@@ -25,7 +27,7 @@ def render_similar_page(group: LabClass, similar: Search) -> str:
         members={member.student: member for member in group.members},
         min_notebooks=MIN_NOTEBOOKS,
         level=LEVEL,
-        cut=_truncate,
+        cut=functools.partial(truncate, length=MAX_CODE),
     )
 
 
@@ -39,7 +41,3 @@ def collect_written_texts(group: LabClass) -> dict[str, Mapping[str, str]]:
 def collect_known_texts(group: LabClass) -> dict[str, Sequence[str]]:
     """Return the stub and the worked solution of each exercise."""
     return {name: (stub, group.solutions.get(name, "")) for name, stub in group.stubs.items()}
-
-
-def _truncate(text: str) -> str:
-    return text if len(text) <= MAX_CODE else text[:MAX_CODE] + "\n(cut off here)"

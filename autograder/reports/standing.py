@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from autograder.base.text import format_count
 from autograder.gradebook.lab_class import LabClass, Member
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import NoteKind
 
 

@@ -9,13 +9,14 @@ from statistics import fmean
 
 from autograder.base.errors import GradlabError
 from autograder.base.text import format_count
-from autograder.base.timestamps import COLLECT, get_utc_now
+from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.lab_class import LabClass, Member
+from autograder.model.arrivals import describe_collecting
 from autograder.model.term import Term
 from autograder.reports import charts
 from autograder.reports.calendar import build_calendar
 from autograder.reports.class_statistics import MIN_STUDENTS, compute_spread
-from autograder.reports.render import format_points, render_live
+from autograder.reports.page_templates import format_points, render_live
 from autograder.reports.tables import write_table
 
 MISSED = 2  # labs
@@ -96,7 +97,7 @@ def _is_due(member: Member, lab: LabClass) -> bool:
 def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
     """Write the page, and the table of points as CSV next to it."""
     if not any(member.handed_in for lab in labs for member in lab.members):
-        raise GradlabError(f"no one has handed in anything yet\n    fix: {COLLECT.format(lab='LAB')}")
+        raise GradlabError(f"no one has handed in anything yet\n    fix: {describe_collecting()}")
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = build_rows(labs, term.practice)
     reports = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.reports.render import render
+from autograder.reports.page_templates import render
 
 SIGN = b'<meta name="gradlab-unmarked"'  # near the top, where no text of a student's can be
 HEAD_BYTES = 200  # in which the sign is

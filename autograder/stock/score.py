@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, has_failed
 
-from autograder.base.text import replace_controls, truncate_text
+from autograder.base.text import replace_controls, truncate
 from autograder.model.nbgrader_cells import read_points
 
 MAX_MESSAGE = 300
@@ -81,7 +81,7 @@ def _find_remark(cell: NotebookNode) -> str:
         if text == "True":
             return ""
     line = replace_controls(" ".join(text.split()))
-    return f"it shows {truncate_text(line, MAX_SHOWN)}, from which nbgrader reads no score, so it earns all points"
+    return f"it shows {truncate(line, MAX_SHOWN, '…')}, from which nbgrader reads no score, so it earns all points"
 
 
 def _score(cell: NotebookNode, stopped: str) -> Score:

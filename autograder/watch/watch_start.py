@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.open_assignment import open_assignment
+from autograder.classroom.assignment_kinds import open_assignment
+from autograder.classroom.class_grading import read_settings
 from autograder.classroom.preparation import prepare
 from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
-from autograder.classroom.whole_lab import read_settings
-from autograder.exchange.inbox import open_inbox
+from autograder.exchange.course_exchange import open_inbox
 from autograder.forkserver.client import Purpose
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import NbgraderCourse

@@ -12,12 +12,19 @@ from threading import Event
 from autograder.base.errors import GradlabError
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
-from autograder.exchange.attempts import COMMAND, Decision, decide, describe_counting_mark, resolve_lab_term
-from autograder.exchange.collection import get_submitted_folder, is_superseded
+from autograder.exchange.attempts import (
+    COMMAND,
+    AttemptDecision,
+    decide,
+    describe_counting_mark,
+    resolve_lab_term,
+)
 from autograder.exchange.inbox import Inbox
 from autograder.exchange.inbox_memory import InboxMemory
+from autograder.gradebook.counting_submissions import find_newest_submission
+from autograder.gradebook.history import HistoryEntry, read_history
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.gradebook.past_marks import PastMark, read_history
+from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.model.arrivals import CLOCKS, Arrival, group_by_reason, select_newest
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
@@ -75,8 +82,21 @@ class WatchState:
         """Return what term.toml sets for this submission."""
         return resolve_lab_term(self.term, arrival.lab, arrival.student, self.newest)
 
+    def finish(self, arrival: Arrival) -> None:
+        """Leave a submission alone from now on."""
+        self.finished.add(arrival.folder)
+
+    def count_turn(self, arrival: Arrival) -> None:
+        """Let students with fewer turns go first."""
+        self.turns[arrival.student] += 1
+
+    def forget(self, arrival: Arrival) -> None:
+        """Open the submission's folder again at the next look, since another one may have its name by now."""
+        self.memory.arrivals.pop(arrival.folder.name, None)
+
     def postpone(self, arrival: Arrival) -> bool:
         """Try a submission again later. Returns whether this is the first time."""
+        self.finished.discard(arrival.folder)
         self.tries[arrival.folder] += 1
         tries = self.tries[arrival.folder]
         seconds = RETRY_SECONDS * 2 ** min(tries - 1, MAX_DOUBLINGS)
@@ -113,18 +133,24 @@ def find_due_arrivals(state: WatchState) -> list[Arrival]:
 def _is_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
     """Return whether this submission has to be marked now; if not, say why on its page."""
     history = read_history(state.course, arrival.lab, arrival.student)
-    is_collected = read_time(get_submitted_folder(arrival, state.course)) == arrival.when
+    is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when
     earliest, settings = arrival.written - CLOCKS, state.get_lab_term(arrival)
     decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
     is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
-    if is_finished or is_superseded(arrival, state.course, state.list_members(arrival)):
-        state.finished.add(arrival.folder)
+    if is_finished or _is_superseded(state, arrival):
+        state.finish(arrival)
     elif decision.is_due:
         return True
     else:
         _leave_unmarked(state, arrival, decision, history)
     return False
+
+
+def _is_superseded(state: WatchState, arrival: Arrival) -> bool:
+    """Return whether submitted/ has a later submission of the student or the team, who would share its mark."""
+    newest = find_newest_submission(state.course, arrival.lab, state.list_members(arrival))
+    return newest is not None and newest.submitted is not None and newest.submitted > arrival.when
 
 
 def _update_term(state: WatchState, term: Term) -> None:
@@ -136,7 +162,9 @@ def _update_term(state: WatchState, term: Term) -> None:
         state.term = term
 
 
-def _leave_unmarked(state: WatchState, arrival: Arrival, decision: Decision, history: Sequence[PastMark]) -> None:
+def _leave_unmarked(
+    state: WatchState, arrival: Arrival, decision: AttemptDecision, history: Sequence[HistoryEntry]
+) -> None:
     """Leave a submission unmarked, for now or for good, and say so on a page instead of its feedback."""
     if decision.due_from:
         state.due_times[arrival.folder] = decision.due_from
@@ -144,7 +172,7 @@ def _leave_unmarked(state: WatchState, arrival: Arrival, decision: Decision, his
         more = "If you hand in again, the newer submission is marked instead."
     else:
         state.report_once(f"{arrival.student} {arrival.lab}: not marked, {decision.refusal}")
-        state.finished.add(arrival.folder)
+        state.finish(arrival)
         state.refused.add(arrival.folder)
         words, more = f"Not marked: {decision.refusal}.", describe_counting_mark(history, state.inbox.zone)
     if any(mark.submitted == arrival.when for mark in history):

@@ -10,7 +10,7 @@ from pathlib import Path
 from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import ServerProcess, start_server
 from autograder.gradebook.store import get_result_path
-from autograder.intake.submitted_folders import list_submitted_students
+from autograder.gradebook.submission_folders import list_submitted_students
 
 
 def start_early_server(course: Path, assignment: str, student: str, jobs: int, again: bool) -> ServerProcess | None:

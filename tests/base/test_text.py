@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.table import Table
 
-from autograder.base.text import format_count, join_first, replace_controls
+from autograder.base.text import CUT_OFF, format_count, join_first, replace_controls, truncate
 from autograder.cli.app import Terminal
 from autograder.gradebook.labels import make_sort_key
 
@@ -25,6 +25,10 @@ def test_a_verb_goes_with_its_number(number: int, words: str) -> None:
 def test_a_list_says_whether_it_goes_on() -> None:
     assert join_first([], 2) == "" and join_first(["a", "b"], 2) == "a, b"
     assert join_first(["a", "b", "c"], 2, separator="; ") == "a; b and more"
+
+
+def test_a_text_is_cut_only_if_it_is_longer() -> None:
+    assert truncate("abc", 3) == "abc" and truncate("abcd", 3) == f"abc{CUT_OFF}" and truncate("abcd", 3, "…") == "abc…"
 
 
 def test_no_text_moves_the_cursor_of_a_terminal() -> None:

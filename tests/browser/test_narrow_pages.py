@@ -15,8 +15,9 @@ from autograder.desk.marks import DeskMark
 from autograder.desk.reading import Question, ReadAnswer
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.graded_place import GradedPlace
-from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
+from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page
@@ -97,7 +98,7 @@ def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> N
     opened(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))
     assert fits(page)
     assert lab != LAB or broken_words(page, "h1, h2, th, td") == []
-    answer = ReadAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(None, 0.0, "", True), "", "")
+    answer = ReadAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(waits=True, auto=0.0), "", "")
     text = Markup("Why is it so?")
     asked = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
     opened(page, tmp_path, render_question(tmp_path.as_uri(), asked, ""))

@@ -9,7 +9,8 @@ from axe_playwright_python.sync_playwright import Axe
 from layout import broken_words
 from playwright.sync_api import Page, expect
 
-from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
+from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.reports.report import render_report
 from labkit.outcome import Outcome

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.workers.executors import LocalExecutor

@@ -16,8 +16,8 @@ import pytest
 
 from autograder.authoring.course_folder import build, read_course
 from autograder.base.errors import GradlabError
+from autograder.classroom.class_grading import grade_lab, lock_lab
 from autograder.classroom.summary import describe_regraded
-from autograder.classroom.whole_lab import grade_lab, lock_lab
 from autograder.cli import main
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import get_result_path
@@ -140,7 +140,7 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
 
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
     with lock_lab(small_course, LAB), pytest.raises(GradlabError, match="another gradlab is grading"):
-        code = f"from autograder.classroom.whole_lab import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
+        code = f"from autograder.classroom.class_grading import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
         done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
         raise GradlabError(done.stderr)
     with lock_lab(small_course, LAB):

@@ -11,17 +11,17 @@ from nbgrader.api import Gradebook
 
 from autograder.authoring.course_folder import build, read_course
 from autograder.base.errors import GradlabError
+from autograder.classroom.assignment_kinds import open_assignment
+from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.decisions import excuse, grant_extension
-from autograder.classroom.open_assignment import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
-from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.class_reader import read_class
+from autograder.gradebook.history import get_history_path, read_history
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.past_marks import get_history_path, read_history
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.writer import open_gradebook
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.term import FILE, Excuse, Extension, add_excuse, add_extension, read_term
 from autograder.reports.student_view import EXCUSED, build_student_view
 from autograder.workers.executors import LocalExecutor

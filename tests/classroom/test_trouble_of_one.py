@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.course_folder import build, read_course
+from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.regrade import regrade
-from autograder.classroom.whole_lab import grade_lab
 from autograder.forkserver.client import ForkServer
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.classroom.open_assignment import open_assignment
+from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path
@@ -16,7 +16,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import write_marks
 from autograder.model.course import Kind
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_kind
 from autograder.model.result import GradedCell, Result
 from autograder.model.versions import Versions
@@ -75,7 +75,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
             versions = Versions(gradlab="", python="", torch="")
             write_result(course, Result(lab=LAB, student=student, versions=versions, isolation=(), cells=cells))
             when = datetime(2027, 2, 2 if student == late else 1, 12)
-            marks.append(Marks(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=when))
+            marks.append(MarkSheet(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=when))
         write_marks(gradebook, LAB, marks, lambda *_: None, {})
 
 
@@ -89,7 +89,7 @@ def hand_in_plain(course: Path) -> None:
     with api.api.gradebook as gradebook:
         prepare(api, open_assignment(course, lab), gradebook)
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
-        write_marks(gradebook, lab, [Marks("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
+        write_marks(gradebook, lab, [MarkSheet("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
     done = answered(PLAIN_SOURCE, RIGHT)
     task = '"Look at the data. Say what you see."'
     extra = '{"cell_type": "markdown", "metadata": {}, "source": "It *rises*."}'

@@ -13,12 +13,13 @@ from autograder.desk.place import Desk, UnknownNameError, find_place, open_desk
 from autograder.desk.rubric import Item
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.writer import write_marks
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from tests.desk.answered_class import CHECK, LAB, QUESTION
 
 FULL = Item(id="00000001", text="right", points=3)
 VAGUE = Item(id="00000002", text="vague", points=-1)
-WAITS = DeskMark(None, None, "", True)
+WORTH = 3.0
+WAITS = DeskMark(worth=WORTH, waits=True)
 
 
 @dataclass
@@ -61,7 +62,7 @@ def reading(course: Path) -> Iterator[Reading]:
 
 def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reading: Reading) -> None:
     assert reading.row("ada") == (None, True, None, 0.5)
-    assert reading.save("ada", points=2.5, comment="  Good.  ") == DeskMark(2.5, None, "Good.", False)
+    assert reading.save("ada", points=2.5, comment="  Good.  ") == DeskMark(2.5, WORTH, comment="Good.")
     assert reading.row("ada") == (2.5, False, "Good.", 3.0)
     assert reading.save("ada") == WAITS, "without points it waits again, and the comment is gone"
     assert reading.row("ada") == (None, True, None, 0.5)
@@ -75,9 +76,9 @@ def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reading: R
 
 def test_items_give_points_and_a_typed_number_stands_without_items(reading: Reading) -> None:
     assert reading.items(FULL, VAGUE) == []
-    assert reading.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, None, "", False, (FULL.id, VAGUE.id))
+    assert reading.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, WORTH, chosen=(FULL.id, VAGUE.id))
     assert reading.row("ada")[:2] == (2, False)
-    assert reading.save("ada", points=0.25) == DeskMark(0.25, None, "", False)
+    assert reading.save("ada", points=0.25) == DeskMark(0.25, WORTH)
     assert read_rubric(reading.desk, reading.place).chosen == {}
 
 
@@ -118,18 +119,19 @@ def test_who_did_not_see_what_was_written_meanwhile_is_told_and_may_then_write_o
 
 def test_an_answer_that_is_another_waits_again_with_its_old_mark(reading: Reading) -> None:
     reading.save("ada", points=1.0, comment="Why?")
-    other = Marks("ada", {QUESTION: None, CHECK: 0.5})
+    other = MarkSheet("ada", {QUESTION: None, CHECK: 0.5})
     write_marks(reading.gradebook, LAB, [other], lambda *_: None, {})
-    assert reading.mark("ada") == DeskMark(1, None, "Why?", True)
+    assert reading.mark("ada") == DeskMark(1, WORTH, waits=True, comment="Why?")
     assert reading.save("ada", points=1.0, comment="Why?").waits is False
 
 
 def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reading: Reading) -> None:
     reading.place = find_place(reading.desk, reading.gradebook, LAB, LAB, CHECK)
-    assert reading.mark("ada") == DeskMark(None, 0.5, "", False)
+    from_checks = DeskMark(worth=reading.place.worth, auto=0.5)
+    assert reading.mark("ada") == from_checks
     reading.save("ada", points=2.0, comment="A slip.")
     assert reading.row("ada") == (2, False, "A slip.", 2)
-    assert reading.save("ada") == DeskMark(None, 0.5, "", False)
+    assert reading.save("ada") == from_checks
 
 
 def test_what_lateness_costs_follows_the_mark(reading: Reading) -> None:

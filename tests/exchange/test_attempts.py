@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from autograder.exchange.attempts import decide, describe_attempts, describe_counting_mark, resolve_lab_term
-from autograder.gradebook.past_marks import PastMark
+from autograder.gradebook.history import HistoryEntry
 from autograder.model.term import Extension, LabTerm, Term
 from autograder.model.versions import Versions
 
@@ -12,11 +12,11 @@ NOW = datetime(2026, 2, 1, 12, 0)
 VERSIONS = Versions(gradlab="0", python="3", torch="2")
 
 
-def mark(minutes_ago: float, command: str = "watch") -> PastMark:
+def mark(minutes_ago: float, command: str = "watch") -> HistoryEntry:
     """Of a submission that came a minute before it was marked."""
     when = NOW - timedelta(minutes=minutes_ago)
     submitted = when - timedelta(minutes=1)
-    return PastMark(
+    return HistoryEntry(
         when=when.replace(tzinfo=UTC), command=command, points=1, worth=2, submitted=submitted, versions=VERSIONS
     )
 

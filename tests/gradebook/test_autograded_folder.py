@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from nbgrader.utils import find_all_files
 
-from autograder.base.timestamps import SECRET
+from autograder.base.submission_files import SECRET
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files, list_files, write_autograded
 
 LAB = "x"

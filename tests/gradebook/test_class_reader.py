@@ -7,15 +7,15 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.base.errors import GradlabError
-from autograder.gradebook.class_files import read_submitted_times
 from autograder.gradebook.class_reader import read_class
-from autograder.gradebook.past_marks import remember_mark
-from autograder.gradebook.reader import read_results
+from autograder.gradebook.counting_submissions import find_counting_times
+from autograder.gradebook.history import remember_mark
+from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.store import load_result, write_result
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from autograder.model.fingerprint import digest_lab
-from autograder.model.term import Excuse, Extension, add_excuse, add_extension
+from autograder.model.term import Excuse, Extension, Term, add_excuse, add_extension
 from autograder.reports.status import compute_status
 from labkit.outcome import Outcome
 from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, document, put, write_class
@@ -174,7 +174,7 @@ def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "ada" / "x"
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text("yesterday, or so")
-    assert read_submitted_times(tmp_path, "x") == {"ada": None}
+    assert find_counting_times(tmp_path, "x", Term()) == {"ada": None}
 
 
 def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_time_that_a_student_made_up_opens_no_file_and_is_none(time: str, tmp_
     folder = tmp_path / "submitted" / "ada" / LAB
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text(time)
-    assert read_submitted_times(tmp_path, LAB) == {"ada": None}
+    assert find_counting_times(tmp_path, LAB, Term()) == {"ada": None}
     (folder / "timestamp.txt").unlink()
     (folder / "timestamp.txt").symlink_to("/dev/zero")
-    assert read_submitted_times(tmp_path, LAB) == {"ada": None}
+    assert find_counting_times(tmp_path, LAB, Term()) == {"ada": None}

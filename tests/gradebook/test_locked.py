@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook
 from autograder.base.errors import GradlabError
 from autograder.gradebook import writer
 from autograder.gradebook.writer import open_gradebook, write_marks
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def score(gradebook: Gradebook) -> list[str]:
 
 
 def record_ada(gradebook: Gradebook) -> None:
-    write_marks(gradebook, "a", [Marks("ada", {})], lambda *_: None, {})
+    write_marks(gradebook, "a", [MarkSheet("ada", {})], lambda *_: None, {})
 
 
 @contextmanager

@@ -18,13 +18,13 @@ from nbgrader.api import Base
 from sqlalchemy import create_engine, select, text
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save
 from autograder.desk.place import find_place, open_desk
 from autograder.desk.reading import list_questions
 from autograder.desk.rubric import Item, Rubric
 from autograder.gradebook.class_reader import read_class
-from autograder.gradebook.reader import read_results
+from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.writer import open_gradebook as open_gradebook
 from autograder.lms.people import list_people
 from autograder.lms.spreadsheet import SPREADSHEET

@@ -6,23 +6,23 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.gradebook.writer import write_marks
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
 
 
 @pytest.mark.parametrize(
     ("marks", "kept"),
     [
-        (Marks("ada", {CHECK: None}, same=frozenset({CHECK})), (1.5, False)),
-        (Marks("ada", {CHECK: None}), (1.5, True)),
-        (Marks("ada", {CHECK: 0.0}, {CHECK: True}), (None, False)),
-        (Marks("ada", {CHECK: 0.0}, {CHECK: True}, same=frozenset({CHECK})), (1.5, False)),
-        (Marks("ada", {CHECK: 0.5}, {f"exercise-{CHECK}": True}), (1.5, True)),
+        (MarkSheet("ada", {CHECK: None}, same=frozenset({CHECK})), (1.5, False)),
+        (MarkSheet("ada", {CHECK: None}), (1.5, True)),
+        (MarkSheet("ada", {CHECK: 0.0}, {CHECK: True}), (None, False)),
+        (MarkSheet("ada", {CHECK: 0.0}, {CHECK: True}, same=frozenset({CHECK})), (1.5, False)),
+        (MarkSheet("ada", {CHECK: 0.5}, {f"exercise-{CHECK}": True}), (1.5, True)),
     ],
     ids=["the same answer", "another", "a question left blank now", "blank then and now", "an exercise left blank"],
 )
 def test_a_mark_by_hand_is_of_the_answer_that_it_was_given_for(
-    small_course: Path, marks: Marks, kept: tuple[float | None, bool]
+    small_course: Path, marks: MarkSheet, kept: tuple[float | None, bool]
 ) -> None:
     written = write_class(small_course, [Handed("ada")])
     by_hand(written, "ada", manual_score=1.5, needs_manual_grade=False)

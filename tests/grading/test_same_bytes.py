@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.demo.students import make_class
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_results
+from autograder.gradebook.result_reader import read_results
 from autograder.reports.feedback import write_feedback
 from tests.conftest import ROOT
 

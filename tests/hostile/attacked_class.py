@@ -17,9 +17,9 @@ from typing import Any
 
 from nbgrader.api import Gradebook
 
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_results
+from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.reports.feedback import write_feedback
 from tests.hostile.attackers import hand_in, names, read_attack

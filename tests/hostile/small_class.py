@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from autograder.authoring.course_folder import build, read_course, read_labs
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_results
+from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.submission_result import SubmissionResult
 from tests.conftest import ROOT
 from tests.lab_files import write_files

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from tests.hostile.attacked_class import (
     HIDDEN_DIGITS,
     Attacked,

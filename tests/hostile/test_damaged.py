@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograder.gradebook.submission_result import SubmissionResult
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from tests.hostile.damaged import Case, cells, fields, files, folders
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, write
 from tests.hostile.small_class import folder_of, grade, make_course

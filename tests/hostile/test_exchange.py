@@ -13,7 +13,8 @@ from threading import Event, Thread
 
 import pytest
 
-from autograder.base.timestamps import SECRET, get_utc_now, parse_time, read_time
+from autograder.base.submission_files import SECRET
+from autograder.base.timestamps import get_utc_now, parse_time, read_time
 from autograder.exchange import inbox as grading_inbox
 from autograder.exchange.attempts import decide
 from autograder.exchange.collection import collect_submission

@@ -19,10 +19,11 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.new_lab import create_lab
 from autograder.authoring.notebooks import build_release_notebook, build_source_notebook
 from autograder.demo.students import collect_reference, fill_notebook
+from autograder.intake.claims import read_claims
 from autograder.intake.notebook_reading import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
 from autograder.intake.repair import RepairedNotebook, build_blank, read_notes, repair
 from autograder.model.course import Kind, Lab
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 
 EXERCISE, CHECK = "exercise-sum_of_squares", "check-sum_of_squares"
 Edit = Callable[[NotebookNode], None]
@@ -288,7 +289,7 @@ def test_an_old_notebook_takes_no_more_memory_than_its_json(number: int) -> None
         tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0]
     assert [each.source for each in notebook.cells] == ["x = 1", "## a b"]
-    assert notebook.cells[1].metadata["claims"]["grade_id"] == "g"
+    assert read_claims(notebook.cells[1]).grade_id == "g"
     assert any("left out. Their numbers: 3" in note for note in notebook.metadata.notes)
 
 
@@ -378,6 +379,6 @@ def test_no_name_in_a_notebook_reaches_a_terminal_or_a_page_with_controls(tmp_pa
     path = tmp_path / "n.ipynb"
     path.write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": [cell]}))
     read = read_submission(path)
-    claims = read.cells[0].metadata["claims"]
-    assert all(text.isprintable() for text in (*read.metadata["notes"], claims["grade_id"], claims["id"]))
+    claims = read_claims(read.cells[0])
+    assert all(text.isprintable() for text in (*read.metadata["notes"], claims.grade_id, claims.id))
     assert any("kernel for r" in note for note in read.metadata["notes"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autograder.intake.notebook_reading import read_submission
 from autograder.intake.repair import RepairedNotebook, repair
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, Notebook, split, write
 from tests.hostile.small_class import make_course
 

@@ -9,7 +9,7 @@ import pytest
 from autograder.intake.notebook_reading import read_submission
 from autograder.intake.releases import get_releases_path, read_release_bytes, read_releases, save_release
 from autograder.intake.repair import repair
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from tests.hostile.edits import LAB, LAB_SOURCE
 from tests.hostile.small_class import make_course
 

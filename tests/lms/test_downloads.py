@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.base.timestamps import SECRET
+from autograder.base.submission_files import SECRET
 from autograder.lms.downloads import collect_zip
 from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
 from autograder.lms.learning_system import LearningSystem, load_system

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from autograder.base.entry_points import list_names
-from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
+from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.lms.learning_system import GROUP, LearningSystem, load_system
 from autograder.lms.people import Person
+from autograder.model.marks import Mark
 
 PEOPLE = [
     Person(id="ada", first_name="Ada", last_name="Lovelace", email="ada@example.org", lms_id="71"),

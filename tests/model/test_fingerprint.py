@@ -20,7 +20,7 @@ PRINT = "from autograder.model.fingerprint import *; print(digest_code(MARKS), d
 # Imported on the way to a mark, and decides none.
 HARMLESS = {
     "autograder/model/fingerprint.py",
-    "autograder/model/messages.py",
+    "autograder/model/note_sentences.py",
     "labkit/hint.py",
     "labkit/lab_progress.py",
     "labkit/verdict.py",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import NoteKind
 from autograder.model.result import Result
 from labkit.cause import Cause

@@ -20,7 +20,7 @@ from traitlets.config import Application
 from autograder.authoring.course_folder import build, read_course, read_labs
 from autograder.authoring.regions import HIDDEN
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.gradebook.reader import read_results
+from autograder.gradebook.result_reader import read_results
 from autograder.model.course import Lab
 from autograder.reports.feedback import write_feedback
 from tests.authoring.test_notebooks import secret_lines

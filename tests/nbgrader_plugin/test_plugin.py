@@ -17,11 +17,11 @@ from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.term import FILE
 from autograder.nbgrader_plugin import configure
 from autograder.nbgrader_plugin.formgrader_text import MAX_ELEMENTS

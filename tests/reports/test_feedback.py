@@ -23,18 +23,12 @@ from autograder.model.course import Course
 from autograder.model.notes import Note
 from autograder.model.term import Tell
 from autograder.proving.bench import iter_benches
-from autograder.reports.feedback import (
-    MAX_PIXELS,
-    NOT_SHOWN,
-    ShownCell,
-    read_ticks,
-    render_cell,
-    render_feedback_page,
-    render_student_cells,
-    write_feedback,
-)
-from autograder.reports.render import add_breaks
+from autograder.reports.exercise_cells import read_ticks
+from autograder.reports.feedback import NOT_SHOWN, render_feedback_page, write_feedback
+from autograder.reports.page_templates import add_breaks
+from autograder.reports.picture_size import MAX_PIXELS
 from autograder.reports.safe_svg import count_safe_pixels
+from autograder.reports.student_cells import ShownCell, render_cell, render_student_cells
 from autograder.reports.student_view import COMPARE, EXCUSED, SHORT_LIMIT, build_student_view, show_check
 from labkit import assert_close, check, show_strides
 from labkit.cause import Cause
@@ -421,7 +415,7 @@ def test_work_that_cannot_be_shown_costs_its_page_the_work_and_no_one_a_page(
             raise RecursionError
         return render_cell(cell)
 
-    monkeypatch.setattr("autograder.reports.feedback.render_cell", refuse)
+    monkeypatch.setattr("autograder.reports.student_cells.render_cell", refuse)
     ada, mallory = (page.read_text() for page in write_feedback(results, tmp_path, "x"))
     assert NOT_SHOWN not in html.unescape(ada)
     assert NOT_SHOWN in html.unescape(mallory) and "1.5 of 2" in mallory

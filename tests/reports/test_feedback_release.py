@@ -5,9 +5,9 @@ from pathlib import Path
 
 from nbgrader.utils import notebook_hash
 
-from autograder.base.timestamps import SECRET, TIMESTAMP
+from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_results
+from autograder.gradebook.result_reader import read_results
 from autograder.reports.feedback import write_feedback
 from autograder.reports.feedback_release import describe_still_working, make_releasable
 from tests.reports.written_class import LAB, Handed, write_class

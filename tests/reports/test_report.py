@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
+from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.model.marks import Mark
 from autograder.model.notes import Note, NoteKind
 from autograder.reports import findings
 from autograder.reports.class_export import write_class_csv, write_class_json

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from autograder.demo.students import collect_reference
-from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
+from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.model.course import Lab
+from autograder.model.marks import Mark
 from autograder.reports.similar_pairs import (
     AlikeExercise,
     Search,

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from autograder.base.errors import GradlabError
 from autograder.base.timestamps import get_utc_now
 from autograder.cli.app import app
-from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
+from autograder.gradebook.lab_class import Column, LabClass, Member
+from autograder.model.marks import Mark
 from autograder.model.term import Extension, LabTerm, Term, add_extension
 from autograder.reports.calendar import build_calendar
 from autograder.reports.status import build_dates_table, collect_next_steps, compute_status

@@ -10,8 +10,8 @@ from typing import Any
 import nbformat
 from nbgrader.api import Gradebook, Student
 
-from autograder.base.timestamps import SECRET
-from autograder.classroom.open_assignment import open_assignment
+from autograder.base.submission_files import SECRET
+from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.preparation import prepare
 from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path
@@ -20,7 +20,7 @@ from autograder.gradebook.lab_class import LabClass
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import write_result
 from autograder.gradebook.writer import write_marks
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_exercise_name
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
@@ -76,8 +76,8 @@ def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: 
     return Written(course, api.db_url)
 
 
-def marks_of(one: Handed) -> Marks:
-    return Marks(one.student, {CHECK: one.points}, {f"exercise-{EXERCISE}": one.answer is None}, one.submitted)
+def marks_of(one: Handed) -> MarkSheet:
+    return MarkSheet(one.student, {CHECK: one.points}, {f"exercise-{EXERCISE}": one.answer is None}, one.submitted)
 
 
 def document(one: Handed) -> Result:

@@ -12,14 +12,14 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import ClearSolutions
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, is_task
 
+from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.outcomes import GradingOutcome
-from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.intake.notebook_reading import read_notebook
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content, upgrade_metadata
 from autograder.stock.notebook_repair import repair

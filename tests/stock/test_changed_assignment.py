@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Grade
 
-from autograder.classroom.whole_lab import open_class
+from autograder.classroom.class_grading import open_class
 from autograder.gradebook.changed_cells import LOST_MARKS
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.submission_result import ExerciseResult
@@ -48,8 +48,8 @@ def changed(course: Path, where: LocalExecutor, **notebooks: list[Cell]) -> list
         path.unlink()
     for name, cells in notebooks.items():
         write(course / f"source/a1/{name}.ipynb", notebook(*cells))
-    with open_class(open_course(course), "a1", where) as (writer, _):
-        lines = list(writer.lines)
+    with open_class(open_course(course), "a1", where) as opened:
+        lines = list(opened.changes)
     assert not [done.failure for done in grade(course, where) if done.failure]
     return lines
 

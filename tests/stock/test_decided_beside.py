@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.reports.feedback import write_feedback
 from autograder.stock.proxy_tests import NoValueError, _guard_proxy

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.classroom.whole_lab import grade_lab
+from autograder.classroom.class_grading import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.stock import notebook_execution

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.result_reader import read_result
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import answered, cell, graded, notebook, solution

@@ -13,17 +13,17 @@ import nbformat
 import pytest
 
 from autograder.base.errors import GradlabError
+from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.stock_assignment import read_companion_files
-from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.reader import read_result
+from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result
 from autograder.model.fingerprint import MARKS, digest_code
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import cell, graded, marks, notebook, solution
 from tests.stock.strange_course import document, grade, made

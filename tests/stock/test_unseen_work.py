@@ -12,7 +12,7 @@ import pytest
 from autograder.classroom.answer_cells import StockAnswers
 from autograder.desk.place import read_cells
 from autograder.gradebook.graded_place import GradedPlace
-from autograder.model.messages import describe_notes
+from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import Cell, by_hand, cell, given, graded, notebook, solution, task

@@ -18,11 +18,13 @@ from nbgrader.utils import notebook_hash
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.base.timestamps import get_utc_now
 from autograder.demo.students import collect_reference, fill_notebook
-from autograder.exchange.collection import collect_submission, get_submitted_folder
-from autograder.exchange.inbox import HANDING_IN, open_inbox, read_exchange
+from autograder.exchange.collection import collect_submission
+from autograder.exchange.course_exchange import open_inbox, read_exchange
+from autograder.exchange.inbox import HANDING_IN
 from autograder.exchange.inbox_memory import InboxMemory
+from autograder.gradebook.history import remember_mark
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.past_marks import remember_mark
+from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.model.arrivals import select_newest
 from autograder.model.result import Result
 from autograder.model.term import FILE, Team, Term
@@ -240,7 +242,9 @@ def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Pa
     collect_submission(arrival, course)
     assert find_due_arrivals(on) == [] and arrival.folder in on.finished
     on.finished.clear()
-    (get_submitted_folder(arrival, course) / "timestamp.txt").unlink()  # as a zip of an LMS leaves it
+    (
+        get_submitted_path(course, arrival.lab, arrival.student) / "timestamp.txt"
+    ).unlink()  # as a zip of an LMS leaves it
     assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
 
 

@@ -20,8 +20,8 @@ import nbformat
 import pytest
 
 from autograder.base.errors import GradlabError
+from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.outcomes import GradingOutcome
-from autograder.classroom.whole_lab import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.grading.task import NotebookFile, Settings, Task

@@ -17,7 +17,7 @@ from autograder.forkserver.server_process import start_server
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.model.assignments import AssignmentKind
-from autograder.model.marks import Marks
+from autograder.model.marks import MarkSheet
 from autograder.model.notes import Note
 from autograder.model.result import Result
 from autograder.model.versions import Versions
@@ -55,7 +55,7 @@ def grade_lab_task(asked: Task, fork_server: ForkServer) -> GradedSubmission:
     versions = Versions(gradlab="0", python="3", torch="2")
     notes = tuple(Note(words=words) for words in (asked.notebooks[0].refusal, str(os.getpid())))
     result = Result(lab="lab", student=asked.student, versions=versions, isolation=(), notes=notes, cells=())
-    return GradedSubmission(result, Marks(asked.student, {}), {})
+    return GradedSubmission(result, MarkSheet(asked.student, {}), {})
 
 
 def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:

@@ -121,7 +121,7 @@ function styleOf(work) {
   return work.earned > 0 ? 'partly' : 'failing';
 }
 
-export function stateOf(work) {
+function stateOf(work) {
   const points = formatCount(work.points, 'point');
   if (work.state === 'marked') return `${formatPoints(work.earned)} of ${points}`;
   const word = work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
@@ -135,11 +135,22 @@ export const describeProgress = lab => [
 ].join('; ');
 
 /** One line about a lab: how much is done, and what was earned. */
-export function summarizeLab(lab) {
+function summarizeLab(lab) {
   const done = lab.work.filter(work => work.done).length;
   const marked = lab.work.some(work => work.state === 'marked');
   const earned = marked ? `${formatPoints(lab.earned)} of ${formatCount(lab.points, 'point')} marked` : formatCount(lab.points, 'point');
   return `${done} of ${lab.work.length} done, ${earned}`;
+}
+
+/** A line about a lab, and a table of its work with the state of each. */
+export function listResults(lab) {
+  const table = element('table', '', { class: 'gradlab-table' });
+  for (const work of lab.work) {
+    const row = element('tr');
+    row.append(element('th', work.name, { scope: 'row' }), element('td', stateOf(work)));
+    table.append(row);
+  }
+  return [element('p', summarizeLab(lab)), table];
 }
 
 /** Wrong predictions of earlier labs, at most five, the oldest first. They come back until they are right. */

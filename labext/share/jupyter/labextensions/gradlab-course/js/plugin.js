@@ -2,8 +2,9 @@
 
 import { hasNewCards, updateCards } from './cards.js';
 import { Course } from './course.js';
+import { FeedbackPages } from './feedback_pages.js';
 import { currentExercise, ExecutedCells, extractState, goTo, indexOf, isLab, labOf, placeOf, reset, runChecks } from './notebook.js';
-import { chooseNextLab, element, makePanel, START, stateOf, summarizeLab } from './panel.js';
+import { chooseNextLab, listResults, makePanel, START } from './panel.js';
 import { decorate } from './quiz.js';
 
 /** Names of the shared JupyterLab modules that makePlugin() takes. */
@@ -20,7 +21,6 @@ export const NAMES = [
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 24 24">
 <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2"><path d="M5 19h5v-5h5V9h5"/><circle cx="5" cy="19" r="2"/>
 <circle class="jp-icon3 jp-icon-selectable" cx="20" cy="9" r="2" fill="#616161"/></g></svg>`;
-const WIDE = 1100; // pixels: a notebook this wide has room for a page next to it
 const QUIET = 150; // milliseconds without a change before the state is requested
 
 export function makePlugin(modules) {
@@ -36,20 +36,20 @@ export function makePlugin(modules) {
 }
 
 function activate(app, tracker, palette, launcher, modules) {
-  const { showDialog, showErrorMessage, Dialog, Notification, IFrame, MainAreaWidget } = modules['@jupyterlab/apputils'];
+  const { showDialog, showErrorMessage, Dialog, Notification } = modules['@jupyterlab/apputils'];
   const { NotebookActions } = modules['@jupyterlab/notebook'];
   const { LabIcon } = modules['@jupyterlab/ui-components'];
   const { Widget } = modules['@lumino/widgets'];
   const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils']);
   const executed = new ExecutedCells(NotebookActions);
   const now = { course: null, open: null, message: '', path: '' };
-  const pages = new Map(); // a lab's feedback page, while it is open
+  const pages = new FeedbackPages(app, tracker, modules, path => course.pageOf(path));
 
   const courseIcon = new LabIcon({ name: 'gradlab:course', svgstr: ICON });
   const panel = makePanel({ Widget }, {
     open: (lab, exercise) => openLab(lab, exercise),
     openFile: path => app.commands.execute('docmanager:open', { path }),
-    showPage: lab => showPage(lab.name, lab.path),
+    showPage: lab => pages.show(lab.name, lab.path),
     mark: () => app.commands.execute('gradlab:mark'),
   });
   app.shell.add(panel, 'left', { rank: 90 });
@@ -156,15 +156,9 @@ function activate(app, tracker, palette, launcher, modules) {
     await runChecks(front(), names, executed, NotebookActions);
     await readOpen();
     if (!now.open) return;
-    const table = element('table', '', { class: 'gradlab-table' });
-    for (const work of now.open.work) {
-      const row = element('tr');
-      row.append(element('th', work.name, { scope: 'row' }), element('td', stateOf(work)));
-      table.append(row);
-    }
     const body = new Widget();
     body.addClass('gradlab-tablebox');
-    body.node.append(element('p', summarizeLab(now.open)), table);
+    body.node.append(...listResults(now.open));
     await showDialog({ title: `Checks of ${now.open.title}`, body, buttons: [Dialog.okButton()] });
   }
 
@@ -206,33 +200,12 @@ function activate(app, tracker, palette, launcher, modules) {
       }
       const hasMark = marked.marked !== false; // otherwise the words say when the mark arrives, or why there is none
       notify(marked.words, hasMark ? 'success' : 'info', hasMark ? 8000 : 20000);
-      if (hasMark) showPage(lab, marked.page);
+      if (hasMark) pages.show(lab, marked.page);
     } catch (error) {
       Notification.dismiss(notification);
       await showErrorMessage('This notebook was not marked', error);
     }
     await readOpen();
-  }
-
-  function showPage(lab, path) {
-    const current = tracker.currentWidget;
-    let page = pages.get(lab);
-    if (!page || page.isDisposed) {
-      const content = new IFrame({ sandbox: ['allow-same-origin'] });
-      const frame = content.node.querySelector('iframe');
-      frame.addEventListener('load', () => {
-        const theme = document.body.dataset.jpThemeLight === 'false' ? 'dark' : 'light';
-        frame.contentDocument.documentElement.style.colorScheme = theme; // the page has colours for both
-      });
-      page = new MainAreaWidget({ content });
-      page.id = `gradlab-page-${lab}`;
-      page.title.label = `Marked: ${lab}`;
-      page.title.closable = true;
-      pages.set(lab, page);
-      const hasRoom = (current?.node.clientWidth ?? 0) >= WIDE; // for two side by side
-      app.shell.add(page, 'main', { mode: hasRoom ? 'split-right' : 'tab-after', ref: current?.id, activate: !hasRoom });
-    }
-    page.content.url = `${course.pageOf(path)}?at=${Date.now()}`;
   }
 
   // One notification at a time: the next replaces the last.

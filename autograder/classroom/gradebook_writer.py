@@ -7,30 +7,26 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 
-from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
-from autograder.classroom.assignment import Assignment, SubmittedFolder
+from autograder.classroom.assignment import Assignment
 from autograder.classroom.outcomes import GradingOutcome, find_last_error, run_guarded, write_log
-from autograder.gradebook.autograded_folder import (
-    CopyRules,
-    get_autograded_path,
-    list_companion_files,
-    write_autograded,
-)
+from autograder.classroom.submitted_folder import read_folder
+from autograder.gradebook.autograded_folder import CopyRules, get_autograded_path, write_autograded
+from autograder.gradebook.counting_submissions import CountingSubmission
+from autograder.gradebook.history import remember_mark
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.gradebook.past_marks import remember_mark
 from autograder.gradebook.store import get_result_path, load_result, write_result
-from autograder.gradebook.writer import Penalty, RecordedMarks, apply_decisions, read_recorded, write_marks
+from autograder.gradebook.submission_folders import get_submitted_path
+from autograder.gradebook.submission_rows import SubmissionRow, read_submission_rows
+from autograder.gradebook.writer import Penalty, apply_decisions, write_marks
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task, compute_key, compute_part_digests
-from autograder.intake.files import normalize_folder
 from autograder.model.fingerprint import SUBMISSION, list_changes
-from autograder.model.marks import Marks
-from autograder.model.messages import describe_notes
+from autograder.model.marks import MarkSheet
+from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.model.term import Term
 from autograder.stock.settings import get_student_files
@@ -53,8 +49,8 @@ class ClassPolicy:
     """The instructor's decisions."""
     penalty: Penalty
     """What lateness costs."""
-    submitters: Mapping[str, str]
-    """Who handed in the submission that counts, by student."""
+    counting: Mapping[str, CountingSubmission]
+    """The submission that counts, by student."""
 
 
 class GradebookWriter:
@@ -67,7 +63,7 @@ class GradebookWriter:
         settings: How to grade it.
         layers: The sandbox layers that submissions get.
         policy: What decides marks besides the checks.
-        command: The command that grades, for the history of marks.
+        command: The command that grades, for the history.
     """
 
     def __init__(
@@ -78,7 +74,7 @@ class GradebookWriter:
         layers: Sequence[str],
         gradebook: Gradebook,
         policy: ClassPolicy,
-        command: str = "grade",
+        command: str,
     ) -> None:
         self.nbgrader, self.assignment = nbgrader, assignment
         self.settings, self.layers = settings, layers
@@ -86,15 +82,17 @@ class GradebookWriter:
         assignment.load(gradebook, nbgrader.config)
         permissions = 0o664 if nbgrader.is_group_shared else 0o444
         self.copy_rules = CopyRules(nbgrader.ignored, get_student_files(nbgrader.config, self.lab), permissions)
-        self.term, self.submitters, self.command = policy.term, dict(policy.submitters), command
-        self.running: dict[str, float] = {}
-        self.excluded: Sequence[str] = ()  # students whom nbgrader_config.py excludes
-        self.lines: Sequence[str] = ()  # what the instructor should know about the lab
+        self.term, self.running = policy.term, dict[str, float]()
+        self._counting, self._command = dict(policy.counting), command
         self._penalty, self._extended = policy.penalty, policy.term.get_extensions(self.lab)
         self._regrade_reasons: dict[str, tuple[str, ...]] = {}
-        self._unwritten: list[Marks] = []
+        self._unwritten: list[MarkSheet] = []
         self._last_write = time.monotonic()
         self._finished: list[GradingOutcome] = []  # submissions that turned out to need no task
+
+    def update_counting(self, counting: Mapping[str, CountingSubmission]) -> None:
+        """Grade these submissions from now on, after a member of a team handed in another one."""
+        self._counting |= counting
 
     def grade(self, students: Sequence[str], executor: Executor, again: bool, stop: Event) -> Iterator[GradingOutcome]:
         """Grade the submissions and yield each as it's done; every one, unless stopped."""
@@ -111,7 +109,7 @@ class GradebookWriter:
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
         """Yield the outcomes of the submissions that have to be graded, without writing them."""
         selected = students if len(students) <= MAX_SELECTED else ()
-        tasks = self._iter_tasks(students, read_recorded(self.gradebook, self.lab, selected), again)
+        tasks = self._iter_tasks(students, read_submission_rows(self.gradebook, self.lab, selected), again)
         for task, outcome in executor.grade(tasks, self.settings, [self.course], stop):
             self.running.pop(task.student, None)
             yield task, outcome
@@ -144,7 +142,7 @@ class GradebookWriter:
             write_marks(self.gradebook, self.lab, self._unwritten, self._penalty, self._extended)
         self._unwritten, self._last_write = [], time.monotonic()
 
-    def _iter_tasks(self, students: Iterable[str], rows: Mapping[str, RecordedMarks], again: bool) -> Iterator[Task]:
+    def _iter_tasks(self, students: Iterable[str], rows: Mapping[str, SubmissionRow], again: bool) -> Iterator[Task]:
         """Yield the submissions that have to be graded. Those with a current result are only recorded."""
         for student in students:
             prepared = run_guarded(student, functools.partial(self.prepare_task, student, rows.get(student), again))
@@ -154,7 +152,7 @@ class GradebookWriter:
                 self.running[student] = time.monotonic()
                 yield prepared
 
-    def prepare_task(self, student: str, row: RecordedMarks | None, again: bool = False) -> Task | GradingOutcome:
+    def prepare_task(self, student: str, row: SubmissionRow | None, again: bool = False) -> Task | GradingOutcome:
         """Return the task to grade, or the earlier outcome, which is recorded if the gradebook differs from it."""
         try:
             task = self._build_task(student)
@@ -174,11 +172,8 @@ class GradebookWriter:
         return GradingOutcome(student, kept=True, empty=result.empty, stopped=bool(result.stopped))
 
     def _build_task(self, student: str) -> Task:
-        submitter = self._find_submitter(student)
-        path = self.course / "submitted" / submitter / self.lab
-        normalize_folder(path, self.lab, list(self.assignment.notebook_names))
-        files = list_companion_files(self.course, self.lab, submitter, self.copy_rules)
-        folder = SubmittedFolder(student, submitter, path, files, digest(*map(self._fingerprint_file, files)))
+        submitter, notebooks = self._find_submitter(student), self.assignment.notebook_names
+        folder = read_folder(self.course, self.lab, student, submitter, notebooks, self.copy_rules)
         return self.assignment.build_task(folder, self.settings)
 
     def find_result(self, student: str) -> Result | None:
@@ -194,7 +189,7 @@ class GradebookWriter:
         except GradlabError:
             return None
 
-    def decide_marks(self, graded: GradedSubmission) -> Marks:
+    def decide_marks(self, graded: GradedSubmission) -> MarkSheet:
         """Return the submission's marks, with the instructor's decisions for this student."""
         student = graded.result.student
         excused = self.term.get_excuses(self.lab, student)
@@ -221,25 +216,20 @@ class GradebookWriter:
         remarks = (*describe_notes(result.remarks, len(result.notebooks)), *not_copied)
         return GradingOutcome(student, empty=result.empty, stopped=stopped, regrade_reasons=reasons, remarks=remarks)
 
-    def _queue_marks(self, result: Result, marks: Marks) -> None:
+    def _queue_marks(self, result: Result, marks: MarkSheet) -> None:
         points = sum(marks.scores[cell.id] or 0.0 for cell in result.cells)
         excused = self.term.get_excuses(self.lab, result.student)
-        remember_mark(self.course, result, points, marks.submitted, self.command, excused)
+        remember_mark(self.course, result, points, marks.submitted, self._command, excused)
         self._unwritten.append(marks)
         if len(self._unwritten) >= BATCH or time.monotonic() - self._last_write > BATCH_SECONDS:
             self.flush()
 
     def _find_submitter(self, student: str) -> str:
         """Return who handed in the submission that counts for this student."""
-        return self.submitters.get(student, student)
+        return self._counting[student].submitter if student in self._counting else student
 
     def _read_submitted_time(self, student: str) -> datetime | None:
-        folder = self.course / "submitted" / self._find_submitter(student) / self.lab
-        return self.nbgrader.read_timestamp(folder)
-
-    def _fingerprint_file(self, path: Path) -> str:
-        status = path.stat()
-        return f"{path.relative_to(self.course)} {status.st_size} {status.st_mtime_ns}"
+        return self.nbgrader.read_timestamp(get_submitted_path(self.course, self.lab, self._find_submitter(student)))
 
     def _report_failure(self, student: str, reason: str) -> GradingOutcome:
         """Report a fault of the course or the machine: an empty submission failed too, or this one didn't earlier."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.classroom.teams import find_submitters
+from autograder.gradebook.counting_submissions import find_counting_submissions, find_newest_submission
 from autograder.model.term import FILE, Team, Term, read_term
 
 
@@ -16,7 +16,9 @@ def test_the_newest_of_a_team_counts_for_all_of_it(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         os.utime(folder, (seconds, seconds))
     term = Term(team=(Team(name="blue", members=("ada", "ben", "cy")),))
-    assert find_submitters(tmp_path, "x", term) == dict.fromkeys(("ada", "ben", "cy"), "cy")
+    counting = find_counting_submissions(tmp_path, "x", term)
+    assert {student: each.submitter for student, each in counting.items()} == dict.fromkeys(("ada", "ben", "cy"), "cy")
+    assert find_newest_submission(tmp_path, "x", ["ben"]) is None
 
 
 BLUE = '[[team]]\nname = "blue"\nmembers = ["ada", "ben"]\nlabs = ["x"]\n'

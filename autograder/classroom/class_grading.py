@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from threading import Event
@@ -13,19 +14,19 @@ from typing import Any
 from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.base.errors import GradlabError
-from autograder.base.timestamps import COLLECT
-from autograder.classroom.class_writer import ClassPolicy, GradebookWriter
-from autograder.classroom.open_assignment import open_assignment
+from autograder.classroom.assignment_kinds import open_assignment
+from autograder.classroom.gradebook_writer import ClassPolicy, GradebookWriter
 from autograder.classroom.outcomes import GradingOutcome
 from autograder.classroom.preparation import prepare
-from autograder.classroom.teams import find_submitters
 from autograder.classroom.term_names import refuse_unknown_names
+from autograder.gradebook.counting_submissions import find_counting_submissions
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.writer import Penalty
 from autograder.grading.lab_submission import read_preprocessor_settings
 from autograder.grading.task import Settings, make_settings
 from autograder.intake.files import rename_student_folders
+from autograder.model.arrivals import describe_collecting
 from autograder.model.assignments import require_source, suggest_nearest
 from autograder.model.term import read_term
 from autograder.workers.executors import Executor, LocalExecutor
@@ -62,14 +63,27 @@ def grade_lab(
         stop: Set to end early; what is graded by then is recorded.
     """
     executor = executor or LocalExecutor()
-    with open_class(nbgrader, lab, executor, student) as (writer, students):
-        yield from writer.grade(students, executor, again, stop or Event())
+    with open_class(nbgrader, lab, executor, student) as opened:
+        yield from opened.writer.grade(opened.students, executor, again, stop or Event())
+
+
+@dataclass(frozen=True)
+class OpenClass:
+    """A class whose submissions of one lab can be graded."""
+
+    writer: GradebookWriter
+    students: Sequence[str]
+    """The students who handed it in."""
+    excluded: Sequence[str]
+    """Students whom nbgrader_config.py excludes."""
+    changes: Sequence[str]
+    """A line for each change to the lab since students handed it in."""
 
 
 @contextlib.contextmanager
 def open_class(
     nbgrader: NbgraderCourse, lab: str, executor: Executor, student: str = "", command: str = "grade"
-) -> Iterator[tuple[GradebookWriter, list[str]]]:
+) -> Iterator[OpenClass]:
     """Open the writer of this lab's marks, and find the students who handed it in.
 
     Meanwhile no other process can open the lab.
@@ -77,7 +91,7 @@ def open_class(
     Args:
         executor: Grades the submissions.
         student: Open only this student's submission.
-        command: The command that grades, for the history of marks.
+        command: The command that grades, for the history.
 
     Raises:
         GradlabError: If no one handed it in, or it can't be graded here.
@@ -91,25 +105,24 @@ def open_class(
     layers = executor.find_layers(settings, [course])
     rename_student_folders(course / "submitted")
     term = read_term(course)
-    submitters = find_submitters(course, lab, term)
-    students = [name for name in sorted(submitters) if student in ("", name)]
+    counting = find_counting_submissions(course, lab, term)
+    students = [name for name in sorted(counting) if student in ("", name)]
     if not students:
-        sender = f"from {student}{suggest_nearest(student, submitters)} " if student else ""
+        sender = f"from {student}{suggest_nearest(student, counting)} " if student else ""
         raise GradlabError(
-            f"no submission {sender}in {course}/submitted/*/{lab}\n    fix: {COLLECT.format(lab=quote(lab))}"
+            f"no submission {sender}in {course}/submitted/*/{lab}\n    fix: {describe_collecting(quote(lab))}"
         )
     refuse_stale(course, lab)
     with lock_lab(course, lab), nbgrader.open_gradebook() as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)
-        lines = prepare(nbgrader, assignment, gradebook)
+        changes = prepare(nbgrader, assignment, gradebook)
         revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
         excluded = assignment.list_excluded(nbgrader.config, students, gradebook)
         students = [name for name in students if name not in excluded]
-        policy = ClassPolicy(term, load_late_penalty(nbgrader.config), submitters)
+        policy = ClassPolicy(term, load_late_penalty(nbgrader.config), counting)
         writer = GradebookWriter(nbgrader, assignment, settings, layers, gradebook, policy, command)
-        writer.excluded, writer.lines = excluded, lines
         try:
-            yield writer, students
+            yield OpenClass(writer, students, excluded, changes)
         finally:
             writer.flush()
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field
 
 from autograder.gradebook.excuses import Excused
 from autograder.model.course import Model
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from autograder.model.result import Result
 
 
-class PastMark(Model):
-    """A mark that a submission has had."""
+class HistoryEntry(Model):
+    """A mark that a submission has had, with the time and the command that gave it."""
 
     model_config = ConfigDict(populate_by_name=True)
 
     when: datetime
-    command: str = Field(validation_alias="cause", serialization_alias="cause")
-    """The command that graded it: grade, regrade, watch, or nbgrader autograde."""
+    command: str = Field(validation_alias=AliasChoices("cause", "command"), serialization_alias="cause")
+    """The command that graded it: grade, regrade, watch, or nbgrader autograde. The file calls it `cause`."""
     points: float
     """Points from checks, including excused ones."""
     worth: float
@@ -48,18 +48,18 @@ def get_history_path(course: Path, lab: str, student: str) -> Path:
     return course / "results" / lab / "history" / f"{student}.jsonl"
 
 
-def read_history(course: Path, lab: str, student: str) -> list[PastMark]:
+def read_history(course: Path, lab: str, student: str) -> list[HistoryEntry]:
     """Read the marks, oldest first, without a line that a crash cut off."""
     path = get_history_path(course, lab, student)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [PastMark.model_validate_json(line) for line in lines if line.endswith("}")]
+    return [HistoryEntry.model_validate_json(line) for line in lines if line.endswith("}")]
 
 
 def remember_mark(
     course: Path, result: Result, points: float, submitted: datetime | None, command: str, excused: Excused
 ) -> None:
     """Add the mark, unless it repeats the last one."""
-    mark = PastMark(
+    entry = HistoryEntry(
         when=datetime.now(UTC).replace(microsecond=0),
         command=command,
         points=round(points, 4),
@@ -71,12 +71,12 @@ def remember_mark(
         excused=_sort_excuses(excused),
     )
     before = read_history(course, result.lab, result.student)
-    if before and before[-1].model_copy(update={"when": mark.when, "command": command}) == mark:
+    if before and before[-1].model_copy(update={"when": entry.when, "command": command}) == entry:
         return
     path = get_history_path(course, result.lab, result.student)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
-        file.write(mark.model_dump_json(by_alias=True) + "\n")
+        file.write(entry.model_dump_json(by_alias=True) + "\n")
 
 
 def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
+from autograder.base.text import pluralize
 from autograder.model.term import format_minute
 
 CODE = re.compile("`([^`\n]+)`")
@@ -52,6 +53,7 @@ def build_environment(package: str) -> Environment:
         "part": functools.partial(quote, safe=""),  # part of an address
         "breaks": add_breaks,
         "minute": format_minute,
+        "plural": pluralize,
     }
     return environment
 

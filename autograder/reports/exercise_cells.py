@@ -1,0 +1,58 @@
+"""What a notebook says about an exercise or question: what it asks, its quiz, the student's ticks, another answer."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from markupsafe import Markup
+
+from autograder.gradebook.submission_result import ExerciseResult
+from autograder.model.course import AnotherWay, Kind, QuizStatement
+from autograder.model.metadata import Facts, get_cell_name, make_cell_name, read_facts, read_kind
+from autograder.reports.prose import render_prose
+
+LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
+
+
+def render_question(notebook: Any, result: ExerciseResult) -> Markup:
+    """Render what a question in words asks: the text before its answer."""
+    before = None
+    for cell in notebook.cells:
+        if get_cell_name(cell) == make_cell_name(Kind.QUESTION, result.name):
+            break
+        before = cell if cell.cell_type == "markdown" and read_kind(cell) is Kind.PROSE else None
+    return render_prose(before.source) if before is not None else Markup()
+
+
+def is_blank(notebook: Any, result: ExerciseResult) -> bool:
+    """Return whether the exercise is unchanged since it was handed out, and earned nothing."""
+    cell, facts = _find_exercise_cell(notebook, result.name)
+    return bool(facts and cell.source.strip() == facts.stub.strip() and not result.points)
+
+
+def find_quiz(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
+    """Return the statements of the quiz that this exercise is; empty if the student didn't try it or it's no quiz."""
+    cell, facts = _find_exercise_cell(notebook, exercise)
+    return facts.quiz if facts and cell.source.strip() != facts.stub.strip() else ()
+
+
+def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
+    """Return the letters in the quiz's cell, by question; None if they can't be read."""
+    cell, _ = _find_exercise_cell(notebook, exercise)
+    return {question: letters.lower() for question, letters in LETTERS.findall(cell.source if cell else "")} or None
+
+
+def find_another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None:
+    """Return another right answer, if the student earned all points of the exercise."""
+    _, facts = _find_exercise_cell(notebook, result.name)
+    return facts.another if facts and result.points is not None and result.points >= result.worth else None
+
+
+def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
+    """Return the exercise's cell and its metadata, or two times None."""
+    for cell in notebook.cells:
+        facts = read_facts(cell)
+        if facts and facts.kind is Kind.EXERCISE and facts.exercise == exercise:
+            return cell, facts
+    return None, None

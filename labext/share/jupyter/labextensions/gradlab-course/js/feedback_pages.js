@@ -1,0 +1,43 @@
+// Feedback pages in JupyterLab's main area: one for each lab, next to its notebook if there is room.
+
+const WIDE = 1100; // pixels: a notebook this wide has room for a page next to it
+
+export class FeedbackPages {
+  /** pageOf: returns the address of the page of the notebook at a path. */
+  constructor(app, tracker, modules, pageOf) {
+    this.app = app;
+    this.tracker = tracker;
+    this.modules = modules['@jupyterlab/apputils'];
+    this.pageOf = pageOf;
+    this.open = new Map(); // a lab's page, while it is open
+  }
+
+  /** Show the latest page of this lab, whose notebook is at this path. */
+  show(lab, path) {
+    let page = this.open.get(lab);
+    if (!page || page.isDisposed) {
+      page = this.createPage(lab);
+      this.open.set(lab, page);
+      const current = this.tracker.currentWidget;
+      const hasRoom = (current?.node.clientWidth ?? 0) >= WIDE; // for two side by side
+      const mode = hasRoom ? 'split-right' : 'tab-after';
+      this.app.shell.add(page, 'main', { mode, ref: current?.id, activate: !hasRoom });
+    }
+    page.content.url = `${this.pageOf(path)}?at=${Date.now()}`;
+  }
+
+  createPage(lab) {
+    const { IFrame, MainAreaWidget } = this.modules;
+    const content = new IFrame({ sandbox: ['allow-same-origin'] });
+    const frame = content.node.querySelector('iframe');
+    frame.addEventListener('load', () => {
+      const theme = document.body.dataset.jpThemeLight === 'false' ? 'dark' : 'light';
+      frame.contentDocument.documentElement.style.colorScheme = theme; // the page has colours for both
+    });
+    const page = new MainAreaWidget({ content });
+    page.id = `gradlab-page-${lab}`;
+    page.title.label = `Marked: ${lab}`;
+    page.title.closable = true;
+    return page;
+  }
+}
