@@ -13,8 +13,39 @@ IRREGULAR = set(
     anew alone some why where when how what which who whose each own other another again by of in on at as with without
     within beside after before behind below above only not no nothing nobody everything all both same such""".split()
 )
-VERBS = {"need", "feed", "seed", "embed", "exceed"}  # that end as participles do
-MOST_VERBLESS = 0.03  # of all functions: properties, and methods whose names others' interfaces fix
+# First words of functions. A new verb is added here; is there one for the same thing already?
+VERBS = set(
+    """
+    add adjust adopt align allocate allow answer apply ask assert assign attach attempt backward become begin
+    bind blame block bound branch build call capture carry cast catch change charge check choose claim clean
+    clear close collect colour compare compile compose compute configure confirm connect convert copy count
+    create decide decode delete describe detach detect die digest dissolve do double drain draw drop duplicate
+    emphasize empty enable encode end ensure enter escape estimate evaluate examine excuse exit expect explain
+    explore export extend extract fetch fill filter find finish fit flush fold follow forbid forget fork format
+    forward free  gather generate get grade grant group guard hang hide hold identify import initialize
+    insert inspect install iter join judge keep kill label launch leave lie limit link list load locate lock log
+    lower make map mark mask match measure merge mount move name normalize note number open operate order pack
+    pair parse patch pause ping place plan play pluralize poll post postpone prepare prepend preprocess print
+    probe protect prove provide publish push put query queue quote raise rate read reap rebuild receive record
+    reduce refuse register regrade release remember remove rename render renew repair repeat replace replay
+    report request require reserve reset resolve restart restore restrict retain retry return reuse revoke
+    rotate round ruin run sanitize save say schedule score search seed select send separate serve set settle
+    share shorten show shrink silence skip slugify snapshot sort spend split start step stop store strip stub
+    submit subtract suggest summarize supervise sweep tag take thin trace transfer truncate trust try uncomment
+    unmask unpack unshare unsqueeze update upgrade use view wait walk watch work wrap write zero zip
+    """.split()
+)
+QUESTIONS = {"is", "has", "can", "was"}
+CONVERSIONS = {"to", "from", "as"}
+# Names that others fix: of Python, pytest, Jupyter and the kernel; of commands; of what labs import from labkit; and
+# methods without a verb that look up one thing by its name, as properties do.
+FIXED = set(
+    """main fileno writable tolist msg syscall prctl runtest reportinfo showtraceback init_signal
+    new desk roster doctor demo feedback similar status
+    unchanged device hint nbytes progress on_device live_bytes captured operations ranks saved saved_bytes state_of
+    gradients_of trained on_second_device
+    cell exercise lab source autograded points""".split()
+)
 
 
 def modules() -> Iterator[Path]:
@@ -38,15 +69,21 @@ def test_no_two_classes_have_one_name() -> None:
 
 
 def test_functions_begin_with_a_verb() -> None:
-    names = [
-        node.name
+    wrong = [
+        f"{path.relative_to(ROOT)}: {node.name}"
         for path in modules()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("__")
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node)
+        if not _begins_well(node.name)
     ]
-    verbless = [name for name in names if _is_verbless(name.strip("_").split("_")[0])]
-    assert len(verbless) <= MOST_VERBLESS * len(names), sorted(set(verbless))
+    assert not wrong
 
 
-def _is_verbless(word: str) -> bool:
-    return word in IRREGULAR or (word.endswith("ed") and word not in VERBS)
+def _begins_well(name: str) -> bool:
+    bare = name.strip("_")
+    is_hook = name.startswith(("__", "pytest_", "_repr_", "_jupyter_"))
+    return is_hook or bare in FIXED or bare.split("_")[0] in VERBS | QUESTIONS | CONVERSIONS
+
+
+def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(each).endswith(("property", ".setter")) for each in node.decorator_list)

@@ -117,10 +117,10 @@ def _find_differing(files: dict[Path, str]) -> list[Path]:
 
 def _find_strays(course: Course, files: dict[Path, str]) -> list[Path]:
     notebooks = [p for kind in GENERATED for p in sorted((course.root / kind).glob("*/*.ipynb"))]
-    return [p for p in notebooks if p not in files and is_built(p)]
+    return [p for p in notebooks if p not in files and _is_generated(p)]
 
 
-def is_built(path: Path) -> bool:
+def _is_generated(path: Path) -> bool:
     """Whether this notebook was generated from a lab. One that an instructor added must not be removed."""
     try:
         return "gradlab" in json.loads(path.read_text(encoding="utf-8"))["metadata"]

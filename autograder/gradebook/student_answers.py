@@ -10,7 +10,7 @@ from typing import Any
 from autograder.gradebook.notebook_file import read_plain_cells
 from autograder.model.course import Kind
 from autograder.model.fingerprint import digest_lab
-from autograder.model.metadata import KEY, read_exercise_name, read_kind, read_stub
+from autograder.model.metadata import read_exercise_name, read_kind, read_stub, read_written_name
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def collect_written(cells: Sequence[Any]) -> dict[str, str]:
     for cell in cells:
         kind = read_kind(cell)
         if kind is not None:
-            current = str(cell.metadata[KEY]["exercise"]) if kind.traits.written else ""
+            current = read_written_name(cell)
         if current and kind is not None:
             stubs[current] = read_stub(cell)
         if current and (kind is not None or cell.cell_type == "code"):

@@ -126,6 +126,12 @@ def read_exercise_name(cell: NotebookNode) -> str:
     return str(cell.metadata[KEY]["exercise"]) if read_kind(cell) is Kind.EXERCISE else ""
 
 
+def read_written_name(cell: NotebookNode) -> str:
+    """Read the name of the exercise or question that students write in this cell; empty for any other cell."""
+    kind = read_kind(cell)
+    return str(cell.metadata[KEY]["exercise"]) if kind and kind.traits.written else ""
+
+
 def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
     """Collect the exercises that students write, by the name of their cell."""
     return {get_cell_name(cell): exercise for cell in cells if (exercise := read_exercise_name(cell))}

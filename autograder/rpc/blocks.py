@@ -38,7 +38,7 @@ class Block:
     """The content that the other side has."""
     writeable: bool = True
 
-    def holds(self, address: int, nbytes: int, device: str) -> bool:
+    def has_bytes(self, address: int, nbytes: int, device: str) -> bool:
         inside = self.address <= address and address + nbytes <= self.address + self.nbytes
         return device == self.device and inside and nbytes > 0 and not self.has_moved()
 
@@ -152,7 +152,7 @@ class Index:
             end = bisect_right(self._starts, (device, address))
             candidates = self._numbers[max(end - 1, 0) : end]  # only the last that begins at or before the address
         for n in candidates:
-            if self._blocks[n].holds(address, nbytes, device):
+            if self._blocks[n].has_bytes(address, nbytes, device):
                 return n
         return -1
 

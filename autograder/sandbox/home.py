@@ -40,7 +40,7 @@ def build_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> 
     return names | dict(extra or {})
 
 
-def furnish(plan: Plan) -> None:
+def build_home(plan: Plan) -> None:
     """Create the directories, set the environment and go home. Before the uid changes, since it gives away files."""
     os.umask(0o077)
     owner = os.geteuid() if plan.uid is None else plan.uid
@@ -55,7 +55,7 @@ def furnish(plan: Plan) -> None:
     os.chdir(plan.scratch / "home")
 
 
-HOME = Layer("scratch home", Stage.BUILD, lambda entry: furnish(entry.plan), always=True)
+HOME = Layer("scratch home", Stage.BUILD, lambda entry: build_home(entry.plan), always=True)
 
 
 @contextmanager

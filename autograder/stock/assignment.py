@@ -57,7 +57,7 @@ class StockCell(Model):
         return self.source != self.released
 
     def build_flags(self) -> dict[str, Any]:
-        """Build its metadata.nbgrader, in the newest version."""
+        """Build what nbgrader says about it, in the newest version."""
         flags = {
             "grade": self.grade,
             "grade_id": self.id,

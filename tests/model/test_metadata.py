@@ -1,8 +1,12 @@
 """What the notebooks say of the course's cells, and that the students' say nothing of hidden checks."""
 
+import re
+from pathlib import Path
+
 import nbformat
 import pytest
 
+import autograder
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.base.errors import GradlabError
 from autograder.intake.repair import repair
@@ -85,3 +89,15 @@ def test_a_lab_has_seven_to_ten_exercises_choices_and_a_question_in_words(labs: 
         assert 7 <= len(lab.exercises) <= 11
         assert len(lab.questions) >= 1
         assert 90 <= lab.minutes <= 130  # two sittings
+
+
+def test_only_a_few_modules_read_the_metadata_of_cells() -> None:
+    reading = re.compile(r"""metadata(\.nbgrader|\[KEY|\.get\(KEY|\[?\(?\.?(get\()?"(nbgrader|gradlab|claims)")""")
+    packages = Path(autograder.__file__).parent
+    found = {
+        path.relative_to(packages).as_posix()
+        for path in packages.rglob("*.py")
+        if any(reading.search(line) for line in path.read_text(encoding="utf-8").splitlines())
+    }
+    course, submission = {"metadata", "nbgrader_cells"}, {"claims", "cell_origin", "notebook_reading"}
+    assert found == {f"model/{name}.py" for name in course} | {f"intake/{name}.py" for name in submission}

@@ -14,7 +14,7 @@ PLACE = st.tuples(st.integers(0, 30), st.integers(0, 8), st.sampled_from(["cpu",
 @given(st.lists(PLACE, max_size=8), PLACE)
 def test_the_first_block_that_holds_the_bytes_is_found(places: list[tuple[int, int, str]], wanted: tuple) -> None:
     blocks = [Block(*place) for place in places]
-    expected = next((n for n, block in enumerate(blocks) if block.holds(*wanted)), -1)
+    expected = next((n for n, block in enumerate(blocks) if block.has_bytes(*wanted)), -1)
     assert Index(blocks).find(*wanted) == expected
 
 
