@@ -1,4 +1,4 @@
-"""Claims 301 to 316: what labs 7 to 7c of this course said, corrected."""
+"""Claims 301 to 316: corrected statements of labs 7 to 7c."""
 
 import inspect
 import json
@@ -17,7 +17,8 @@ from labkit import memory
 aten = torch.ops.aten
 
 
-def test_301_optimizers_without_a_foreach_step() -> None:
+@pytest.mark.claim(301)
+def test_optimizers_without_a_foreach_step() -> None:
     def has_foreach(kind: type[torch.optim.Optimizer]) -> bool:
         return "foreach" in inspect.signature(kind).parameters
 
@@ -26,11 +27,12 @@ def test_301_optimizers_without_a_foreach_step() -> None:
         assert not has_foreach(kind)
 
 
+@pytest.mark.claim(302)
 @pytest.mark.parametrize(
     ("way", "sets"),
     [({"foreach": True}, 1.0), ({"foreach": False}, (3 + 3 + 2) / 6), ({"fused": True}, 0.0)],  # 2: the one before
 )
-def test_302_what_a_step_of_adam_needs(way: dict[str, bool], sets: float) -> None:
+def test_a_step_of_adam_needs_memory_for_copies_of_the_parameters(way: dict[str, bool], sets: float) -> None:
     parameters = [nn.Parameter(torch.ones(size, 1000)) for size in (1, 2, 3)]
     optimizer = torch.optim.Adam(parameters, **way)
     for _ in range(2):  # the first step makes the states
@@ -67,8 +69,9 @@ def last_layer() -> tuple[Tensor, Tensor, Tensor]:
     return rows, vocabulary, torch.randint(500, (128,), generator=generator)
 
 
+@pytest.mark.claim(303)
 @since_2_13
-def test_303_watch_does_not_see_what_an_operation_takes_inside(tmp_path: Path) -> None:
+def test_watch_does_not_see_memory_that_an_operation_takes_inside(tmp_path: Path) -> None:
     rows, vocabulary, labels = last_layer()
     one_chunk = nn.LinearCrossEntropyOptions(batch_chunk_size=128)
     with memory.watch(rows, vocabulary, labels) as seen:
@@ -78,7 +81,8 @@ def test_303_watch_does_not_see_what_an_operation_takes_inside(tmp_path: Path) -
     assert seen.peak < logits <= inside
 
 
-def test_304_a_checkpoint_around_the_last_segment_saves_one_activation() -> None:
+@pytest.mark.claim(304)
+def test_a_checkpoint_around_the_last_segment_saves_one_activation() -> None:
     layers = [nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(16)]
     x = torch.ones(64, 8)
 
@@ -98,7 +102,8 @@ def test_304_a_checkpoint_around_the_last_segment_saves_one_activation() -> None
     assert (round(peak(True)), round(peak(False))) == (10, 11)
 
 
-def test_305_a_result_may_depend_on_buffers_that_the_call_does_not_change() -> None:
+@pytest.mark.claim(305)
+def test_a_result_may_depend_on_buffers_that_the_call_does_not_change() -> None:
     norm, x = nn.BatchNorm1d(2).eval(), torch.tensor([[1.0, 2.0], [3.0, 5.0]])
     before, buffers = norm(x), [buffer.clone() for buffer in norm.buffers()]
     assert all(torch.equal(a, b) for a, b in zip(norm.buffers(), buffers, strict=True))
@@ -106,7 +111,8 @@ def test_305_a_result_may_depend_on_buffers_that_the_call_does_not_change() -> N
     assert not torch.allclose(norm(x), before)
 
 
-def test_308_a_schedule_adds_regions(tmp_path: Path) -> None:
+@pytest.mark.claim(308)
+def test_a_schedule_adds_regions(tmp_path: Path) -> None:
     def write(profiler: profile) -> None:
         profiler.export_chrome_trace(str(tmp_path / "trace.json"))
 
@@ -121,21 +127,24 @@ def test_308_a_schedule_adds_regions(tmp_path: Path) -> None:
     assert names == {"mine", "ProfilerStep#2", "ProfilerStep#3"}
 
 
-def test_311_allocator_settings_change_while_a_program_runs() -> None:
+@pytest.mark.claim(311)
+def test_allocator_settings_change_while_a_program_runs() -> None:
     assert torch._C._accelerator_setAllocatorSettings("max_split_size_mb:128") is None
     with pytest.warns(FutureWarning, match="_accelerator_setAllocatorSettings"):
         torch.cuda.memory._set_allocator_settings("")
 
 
+@pytest.mark.claim(313)
 @pytest.mark.skipif(not hasattr(CheckpointPolicy, "MUST_CPU_OFFLOAD"), reason="came with PyTorch 2.13")
-def test_313_there_are_six_policies() -> None:
+def test_there_are_six_policies() -> None:
     kinds = ("SAVE", "RECOMPUTE", "CPU_OFFLOAD")
     assert {policy.name for policy in CheckpointPolicy} == {
         f"{how}_{kind}" for how in ("MUST", "PREFER") for kind in kinds
     }
 
 
-def test_314_a_list_refuses_what_is_no_overload_and_a_policy_compares_in_vain() -> None:
+@pytest.mark.claim(314)
+def test_a_list_refuses_names_that_are_no_overload_and_a_policy_compares_them_in_vain() -> None:
     with pytest.raises(ValueError, match="default"):
         create_selective_checkpoint_contexts([aten.mm])
     asked = []
@@ -152,7 +161,8 @@ def test_314_a_list_refuses_what_is_no_overload_and_a_policy_compares_in_vain() 
     assert asked and set(asked) == {(False, True)}
 
 
-def test_315_a_hook_that_returns_the_result_itself_keeps_it() -> None:
+@pytest.mark.claim(315)
+def test_a_hook_that_returns_the_result_itself_keeps_it() -> None:
     def kept_bytes(pack: Callable[[Tensor], Tensor]) -> int:
         x = torch.ones(1000, requires_grad=True)
         with memory.watch(x) as seen:
@@ -164,8 +174,9 @@ def test_315_a_hook_that_returns_the_result_itself_keeps_it() -> None:
     assert (kept_bytes(lambda t: t), kept_bytes(lambda t: t.detach())) == (20_000, 0)
 
 
+@pytest.mark.claim(316)
 @since_2_13
-def test_316_cross_entropy_in_parts_is_built_in(tmp_path: Path) -> None:
+def test_cross_entropy_in_parts_is_built_in(tmp_path: Path) -> None:
     rows, vocabulary, labels = last_layer()
     options = nn.LinearCrossEntropyOptions(batch_chunk_size=16)
     want = F.cross_entropy(rows @ vocabulary.T, labels)
