@@ -112,7 +112,9 @@ def test_any_text(text: str) -> None:
 
 
 @given(st.permutations(GOOD), st.integers(0, 60), st.sampled_from(["keep", "drop", "double", "indent", "swap"]))
-def test_a_good_lab_with_one_line_gone_wrong(cells: list[list[str]], where: int, edit: str) -> None:
+def test_a_lab_with_one_damaged_line_builds_without_leaking_or_is_refused(
+    cells: list[list[str]], where: int, edit: str
+) -> None:
     lines = [line for cell in cells for line in cell]
     i = where % len(lines)
     if edit == "drop":

@@ -63,7 +63,7 @@ def test_the_worked_solution_has_every_solution_and_visible_check_but_no_hidden_
         assert all(any(label in line for line in worked) for label in visible)
 
 
-def test_committed_notebooks_are_what_the_sources_give(labs: list[Lab]) -> None:
+def test_committed_notebooks_match_their_sources(labs: list[Lab]) -> None:
     for lab in labs:
         for path, text in render_files(lab, ROOT).items():
             assert path.read_text() == text, f"{path} is stale: run gradlab build"

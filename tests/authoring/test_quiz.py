@@ -107,7 +107,7 @@ def test_a_quiz_of_one_question_is_refused() -> None:
         lab_of_text(LAB[: LAB.index("# **`.grad`**")])
 
 
-def test_a_prediction_stands_in_the_release_with_no_choice_marked() -> None:
+def test_a_prediction_is_released_with_no_choice_marked() -> None:
     lab = lab_of_text(LAB + PREDICT)
     assert lab.cells[-1].kind is Kind.PREDICT and lab.points == 3
     shown, kept = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
@@ -117,7 +117,7 @@ def test_a_prediction_stands_in_the_release_with_no_choice_marked() -> None:
     assert "nbgrader" not in shown.metadata
 
 
-def test_a_line_of_one_word_and_a_question_mark_is_text_and_no_magic() -> None:
+def test_a_line_of_one_word_and_a_question_mark_is_text_not_a_magic() -> None:
     asked = PREDICT.replace("# What is the sum?", "# What is\n# `sum`?")
     assert build_release_notebook(lab_of_text(LAB + asked)).cells[-1].source.startswith("What is\n`sum`?")
 
@@ -131,7 +131,7 @@ def test_a_line_of_one_word_and_a_question_mark_is_text_and_no_magic() -> None:
         ("# - [ ] three\n", ""),
     ],
 )
-def test_a_prediction_has_choices_of_which_one_is_right_or_a_number(old: str, new: str) -> None:
+def test_a_prediction_has_a_number_or_choices_with_one_right(old: str, new: str) -> None:
     with pytest.raises(SourceError, match="a prediction needs"):
         lab_of_text(LAB + PREDICT.replace(old, new))
     number = PREDICT.replace("# - [ ] three\n# - [x] four\n", "").replace("sums", "sums answer=4.5")

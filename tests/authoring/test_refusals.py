@@ -174,7 +174,7 @@ def test_observed_checks_may_hold_a_fifth_of_a_labs_points() -> None:
 
 
 @pytest.mark.parametrize("other", ["observed=True", "guard=True"])
-def test_an_observed_check_needs_a_check_of_a_value_beside_it(other: str) -> None:
+def test_an_observed_check_needs_a_check_of_a_value_too(other: str) -> None:
     text = GOOD.replace("weight=3)", "observed=True)").replace('"one becomes two")', f'"one becomes two", {other})')
     error = refusal(text)
     assert "without a check of a value" in error.problem
@@ -188,17 +188,17 @@ def test_an_exercise_without_a_check_is_refused() -> None:
     assert error.path.name == "double.py"
 
 
-def test_an_exercise_stands_once() -> None:
+def test_an_exercise_appears_once() -> None:
     error = refusal(GOOD.replace("# %% question", "# %% exercise: double points=1\n\n# %% question"))
     assert "is already at line" in error.problem
 
 
-def test_a_question_has_another_name_than_every_exercise() -> None:
+def test_a_question_has_a_name_that_no_exercise_has() -> None:
     error = refusal(GOOD.replace("# %% question: why", "# %% question: double"))
     assert "check 'double'" in error.problem and "earns points under this name" in error.problem
 
 
-def test_a_file_of_which_the_lesson_says_nothing_is_refused() -> None:
+def test_a_file_that_the_lesson_does_not_mention_is_refused() -> None:
     error = refusal(GOOD + "# ---- exercises/triple.py\n# %% exercise\n")
     assert "has no line for 'triple'" in error.problem
     assert error.path.name == "triple.py"
@@ -228,7 +228,7 @@ def test_an_example_is_read_only_and_no_exercise_check_or_given_cell_may_read_wh
     read(text.replace("# %% question", "# %% given\nshown = 1\nmore = 2 * shown\n\n# %% question"))
 
 
-def test_what_an_example_binds_anew_is_not_the_given_value_any_more() -> None:
+def test_a_given_name_that_an_example_rebinds_is_no_longer_given() -> None:
     given = EXAMPLE.replace("# %% example", "# %% given\nshown = 1\n\n# %% example")
     text = GOOD.replace("# %% [markdown]\n# # A lab", given).replace("return x * 2", "return x * 2 * shown")
     assert "reads 'shown'" in refusal(text).problem
@@ -239,7 +239,7 @@ def test_a_solution_region_in_prose_is_refused() -> None:
     assert "outside an exercise" in refusal(text).problem
 
 
-def test_what_only_the_solution_defines_is_undefined_for_the_student() -> None:
+def test_a_name_that_only_the_solution_defines_is_undefined_for_students() -> None:
     text = GOOD.replace(
         "    ### BEGIN SOLUTION\n    return x * 2\n    ### END SOLUTION",
         "    return helper(x)\n\n### BEGIN SOLUTION\ndef helper(x):\n    return x * 2\n### END SOLUTION",
@@ -249,7 +249,7 @@ def test_what_only_the_solution_defines_is_undefined_for_the_student() -> None:
     assert line_at(text, error) == "# %% checks"
 
 
-def test_a_solution_marker_stands_where_its_stub_belongs() -> None:
+def test_a_solution_marker_is_only_accepted_where_its_stub_belongs() -> None:
     text = GOOD.replace("    ### BEGIN SOLUTION\n    return x * 2", "### BEGIN SOLUTION\n    return x * 2")
     error = refusal(text)
     assert "not indented like the code" in error.problem
@@ -295,7 +295,7 @@ def test_an_explain_without_its_table_is_refused() -> None:
     assert "explain(double" in line_at(text, error)
 
 
-def test_a_hint_beside_other_code_is_refused() -> None:
+def test_a_hint_next_to_other_code_is_refused() -> None:
     lost = 'import torch\nhint("Which operator doubles?")\n'
     text = GOOD.replace("import torch\n", lost, 1)
     error = refusal(text)
@@ -326,7 +326,7 @@ def test_a_check_that_reads_a_file_in_the_grader_is_refused() -> None:
     assert "torch.load" in line_at(text, error)
 
 
-def test_so_is_one_that_does_in_a_given_function_of_a_given_class() -> None:
+def test_a_check_that_reads_a_file_through_a_given_class_is_refused() -> None:
     text = GOOD.replace("\n# %% [markdown]\n# # A lab", "import zipfile\n" + GIVEN + "# %% [markdown]\n# # A lab")
     read(text)
     text = text.replace("    assert_close(double(3), 6)", "    assert_close(Program().text(double(3)), 6)")

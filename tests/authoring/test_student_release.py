@@ -25,7 +25,7 @@ def test_it_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, 
     assert b"BEGIN SOLUTION" not in texts and b"BEGIN HIDDEN" not in texts.replace(b'"BEGIN HIDDEN', b"")
 
 
-def test_it_may_hold_some_labs_alone_and_then_its_start_page_leads_to_them(small_course: Path, tmp_path: Path) -> None:
+def test_it_may_hold_some_labs_only_and_its_start_page_links_to_them(small_course: Path, tmp_path: Path) -> None:
     create_lab(small_course, "02_cubes")
     course = read_course(small_course)
     build(course)
@@ -85,7 +85,7 @@ def test_without_an_installation_labkit_is_found_above_the_lab(small_course: Pat
     assert done.stdout.strip() == str(tmp_path / "home" / "labkit" / "__init__.py"), done.stderr
 
 
-def test_where_the_zip_lies_beside_the_notebook_labkit_is_taken_out_of_it(small_course: Path, tmp_path: Path) -> None:
+def test_labkit_is_imported_from_a_zip_next_to_the_notebook(small_course: Path, tmp_path: Path) -> None:
     code = first_cell(small_course, tmp_path / "home")
     content = tmp_path / "content"
     content.mkdir()
@@ -94,14 +94,14 @@ def test_where_the_zip_lies_beside_the_notebook_labkit_is_taken_out_of_it(small_
     assert done.stdout.strip() == str(content / "home" / "labkit" / "__init__.py"), done.stderr
 
 
-def test_with_neither_the_first_cell_says_what_to_put_where(small_course: Path, tmp_path: Path) -> None:
+def test_without_either_the_first_cell_says_what_to_put_where(small_course: Path, tmp_path: Path) -> None:
     code = first_cell(small_course, tmp_path / "home")
     (tmp_path / "empty").mkdir()
     done = run_bare(code, tmp_path / "empty")
     assert done.returncode and "Put home.zip" in done.stderr.splitlines()[-1]
 
 
-def test_colab_is_told_what_it_lacks(small_course: Path, tmp_path: Path) -> None:
+def test_in_colab_the_first_cell_says_what_is_missing_there(small_course: Path, tmp_path: Path) -> None:
     code = first_cell(small_course, tmp_path / "home")
     colab = "import sys, types\nsys.modules['google.colab'] = types.ModuleType('google.colab')\n"
     done = run_bare(colab + code, tmp_path / "home" / "labs" / "01_squares")

@@ -57,15 +57,15 @@ def looks(body: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("name", BELIEVES)
-def test_a_look_inside_before_a_comparison_of_the_whole_is_found(name: str) -> None:
+def test_reading_part_of_a_result_before_comparing_the_whole_is_found(name: str) -> None:
     assert looks(BELIEVES[name])
 
 
 @pytest.mark.parametrize("name", COMPARES)
-def test_a_comparison_of_the_whole_is_left_alone(name: str) -> None:
+def test_comparing_the_whole_result_is_accepted(name: str) -> None:
     assert looks(COMPARES[name]) == []
 
 
-def test_every_probe_that_says_what_nobody_can_compute_again_is_known_to_rest_on_a_word() -> None:
+def test_every_probe_whose_answer_cannot_be_recomputed_counts_as_observed() -> None:
     measuring = {f"labkit.probes.{name}" for name in ("bytes_alive", "counts", "saved_tensors", "two_devices")}
     assert {name for name, probe in PROBES.items() if probe.__module__ in measuring} == MEASURES
