@@ -12,7 +12,7 @@ def test_gathering_pages_is_harmless_wherever_it_runs() -> None:
     assert set(kept) == {ord("x")}
 
 
-def test_what_is_there_is_left_alone_by_the_collector_and_what_comes_later_is_not() -> None:
+def test_the_collector_ignores_existing_objects_and_still_frees_later_ones() -> None:
     gc.disable()
     before = [object()]
     make_forks_cheap()

@@ -17,7 +17,7 @@ from autograder.gradebook.labels import make_sort_key
 @pytest.mark.parametrize(
     "number, words", [(0, "0 submissions wait"), (1, "1 submission waits"), (2, "2 submissions wait")]
 )
-def test_a_verb_goes_with_its_number(number: int, words: str) -> None:
+def test_a_verb_agrees_with_its_number(number: int, words: str) -> None:
     assert format_count(number, "submission", "waits", "wait") == words
     assert format_count(number, "submission") == words.rpartition(" ")[0]
 
