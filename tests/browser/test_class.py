@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
 LAB = "01_squares"
 
 
-def test_what_is_handed_in_comes_back_with_its_attempt_and_one_too_many_with_why(
+def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
     small_course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
 ) -> None:
     """Nightly: starts JupyterLab, a watch, and nbgrader twice. By day tests/labext/test_class_submission.py hands in."""

@@ -242,7 +242,7 @@ def test_answers_are_read_without_names_until_one_is_asked_for(page: Page, desk:
     expect(page.locator(".who:visible")).not_to_have_count(0)
 
 
-def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_shown_first(
+def test_an_unsaved_mark_is_kept_and_reported_and_another_instructors_mark_is_shown_first(
     page: Page, desk: LabServer
 ) -> None:
     """Slow: the same server."""
@@ -321,7 +321,9 @@ def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: 
     assert not on_the_way and rows(desk)["dan"][0] == 0.75, "they were not meant for this answer"
 
 
-def test_of_two_who_read_at_once_the_one_goes_on_where_the_other_has_not_been(page: Page, desk: LabServer) -> None:
+def test_two_instructors_reading_at_once_continue_with_answers_that_neither_has_read(
+    page: Page, desk: LabServer
+) -> None:
     """Slow: the same server."""
     opened(page, desk)
     page.locator("li[data-student=ada] article").click()
@@ -348,7 +350,7 @@ def test_of_two_who_read_at_once_the_one_goes_on_where_the_other_has_not_been(pa
     assert [rows(desk)[student][0] for student in ("ada", "ben", "cleo")] == [3, 1, 1.5]
 
 
-def test_one_mark_goes_to_all_who_wrote_the_same(page: Page, desk: LabServer) -> None:
+def test_one_mark_goes_to_all_students_who_wrote_the_same(page: Page, desk: LabServer) -> None:
     """Slow: the same server."""
     opened(page, desk)
     page.locator("li[data-student=cleo] article").click()

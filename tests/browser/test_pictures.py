@@ -36,7 +36,7 @@ def server(
         yield started
 
 
-def test_every_picture_has_been_thought_of(pictures: dict[str, Picture]) -> None:
+def test_every_picture_has_an_example(pictures: dict[str, Picture]) -> None:
     named = [name for name in labkit.__all__ if name.startswith(("show_", "explore_", "play_", "try_"))]
     assert sorted(pictures) == sorted(named)
     assert not [name for name, picture in pictures.items() if not picture.still]
@@ -63,7 +63,7 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
 @pytest.mark.parametrize(
     "server", [THEMES[0], *(pytest.param(theme, marks=pytest.mark.nightly) for theme in THEMES[1:])], indirect=True
 )
-def test_pictures_live_on_without_a_kernel(server: LabServer, page: Page, pictures: dict[str, Picture]) -> None:
+def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures: dict[str, Picture]) -> None:
     """Slow: starts JupyterLab, and every button is pressed; by night in a dark theme too, where they do the same."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -106,7 +106,7 @@ def test_keys_in_a_control_stay_there_and_a_sequence_plays(server: LabServer, pa
 
 
 @pytest.mark.parametrize("server", THEMES[:1], indirect=True)
-def test_what_the_browser_computes_is_what_python_computes(
+def test_the_browser_and_python_compute_the_same_values(
     server: LabServer, page: Page, pictures: dict[str, Picture]
 ) -> None:
     """Slow: starts JupyterLab."""
