@@ -72,7 +72,7 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
 
 
 @pytest.mark.slow
-def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_graders: LocalExecutor) -> None:
+def test_changes_that_a_person_made_in_the_gradebook_are_kept(small_course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded twice."""
     hand_in(small_course, {"right": None, "wrong": WRONG})
     api = open_course(small_course)

@@ -155,7 +155,7 @@ class Losing(LocalExecutor):
 
 
 @pytest.mark.slow
-def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
+def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
     undisturbed: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a class is graded twice more."""

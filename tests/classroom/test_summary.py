@@ -10,7 +10,7 @@ from autograder.lms.roster import write_roster
 from tests.reports.written_class import LAB, Handed, by_hand, write_class
 
 
-def test_who_handed_in_and_is_not_on_the_roster_is_counted_once_there_is_one(small_course: Path) -> None:
+def test_submitters_missing_from_the_roster_are_counted_once_there_is_a_roster(small_course: Path) -> None:
     written = write_class(small_course, [Handed("ada"), Handed("ben")])
     with Gradebook(written.url) as gradebook:
         assert "roster" not in summarize_lab(gradebook, LAB, []).describe()
@@ -18,7 +18,7 @@ def test_who_handed_in_and_is_not_on_the_roster_is_counted_once_there_is_one(sma
         assert summarize_lab(gradebook, LAB, []).describe() == "0 graded; 1 not handed in; 1 not on the roster (ben)"
 
 
-def test_marks_that_are_others_than_before_are_counted(small_course: Path) -> None:
+def test_changed_marks_are_counted(small_course: Path) -> None:
     written = write_class(small_course, [Handed(student, points=1.0) for student in ("ada", "ben", "cy", "dan")])
     by_hand(written, "dan", manual_score=0.5)
     with Gradebook(written.url) as gradebook:

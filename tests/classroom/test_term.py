@@ -86,7 +86,7 @@ def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_
     assert [mark.points for mark in read_history(course, LAB, "cy")] == [0, 2]
 
 
-def test_what_is_excused_must_be_one_thing_that_the_lab_has(small_course: Path) -> None:
+def test_an_excuse_names_exactly_one_thing_that_the_lab_has(small_course: Path) -> None:
     with pytest.raises(
         GradlabError,
         match=r"similar names \(to list all: .*'\):\n    sum_of_squares/empty: an empty tensor gives zero$",
@@ -130,7 +130,7 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
 
 
 @pytest.mark.slow
-def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_graders: LocalExecutor) -> None:
+def test_a_mark_by_hand_is_kept_until_the_answer_changes(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded three times."""
 
     def grade() -> Any:
@@ -177,7 +177,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
 
 
 @pytest.mark.slow
-def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
+def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
     course: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded twice more."""
@@ -219,7 +219,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_extra_credit_comes_on_top(course: Path, two_graders: LocalExecutor) -> None:
+def test_extra_credit_is_added_on_top(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
     (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
     graded(course, two_graders)
@@ -244,7 +244,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
     assert worth_after("sum_of_squares") == 0
 
 
-def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Path) -> None:
+def test_decisions_replace_earlier_ones_and_keep_hand_written_lines(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(f"# ours\n[labs.{LAB}]\npractice = true # only to try\n")
     for day in (1, 2):
         add_extension(tmp_path, Extension(lab=LAB, student="ada", until=f"2027-02-0{day}T18:00:00Z"))
@@ -266,15 +266,13 @@ def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Pa
         ("[labs.a]\npractise = true\n", "labs.a.practise"),
     ],
 )
-def test_a_term_file_that_says_what_it_cannot_say_is_refused_by_its_place(
-    tmp_path: Path, text: str, words: str
-) -> None:
+def test_an_invalid_term_file_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / FILE).write_text(text)
     with pytest.raises(GradlabError, match=words):
         read_term(tmp_path)
 
 
-def test_a_line_of_the_history_that_was_cut_off_costs_itself(course: Path) -> None:
+def test_a_truncated_line_of_the_history_is_the_only_one_lost(course: Path) -> None:
     with get_history_path(course, LAB, "ada").open("a") as file:
         file.write('{"when": "2027')
     assert [mark.points for mark in read_history(course, LAB, "ada")] == [2]
@@ -282,7 +280,7 @@ def test_a_line_of_the_history_that_was_cut_off_costs_itself(course: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.nightly  # it asks of nbgrader's command what gradlab's is asked of above
-def test_nbgraders_own_command_keeps_to_what_was_decided(course: Path) -> None:
+def test_nbgraders_own_command_respects_the_decisions(course: Path) -> None:
     """Slow: nbgrader autogrades a submission."""
     excuse(course, LAB, "empty", "", "")
     add_extension(course, Extension(lab=LAB, student="ben", until="2027-02-03T18:00:00Z"))

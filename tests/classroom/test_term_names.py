@@ -32,7 +32,7 @@ def gradebook(small_course: Path) -> Iterator[Gradebook]:
         yield found
 
 
-def test_right_names_are_silent(small_course: Path, gradebook: Gradebook) -> None:
+def test_known_names_cause_no_message(small_course: Path, gradebook: Gradebook) -> None:
     assert list_unknown_names(small_course, RIGHT, gradebook) == []
     refuse_unknown_names(small_course, LAB, RIGHT, gradebook)
 
@@ -48,7 +48,9 @@ def test_right_names_are_silent(small_course: Path, gradebook: Gradebook) -> Non
         ({"excuse": (Excuse(lab=LAB, exercise=EXERCISE, student="bne"),)}, f"[[excuse]] of {LAB} names 'bne', who"),
     ],
 )  # fmt: skip
-def test_what_decides_nothing_is_told(small_course: Path, gradebook: Gradebook, wrong: dict, words: str) -> None:
+def test_a_decision_that_affects_nothing_is_reported(
+    small_course: Path, gradebook: Gradebook, wrong: dict, words: str
+) -> None:
     term = RIGHT.model_copy(update=wrong)
     (told,) = list_unknown_names(small_course, term, gradebook)
     first, _, second = words.partition(".*")
@@ -65,7 +67,9 @@ def test_what_decides_nothing_is_told(small_course: Path, gradebook: Gradebook, 
         ({"team": (Team(name="blue", members=("ada", "bne")),)}, r"team 'blue' names 'bne', .*\n    fix: correct the name"),
     ],
 )  # fmt: skip
-def test_what_would_decide_a_mark_is_refused(small_course: Path, gradebook: Gradebook, wrong: dict, words: str) -> None:
+def test_a_decision_that_could_affect_a_wrong_mark_is_refused(
+    small_course: Path, gradebook: Gradebook, wrong: dict, words: str
+) -> None:
     term = RIGHT.model_copy(update=wrong)
     with pytest.raises(GradlabError, match=words):
         refuse_unknown_names(small_course, LAB, term, gradebook)
@@ -73,7 +77,7 @@ def test_what_would_decide_a_mark_is_refused(small_course: Path, gradebook: Grad
     refuse_unknown_names(small_course, "another", term.model_copy(update={"team": ()}), gradebook)
 
 
-def test_without_a_roster_nobody_can_tell_and_who_handed_in_is_known(small_course: Path) -> None:
+def test_without_a_roster_any_name_is_accepted_and_submitters_are_known(small_course: Path) -> None:
     term = Term(team=(Team(name="blue", members=("ada", "bne")),))
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as gradebook:
         refuse_unknown_names(small_course, LAB, term, gradebook)
@@ -82,7 +86,7 @@ def test_without_a_roster_nobody_can_tell_and_who_handed_in_is_known(small_cours
         refuse_unknown_names(small_course, LAB, term, gradebook)
 
 
-def test_status_and_report_tell_it(small_course: Path) -> None:
+def test_status_and_report_show_it(small_course: Path) -> None:
     write_class(small_course, [Handed("ada")])
     (small_course / FILE).write_text(f'[[excuse]]\nlab = "{LAB}"\nexercise = "cubes"\n')
     told = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
