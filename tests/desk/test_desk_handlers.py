@@ -76,7 +76,7 @@ def test_pages_are_below_the_servers_own_address_and_load_nothing_from_elsewhere
     assert "--ink" in client.ask("/static/tokens.css")[1]
 
 
-def test_who_is_not_logged_in_sees_and_writes_nothing(client: Client) -> None:
+def test_a_user_who_is_not_logged_in_sees_and_writes_nothing(client: Client) -> None:
     for path in ("/", f"/read/{LAB}/{LAB}/{QUESTION}", "/static/page.js"):
         _, text, _ = client.ask(path, token=False)
         assert "sum_of_squares" not in text and "const state" not in text and "never negative" not in text
@@ -120,7 +120,7 @@ def test_names_that_the_gradebook_does_not_know_are_not_found(client: Client, pa
         ({"unknown": 1}, 400, "unknown"),
     ],
 )
-def test_a_mark_that_cannot_be_is_refused_in_words(
+def test_an_invalid_mark_is_refused_with_a_message(
     client: Client, change: dict[str, Any], status: int, words: str
 ) -> None:
     seen = client.state()["marks"]["dan"]["version"]
@@ -130,7 +130,7 @@ def test_a_mark_that_cannot_be_is_refused_in_words(
     assert client.state()["marks"]["dan"]["points"] is None
 
 
-def test_items_and_marks_are_saved_and_a_second_instructor_is_told(client: Client) -> None:
+def test_items_and_marks_are_saved_and_a_second_instructor_is_warned(client: Client) -> None:
     items = [{"id": "", "text": "right", "points": 3}, {"id": "", "text": "half", "points": 1.5}]
     first = client.state()
     _, text, _ = client.ask("/rubric", {**PLACE, "items": items, "version": first["rubric"]["version"]})

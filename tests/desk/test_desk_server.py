@@ -43,7 +43,7 @@ def started(course: Path) -> Iterator[subprocess.Popen[str]]:
     process.wait()
 
 
-def test_it_prints_its_address_and_how_to_end_it_and_then_errors_alone(
+def test_it_prints_its_address_and_how_to_end_it_and_then_only_errors(
     course: Path, started: subprocess.Popen[str]
 ) -> None:
     assert started.stdout
@@ -61,6 +61,6 @@ def test_it_prints_its_address_and_how_to_end_it_and_then_errors_alone(
     assert errors.startswith("[E ") and "IsADirectoryError" in errors
 
 
-def test_a_folder_without_a_course_is_said_before_anything_starts(tmp_path: Path) -> None:
+def test_a_folder_without_a_course_is_reported_before_anything_starts(tmp_path: Path) -> None:
     done = subprocess.run([*DESK, "--course", str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.startswith("gradlab: no course here") and done.stdout == ""

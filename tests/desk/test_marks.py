@@ -72,7 +72,7 @@ def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reading: R
     assert reading.save("eve").blank
 
 
-def test_items_give_points_and_a_typed_number_stands_without_items(reading: Reading) -> None:
+def test_items_give_points_and_a_typed_number_counts_without_items(reading: Reading) -> None:
     assert reading.items(FULL, VAGUE) == []
     assert reading.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, None, "", False, (FULL.id, VAGUE.id))
     assert reading.row("ada")[:2] == (2, False)
@@ -80,7 +80,7 @@ def test_items_give_points_and_a_typed_number_stands_without_items(reading: Read
     assert read_rubric(reading.desk, reading.place).chosen == {}
 
 
-def test_an_item_that_becomes_another_changes_the_marks_of_who_has_it_after_it_was_agreed_to(reading: Reading) -> None:
+def test_changing_an_item_changes_its_marks_after_confirmation(reading: Reading) -> None:
     reading.items(FULL, VAGUE)
     for student in ("ada", "ben"):
         reading.save(student, chosen=(FULL.id, VAGUE.id))
@@ -103,7 +103,7 @@ def test_an_item_that_becomes_another_changes_the_marks_of_who_has_it_after_it_w
     assert [reading.row(student)[0] for student in ("ada", "dan")] == [3, 3]
 
 
-def test_who_did_not_see_what_was_written_meanwhile_is_told_and_may_then_write_over_it(reading: Reading) -> None:
+def test_a_newer_mark_is_shown_before_it_can_be_overwritten(reading: Reading) -> None:
     seen = reading.mark("ada")
     reading.save("ada", points=1.0)
     with pytest.raises(ConflictError, match="meanwhile"):
@@ -115,7 +115,7 @@ def test_who_did_not_see_what_was_written_meanwhile_is_told_and_may_then_write_o
         reading.save("ada", chosen=("deadbeef",))
 
 
-def test_an_answer_that_is_another_waits_again_with_its_old_mark(reading: Reading) -> None:
+def test_a_changed_answer_waits_again_with_its_old_mark(reading: Reading) -> None:
     reading.save("ada", points=1.0, comment="Why?")
     other = Marks("ada", {QUESTION: None, CHECK: 0.5})
     write_marks(reading.gradebook, LAB, [other], lambda *_: None, {})
@@ -131,7 +131,7 @@ def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(readin
     assert reading.save("ada") == DeskMark(None, 0.5, "", False)
 
 
-def test_what_lateness_costs_follows_the_mark(reading: Reading) -> None:
+def test_the_late_penalty_follows_the_mark(reading: Reading) -> None:
     half = replace(reading.desk, penalty=lambda student, score, seconds: score / 2)
     reading.gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 10:00 UTC")
     reading.desk = half

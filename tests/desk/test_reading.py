@@ -29,7 +29,7 @@ def numbers(desk: Desk) -> dict[str, tuple[int, int, int]]:
     return {q.name: (q.answers, q.waiting, q.read) for asked in found.values() for q in asked}
 
 
-def test_the_overview_counts_who_waits_and_who_was_read(course: Path) -> None:
+def test_the_overview_counts_waiting_and_read_answers(course: Path) -> None:
     desk = open_desk(course)
     assert numbers(desk) == {"sum_of_squares": (5, 0, 0), "why": (5, 4, 0)}
     with Gradebook(desk.db_url) as gradebook:
@@ -60,7 +60,7 @@ def test_code_in_an_answer_can_be_scrolled_by_keyboard(course: Path) -> None:
     assert '<pre tabindex="0"><code>x &lt; y' in html and "&lt;pre" not in html
 
 
-def test_a_comment_that_was_given_comes_back_for_the_others(course: Path) -> None:
+def test_an_earlier_comment_is_offered_for_other_answers(course: Path) -> None:
     with Gradebook(open_desk(course).db_url) as gradebook:
         for student, text in (("ada", "Why?"), ("ben", "</script>Say why."), ("cleo", "Why?")):
             gradebook.find_comment(QUESTION, LAB, LAB, student).manual_comment = text
@@ -81,7 +81,7 @@ def test_pictures_of_an_answer_are_its_attachments(course: Path) -> None:
     assert f"data:image/png;base64,{PICTURE}" in render_question("/d", read(course, LAB, LAB, QUESTION), "x")
 
 
-def test_answers_are_the_same_only_if_all_that_is_shown_of_them_is(course: Path) -> None:
+def test_answers_are_the_same_only_if_everything_shown_of_them_is(course: Path) -> None:
     """One mark is saved for all of them, so a picture or a cell beside the text counts."""
     path = get_autograded_path(course, LAB, "dan")
     path.write_text(
@@ -94,7 +94,7 @@ def test_answers_are_the_same_only_if_all_that_is_shown_of_them_is(course: Path)
 
 
 @pytest.mark.parametrize("printed", ["accuracy 0.99", "accuracy 0.01"])
-def test_what_a_cell_of_an_answer_printed_counts_too(course: Path, printed: str) -> None:
+def test_the_output_of_an_answers_cell_counts_too(course: Path, printed: str) -> None:
     for student, text in (("cleo", "accuracy 0.99"), ("dan", printed)):
         path = get_autograded_path(course, LAB, student)
         notebook = nbformat.read(path, as_version=4)
@@ -125,7 +125,7 @@ def test_an_answer_of_any_length_is_cut_off(course: Path) -> None:
         assert len(render_question("/d", read(course, LAB, LAB, cell), "x")) < 100_000
 
 
-def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(course: Path) -> None:
+def test_marks_can_be_given_without_the_notebook_or_the_source(course: Path) -> None:
     get_autograded_path(course, LAB, "ada").unlink()
     (course / "source" / LAB / f"{LAB}.ipynb").unlink()
     page = read(course, LAB, LAB, QUESTION)
@@ -151,7 +151,7 @@ def stock_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("scale_values", "return [v * k for v in x]", "return [k * each for each in x]", 2),
     ],
 )
-def test_a_plain_assignment_is_read_by_its_own_names(
+def test_a_stock_assignment_is_read_by_its_own_names(
     stock_course: Path, cell: str, model: str, answer: str, worth: float
 ) -> None:
     page = read(stock_course, *PLAIN, cell)

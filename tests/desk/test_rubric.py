@@ -27,7 +27,7 @@ ITEMS = st.lists(POINTS, max_size=12).map(
 
 
 @given(ITEMS, st.data(), st.floats(0, 100))
-def test_points_lie_between_nothing_and_all_whatever_is_chosen_in_whatever_order(items, data, worth) -> None:
+def test_points_are_between_zero_and_the_maximum_for_any_choice_in_any_order(items, data, worth) -> None:
     chosen = data.draw(st.permutations(items).map(lambda order: order[: len(order) // 2]))
     rubric = replace_choice(Rubric(items=items), "ada", tuple(item.id for item in chosen))
     points = rubric.points("ada", worth)
@@ -42,7 +42,7 @@ def test_points_lie_between_nothing_and_all_whatever_is_chosen_in_whatever_order
     assert points == replace_choice(rubric, "ada", rubric.chosen["ada"][::-1]).points("ada", worth)
 
 
-def test_an_item_that_is_gone_is_chosen_by_nobody_and_the_version_tells_of_any_change() -> None:
+def test_a_deleted_item_is_chosen_for_no_one_and_the_version_changes_with_any_edit() -> None:
     some, none = (Item(id=make_id(), text=text, points=points) for text, points in (("some", 1), ("none", 0)))
     rubric = replace_choice(Rubric(items=(some, none)), "ada", (none.id, some.id))
     assert rubric.chosen == {"ada": (some.id, none.id)}, "in the rubric's order"
