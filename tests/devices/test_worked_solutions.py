@@ -83,7 +83,7 @@ def test_a_lab_asks_for_its_device_or_says_that_it_stays_on_the_cpu(labs: list[L
     assert all("stay there, whatever" in " ".join(lab.cells[0].source.split()) for lab in labs if lab.name in STAY)
 
 
-def test_where_new_tensors_are_made_on_the_device_generators_are_made_for_it(labs: list[Lab]) -> None:
+def test_generators_are_made_for_the_device_of_new_tensors(labs: list[Lab]) -> None:
     """torch.rand on a GPU refuses a generator of the CPU's."""
     on_cpu = {
         (lab.name, cell.name)
@@ -94,7 +94,7 @@ def test_where_new_tensors_are_made_on_the_device_generators_are_made_for_it(lab
     assert on_cpu == {("06_training", "")}  # the order of the data, and the runs of `checkpoint`, which stay on the CPU
 
 
-def test_a_new_lab_runs_on_the_device_that_is_there(course_without_gradebook: Path) -> None:
+def test_a_new_lab_runs_on_the_available_device(course_without_gradebook: Path) -> None:
     (lab,) = read_labs(read_course(course_without_gradebook))
     failed, on_cpu, raised = on_the_device.run(lab, on_the_device.second_device())
     assert not any(failed.values()) and not on_cpu and not raised
@@ -120,7 +120,7 @@ def test_worked_solutions_pass_their_checks_on_a_second_device(labs: list[Lab]) 
 
 
 @pytest.mark.nightly
-def test_labs_run_where_a_default_device_was_set(labs: list[Lab]) -> None:
+def test_labs_run_with_a_default_device(labs: list[Lab]) -> None:
     """Nightly: minutes. What torch.compile, vmap and counts of operations make of the mode that a GPU's default brings."""
     for lab in labs:
         if any("use_device()" in cell.source for cell in lab.cells):
