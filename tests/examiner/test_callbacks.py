@@ -32,7 +32,7 @@ class Course:
 @pytest.mark.parametrize(
     "name", ["_want", "__class__", "__dict__", "__init__", "method.__globals__", "nothing", "unrecorded"]
 )
-def test_what_a_check_keeps_to_itself_is_out_of_reach(name: str) -> None:
+def test_objects_that_a_check_does_not_pass_are_out_of_reach(name: str) -> None:
     with (
         world_of(f=lambda o: o._callbacks.use(o._number, "getattr", (name,), {})) as world,
         pytest.raises(AttributeError),
@@ -40,7 +40,7 @@ def test_what_a_check_keeps_to_itself_is_out_of_reach(name: str) -> None:
         world.get_proxy("f")(Course())
 
 
-def test_what_a_class_offers_can_be_read() -> None:
+def test_attributes_of_an_objects_class_can_be_read() -> None:
     with world_of(f=lambda o: (o.shown, o.method())) as world:
         assert world.get_proxy("f")(Course()) == (3, 7)
 
@@ -108,7 +108,7 @@ def test_a_parameter_with_none_as_its_default_can_be_given() -> None:
         assert world.get_proxy("f")(step) == ((1, None), (1, 2), (1, 3))
 
 
-def test_what_an_earlier_check_passed_is_of_no_use_in_a_later_one() -> None:
+def test_callbacks_of_an_earlier_check_cannot_be_used_in_a_later_one() -> None:
     """Otherwise an object without a record does the work while one with a record is used for show."""
     kept: list[Any] = []
 
@@ -133,7 +133,7 @@ def test_functions_have_no_attributes(name: str) -> None:
 
 
 @pytest.mark.parametrize("number", [1, -1, 10**9, "0", None])
-def test_there_are_no_others_than_those_that_were_passed(number: object) -> None:
+def test_only_callbacks_that_were_passed_can_be_used(number: object) -> None:
     with (
         world_of(f=lambda g: g._callbacks.use(number, "call", (), {})) as world,
         pytest.raises(Stopped, match="invalid reply"),
@@ -155,7 +155,7 @@ def test_objects_of_the_students_do_not_pass() -> None:
         world.get_proxy("f")(lambda x: x)
 
 
-def test_a_use_cannot_come_back_to_the_student() -> None:
+def test_a_use_cannot_return_to_the_student() -> None:
     with world_of(f=lambda g: g(), h=lambda: 1) as world, pytest.raises(ProbeError):
         world.get_proxy("f")(lambda: world.get_proxy("h")())
 
@@ -198,7 +198,7 @@ def test_the_time_of_a_check_counts_its_uses() -> None:
         world.get_proxy("f")(lambda: time.sleep(0.02))
 
 
-def test_the_state_of_the_check_stays_as_it_is() -> None:
+def test_the_state_of_the_check_is_unchanged() -> None:
     def careless(g, x):
         torch.set_grad_enabled(False)
         torch.set_autocast_enabled("cpu", True)
@@ -271,14 +271,14 @@ def test_each_process_draws_from_its_own_random_numbers() -> None:
 
 
 @pytest.mark.parametrize(("draws", "most"), [(False, 8_000), (True, 120_000)])
-def test_the_random_state_goes_along_where_it_is_new(draws: bool, most: int) -> None:
+def test_the_random_state_is_sent_when_it_is_new(draws: bool, most: int) -> None:
     with world_of(f=lambda g: [(draws and torch.rand(1), g()) for _ in range(20)] and None) as world:
         before = world.connection.bytes_left
         world.get_proxy("f")(lambda: 1)
         assert most / 3 < before - world.connection.bytes_left < most
 
 
-def test_what_was_recorded_for_nothing_is_forgotten() -> None:
+def test_unused_records_are_forgotten() -> None:
     with world_of(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
         seen = Seen(lambda x: x * 2)
         world.get_proxy("f")(seen, torch.ones(2, requires_grad=True))

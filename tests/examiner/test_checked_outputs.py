@@ -50,7 +50,7 @@ def test_any_json_becomes_outputs_that_a_notebook_can_hold(sent: list[Any]) -> N
 
 
 @given(st.text() | st.none() | st.integers() | st.binary())
-def test_what_is_no_list_in_json_is_no_output(sent: Any) -> None:
+def test_json_that_is_not_a_list_is_not_output(sent: Any) -> None:
     assert read_outputs(sent) == []
 
 
@@ -59,7 +59,7 @@ def test_halves_of_characters_can_be_written() -> None:
     assert "a?b" in written(read_outputs(half))
 
 
-def test_sound_outputs_come_through_as_they_are() -> None:
+def test_valid_outputs_are_kept_unchanged() -> None:
     outputs = [
         {"output_type": "stream", "name": "stderr", "text": "careful\n"},
         {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "<Figure>"}, "metadata": {}},
@@ -68,7 +68,7 @@ def test_sound_outputs_come_through_as_they_are() -> None:
     assert read_outputs(json.dumps(outputs)) == outputs
 
 
-def test_of_metadata_only_what_is_known_is_kept() -> None:
+def test_only_known_metadata_is_kept() -> None:
     sizes = {"width": 30, "height": "50%", "alt": "<b>", "unconfined": 1}
     metadata = {"needs_background": "dark", "image/png": sizes, "text/html": {"isolated": True}, "other": {"width": 1}}
     shown = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "x"}, "metadata": metadata}
@@ -91,7 +91,7 @@ def test_a_verdict_that_a_submission_displays_is_not_shown() -> None:
     assert output["data"] == {"text/plain": "9"}
 
 
-def test_display_data_that_is_nested_deep_is_left_out() -> None:
+def test_deeply_nested_display_data_is_left_out() -> None:
     deep: dict[str, Any] = {}
     for _ in range(600):
         deep = {"a": deep}
@@ -112,7 +112,7 @@ def test_a_program_for_a_renderer_is_left_out(mime: str) -> None:
     assert list(output["data"]) == ["text/plain"]
 
 
-def test_a_number_that_json_has_not_is_a_text() -> None:
+def test_a_number_that_json_lacks_becomes_text() -> None:
     said = '[{"output_type": "display_data", "data": {"application/json": [1e999, -1e999, NaN, 1.5]}}]'
     (output,) = read_outputs(said)
     assert output["data"]["application/json"] == ["1e999", "-1e999", "NaN", 1.5]

@@ -132,7 +132,7 @@ def test_a_source_too_deep_to_follow_may_do_anything(source: str) -> None:
         lambda n: "x.y = " + " + ".join(["z.u.v"] * 80) + "; setattr(x" + ".a" * 40 + ", 'b', [" + "1," * n + "])",
     ],
 )
-def test_looking_at_a_source_takes_as_long_as_the_source_is(form: Callable[[int], str]) -> None:
+def test_analysing_a_source_takes_time_in_proportion_to_its_length(form: Callable[[int], str]) -> None:
     """Counted in calls, which do not depend on the machine."""
     short, long = form(1_000), form(4_000)
     assert len(long) <= MAX_SOURCE
@@ -208,7 +208,7 @@ def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str
     ],
     ids=["no exercise reads it", "read once", "later helper", "helper with memory", "helper", "replaced", "attribute"],
 )
-def test_what_an_exercise_may_come_to_decides(cells: list[str], alone: bool) -> None:
+def test_the_possible_effects_of_an_exercise_decide(cells: list[str], alone: bool) -> None:
     effects = Effects(["f"])
     effects.has_no_effect(GIVEN, given=True)
     for source in cells[:-1]:
@@ -266,7 +266,7 @@ RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
 
 
 @pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
-def test_checks_share_one_line_whether_they_pass_or_not(
+def test_checks_share_one_connection_whether_they_pass_or_not(
     fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission_runner, "QUICK", quick)
@@ -280,13 +280,13 @@ def test_checks_share_one_line_whether_they_pass_or_not(
     assert (fork_server.starts, fork_server.forks) == (2, 2)
 
 
-def test_a_function_that_spoils_the_process_costs_itself_alone(fork_server: Counted) -> None:
+def test_a_function_that_spoils_the_process_costs_only_itself(fork_server: Counted) -> None:
     spoils = "def f(x):\n    import builtins\n    builtins.abs = None\n    return 2 * x\n"
     assert passed(fork_server, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
 
 
 @pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
-def test_a_check_that_ends_its_fork_costs_itself_alone(
+def test_a_check_that_ends_its_fork_costs_only_itself(
     fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission_runner, "QUICK", quick)

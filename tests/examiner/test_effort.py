@@ -56,7 +56,7 @@ def test_a_process_that_runs_has_its_seconds(silent: socket.socket) -> None:
     assert took == pytest.approx(10, abs=0.5) and not bound.was_starved()
 
 
-def test_what_the_examiner_waits_is_not_charged_to_the_process(silent: socket.socket) -> None:
+def test_the_examiners_own_waiting_is_not_charged_to_the_process(silent: socket.socket) -> None:
     """It answers a check's callbacks, and on a busy machine it waits for that as the process waits for its own turn."""
     took, bound = wait_until_over(silent, ran=0.2, waited=0.4, own=0.4)
     assert took == pytest.approx(50, abs=3) and not bound.was_starved()
@@ -67,7 +67,7 @@ def test_a_process_that_sleeps_has_no_more(silent: socket.socket) -> None:
     assert took == pytest.approx(10, abs=0.5) and not bound.was_starved()
 
 
-def test_what_it_waited_for_a_processor_is_not_charged(silent: socket.socket) -> None:
+def test_waiting_for_a_processor_is_not_charged(silent: socket.socket) -> None:
     for share in (1 / 2, 1 / 5, 1 / 9):
         took, bound = wait_until_over(silent, ran=share, waited=1 - share)
         assert took == pytest.approx(10 / share, rel=0.1) and not bound.was_starved()
@@ -85,7 +85,7 @@ def test_a_limit_shorter_than_a_look_counts_like_any_other(
     assert bound.is_over()
 
 
-def test_time_that_is_over_stays_over_though_the_kernel_adds_later_what_was_waited(silent: socket.socket) -> None:
+def test_an_expired_limit_stays_expired_when_the_kernel_reports_waiting_later(silent: socket.socket) -> None:
     machine = Machine(ran=1.0, waited=0.0)
     bound = Effort(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
     with pytest.raises(ProtocolTimeout):
@@ -110,7 +110,7 @@ def test_many_processes_together_have_twice_the_seconds(silent: socket.socket) -
     assert took == pytest.approx(20 / 8, abs=1)
 
 
-def test_what_is_left_for_everything_ends_it_before_its_own_time(silent: socket.socket) -> None:
+def test_the_time_left_for_the_whole_submission_ends_it_before_its_own_limit(silent: socket.socket) -> None:
     machine = Machine(ran=1.0, waited=0.0)
     with pytest.raises(ProtocolTimeout):
         Effort(10.0, machine.meter, clock_limit=3.0, clock=machine.clock, own_wait=machine.own_wait).wait(silent)

@@ -188,7 +188,7 @@ def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(fork_ser
     assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
 
-def test_a_limit_that_was_hit_before_is_not_told_as_the_reason_of_what_comes_later(fork_server: ForkServer) -> None:
+def test_an_earlier_limit_is_not_the_reason_for_a_later_failure(fork_server: ForkServer) -> None:
     eats_in_a_child = f"import os\nif os.fork() == 0:\n{indented(EAT)}os.wait()\n"
     seen = examined(fork_server, "import os\nos._exit(3)", before=eats_in_a_child)
     assert "exit status 3" in seen["exercise-double"].stopped
@@ -209,21 +209,21 @@ def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkS
         assert compute_earned(seen[check].outcomes, 2) == 2
 
 
-def test_a_signal_without_a_name_is_told_by_its_number(fork_server: ForkServer) -> None:
+def test_a_signal_without_a_name_is_reported_by_its_number(fork_server: ForkServer) -> None:
     if "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
     seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)")
     assert "signal 40" in seen["added-0"].stopped
 
 
-def test_outputs_that_cannot_be_written_down_are_told_and_end_nothing(fork_server: ForkServer) -> None:
+def test_outputs_that_cannot_be_encoded_are_reported_and_end_nothing(fork_server: ForkServer) -> None:
     cell = "x = []\nx.append(x)\ndisplay({'application/json': x, 'text/plain': 'round'}, raw=True)\n"
     seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=cell)
     assert "can't be shown" in str(seen["added-0"].outputs)
     assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
 
-def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(fork_server: ForkServer) -> None:
+def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServer) -> None:
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(36000)\n    os._exit(0)\n"
     count = (
         "import os\ndef add(a, b):\n    pids = [n for n in os.listdir('/proc') if n.isdigit()]\n"
@@ -253,14 +253,14 @@ def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pa
     assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
 
-def test_half_a_character_in_a_result_is_told_and_ends_nothing(fork_server: ForkServer) -> None:
+def test_half_a_character_in_a_result_is_reported_and_ends_nothing(fork_server: ForkServer) -> None:
     seen = examined(fork_server, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
     first, second = seen["check-double"].outcomes
     assert not first.passed and "a check can't read this result" in first.seen
     assert second.passed
 
 
-def test_exit_in_a_cell_is_told_and_ends_nothing(fork_server: ForkServer) -> None:
+def test_exit_in_a_cell_is_reported_and_ends_nothing(fork_server: ForkServer) -> None:
     seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="exit()")
     assert "a notebook goes on after exit()" in str(seen["added-0"].outputs)
     assert compute_earned(seen["check-double"].outcomes, 2) == 2
@@ -286,7 +286,9 @@ def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(
     assert seen["check-add"].outcomes[0].passed
 
 
-def test_what_comes_in_one_check_is_bounded_together(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_values_that_one_check_receives_share_a_bound(
+    fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each item is small, and a check that keeps them all would fill the examiner's memory."""
     monkeypatch.setattr("autograder.examiner.check_connection.MAX_BYTES", 1_000_000)
     answer = "def double(x):\n    return (torch.zeros(20_000) for _ in range(x))\n"

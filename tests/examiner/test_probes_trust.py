@@ -109,7 +109,7 @@ def test_an_answer_that_does_not_end_is_stopped(source: str) -> None:
     assert (outcome.passed, outcome.blame) == (False, "process")
 
 
-def test_a_lied_count_alone_pays_nothing() -> None:
+def test_a_false_count_alone_pays_nothing() -> None:
     wrong = outcomes_of(COUNTED, lambda x: x * 3, 0)
     assert [o.passed for o in wrong] == [False, True]
     assert compute_share(wrong) == 0
@@ -138,7 +138,7 @@ def test_a_probe_answers_with_no_more_than_a_call_may() -> None:
         assert probes.saved_bytes(world.get_proxy("f")) != 12
 
 
-def test_no_probe_can_be_named_that_is_none() -> None:
+def test_only_probes_can_be_named_as_probes() -> None:
     with world_of(f=lambda: 0) as world:
         for name in ("probe torch.save", "probe os.system", "probe given f2", "probe "):
             with pytest.raises(NameError):
@@ -154,7 +154,7 @@ def test_a_function_that_is_no_given_one_cannot_be_a_probe() -> None:
         local(world.get_proxy("f"))
 
 
-def test_no_exception_of_the_students_is_told_as_trouble_of_the_process() -> None:
+def test_a_students_exception_is_not_reported_as_a_failure_of_the_process() -> None:
     """The reason of such a trouble is shown of a hidden check too: it must not hold the check's input."""
 
     def leak(x: Any) -> None:
@@ -165,7 +165,7 @@ def test_no_exception_of_the_students_is_told_as_trouble_of_the_process() -> Non
     assert (outcome.error, outcome.blame) == ("UnicodeDecodeError", "student")
 
 
-def test_a_given_function_that_was_passed_comes_back_as_itself() -> None:
+def test_a_given_function_that_was_passed_is_returned_as_itself() -> None:
     def given(x: Any) -> Any:
         return x
 

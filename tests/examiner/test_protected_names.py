@@ -38,12 +38,12 @@ def graded(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[
     return [o.passed for o in seen["check-double"].outcomes], [n for came in seen.values() for n in came.changed]
 
 
-def test_what_checks_use_and_what_that_reads_is_kept() -> None:
+def test_names_that_checks_use_directly_or_indirectly_are_kept() -> None:
     cells = ((False, GIVEN), CHECKS, (False, "def other():\n    return factor\n"))
     assert select_kept_names(cells) == (("asked", "factor", "probes", "scaled"), (), ())
 
 
-def test_names_of_a_checks_and_of_a_functions_own_are_not_kept() -> None:
+def test_local_names_of_checks_and_functions_are_not_kept() -> None:
     """A later cell that binds such a name would make the examiner fork the process before it, 40 ms each."""
     given = "import torch\nx = 1\ny = 2\ndef asked(f, x):\n    y = f(x)\n    return y\n"
     check = 'with check("asks"):\n    x = 3\n    assert [y for y in asked(double, x)] == [6]\n'
@@ -54,17 +54,17 @@ def test_an_honest_notebook_changes_nothing(fork_server: ForkServer) -> None:
     assert graded(fork_server, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
 
 
-def test_a_probe_that_was_redefined_is_the_courses_again(fork_server: ForkServer) -> None:
+def test_a_redefined_probe_is_restored(fork_server: ForkServer) -> None:
     assert graded(fork_server, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
 
 
-def test_what_a_probe_uses_is_the_courses_too(fork_server: ForkServer) -> None:
+def test_names_that_a_probe_uses_are_restored_too(fork_server: ForkServer) -> None:
     """By accident too: a cell for trying things may bind any name."""
     assert graded(fork_server, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
     assert graded(fork_server, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
 
 
-def test_what_was_patched_in_a_library_is_told_and_in_labkit_undone(fork_server: ForkServer) -> None:
+def test_a_patched_library_is_reported_and_a_patched_labkit_is_restored(fork_server: ForkServer) -> None:
     patched = (
         "import labkit.probes.dispatch, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
     )
@@ -86,12 +86,12 @@ LIE = "def lie(f, x):\n    return 12 if x == 3 else 4\n"
     ],
     ids=["the code of a probe", "the closure of a probe", "the code of a helper", "defaults"],
 )
-def test_the_insides_of_a_function_of_the_courses_are_put_back_and_told(fork_server: ForkServer, after: str) -> None:
+def test_the_contents_of_a_course_function_are_restored_and_reported(fork_server: ForkServer, after: str) -> None:
     passed, changed = graded(fork_server, BLANK, after)
     assert passed == [False, False] and set(changed) <= {"asked", "scaled"} and changed
 
 
-def test_labkit_is_the_courses_when_a_given_cell_runs(fork_server: ForkServer) -> None:
+def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) -> None:
     patched = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
     steps = [
         Step("first", "student", patched),

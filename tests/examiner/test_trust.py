@@ -45,7 +45,7 @@ class Yes:
     __hash__ = None
 
 
-def test_an_object_that_says_yes_is_equal_to_nothing():
+def test_an_object_that_claims_to_equal_everything_equals_nothing():
     with world_of(f=Yes) as world:
         got = world.get_proxy("f")()
         assert got != 3 and got != [1, 2, 3]
@@ -78,7 +78,7 @@ def test_a_tensor_subclass_arrives_as_a_tensor():
         assert not (got == torch.ones(2)).any()
 
 
-def test_a_process_that_ends_is_told_from_one_that_hangs():
+def test_a_process_that_ends_is_distinguished_from_one_that_hangs():
     with world_of(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
         world.get_proxy("f")()
     with world_of(0.3, f=lambda: time.sleep(3600)) as world:
@@ -102,7 +102,7 @@ def test_exit_and_interrupt_are_exceptions_of_the_students():
         assert world.get_proxy("f")() == 1
 
 
-def test_a_result_that_cannot_be_looked_at_is_the_students_error():
+def test_a_result_that_cannot_be_inspected_is_the_students_error():
     results = [
         torch.eye(2).to_sparse(),
         np.array([object()]),
@@ -125,12 +125,12 @@ def test_an_unknown_name_is_a_name_error():
         assert world.get_proxy("f")(1) == 1
 
 
-def test_a_check_that_passes_a_module_is_told():
+def test_a_check_that_passes_a_module_gets_an_error():
     with world_of(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
         world.get_proxy("f")(torch.nn.Identity())
 
 
-def test_what_is_printed_goes_nowhere(capfd):
+def test_printed_text_goes_nowhere(capfd):
     def loud():
         for _ in range(1000):
             print("x" * 100_000)
@@ -142,7 +142,7 @@ def test_what_is_printed_goes_nowhere(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_nothing_refers_to_any_more_is_forgotten():
+def test_unreferenced_objects_are_forgotten():
     calls = Calls({"f": lambda x: x * 2, "make": lambda x: lambda: x})
 
     class Direct:

@@ -40,7 +40,7 @@ def test_a_busy_check_ends_and_the_next_one_runs() -> None:
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
 
 
-def test_a_given_cell_that_never_ends_is_left() -> None:
+def test_a_given_cell_that_never_ends_is_abandoned() -> None:
     with pytest.raises(Stopped, match="took too long"):
         run_given("while True:\n    pass", "<g>", {}, [], NoLine(), seconds=0.2)
 
