@@ -40,7 +40,7 @@ def test_a_wait_begins_with_the_last_mark() -> None:
     assert decide(NOW, [mark(10)], LabTerm(wait_minutes=10), NOW).is_due
 
 
-def test_what_came_after_the_end_is_left_for_grade() -> None:
+def test_submissions_after_the_end_of_marking_are_left_for_gradlab_grade() -> None:
     until = LabTerm(until=datetime(2026, 2, 1, 13, 0, tzinfo=UTC))
     assert decide(NOW, [], until, NOW + timedelta(days=1)).is_due, "it came in time"
     never = decide(NOW + timedelta(hours=2), [], until, NOW, zone=ZoneInfo("Europe/Berlin")).refusal
@@ -82,19 +82,19 @@ def test_a_page_says_how_many_are_left_when_the_next_is_marked_and_until_when() 
     assert describe_attempts(NOW, [mark(5)], LabTerm(), NOW) == "", "where nothing is set nothing is said"
 
 
-def test_what_counts_in_place_of_an_unmarked_one_is_the_last_mark() -> None:
+def test_the_last_mark_counts_instead_of_an_unmarked_submission() -> None:
     assert describe_counting_mark([mark(9), mark(5)]).startswith(
         "The mark of the submission from 2026-02-01 11:54 UTC counts"
     )
     assert describe_counting_mark([]).startswith("You have no mark until")
 
 
-def test_what_has_its_mark_may_still_get_its_page() -> None:
+def test_a_marked_submission_may_still_get_its_page() -> None:
     before = mark(5)
     assert before.submitted and decide(before.submitted, [before], LabTerm(attempts=1), NOW).is_due
 
 
-def test_who_says_the_time_of_another_submission_of_the_team_gets_no_further_attempt() -> None:
+def test_a_submission_with_the_time_of_a_teammates_gets_no_extra_attempt() -> None:
     marks = [mark(30)]
     (when,) = (each.submitted for each in marks)
     assert when is not None
