@@ -55,7 +55,7 @@ HONEST = {
 }
 
 
-def test_what_honest_labs_do_works_in_the_sandbox(fork_server: ForkServer) -> None:
+def test_honest_labs_work_in_the_sandbox(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
     seen = examine(steps, fork_server.student)
     for name, (_, printed) in HONEST.items():
@@ -79,7 +79,7 @@ def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_th
         assert first[name].outputs == second[name].outputs, name
 
 
-def test_without_what_few_labs_name_they_work_too() -> None:
+def test_honest_labs_work_without_rarely_used_imports() -> None:
     with contextlib.closing(ForkServer(Purpose(LEVEL), started=start_server(1, ()))) as light:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
@@ -104,7 +104,7 @@ def test_without_what_few_labs_name_they_work_too() -> None:
         ("from labkit import check, show_strides", {"labkit"}),
     ],
 )
-def test_a_lab_is_asked_what_it_names_of_what_is_long_to_import(
+def test_slow_imports_are_chosen_by_the_names_in_a_labs_notebooks(
     tmp_path: Path, source: str, expected: set[str]
 ) -> None:
     folder = tmp_path / "source" / "ps1"

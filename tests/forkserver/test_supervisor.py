@@ -127,7 +127,7 @@ def _told(ours: socket.socket, word: bytes) -> None:
     assert ours.recv(1) == b"!"
 
 
-def test_the_limit_that_ended_a_fork_is_told_once_and_not_of_what_comes_later(
+def test_the_limit_that_ended_a_fork_is_reported_once_and_not_for_later_failures(
     small: Supervisor, run: tuple[int, socket.socket]
 ) -> None:
     pid, ours = run
