@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_copied_costs_the_others_nothing(tmp_path: Path) -
     assert {"data.csv", f"{LAB}.ipynb"} <= set(os.listdir(tmp_path / "autograded" / "ada" / LAB))
 
 
-def test_a_folder_in_the_place_of_the_secret_keeps_no_team_from_its_mark(tmp_path: Path) -> None:
+def test_a_folder_instead_of_the_secret_does_not_cost_a_team_its_mark(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada")
     secret = tmp_path / "submitted" / "ada" / LAB / SECRET
     secret.unlink()

@@ -38,12 +38,12 @@ def test_marks_are_those_that_feedback_shows(small_course: Path) -> None:
     assert (group.worth, [column.name for column in group.columns]) == (2, [EXERCISE])
 
 
-def test_what_a_student_wrote_is_told_from_what_was_handed_out(small_course: Path) -> None:
+def test_a_students_text_is_distinguished_from_the_released_text(small_course: Path) -> None:
     ada, ben, cleo = write_class(small_course, CLASS).read().members
     assert (ada.written, ben.written, cleo.written) == ({EXERCISE: RIGHT}, {EXERCISE: WRONG}, {})
 
 
-def test_who_is_missing_late_or_to_grade_is_known(small_course: Path) -> None:
+def test_missing_late_and_ungraded_students_are_known(small_course: Path) -> None:
     folder = small_course / "submitted"
     for student in ("ada", "dan"):
         (folder / student / LAB).mkdir(parents=True)
@@ -55,7 +55,7 @@ def test_who_is_missing_late_or_to_grade_is_known(small_course: Path) -> None:
     assert (eve.handed_in, eve.graded) == (False, False)
 
 
-def test_an_extension_counts_from_when_it_is_written_and_before_anything_is_handed_in(small_course: Path) -> None:
+def test_an_extension_counts_once_written_even_before_a_submission(small_course: Path) -> None:
     written = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"])
     assert not written.read().extended
     for student, until in (("ben", "2027-02-01T06:00Z"), ("eve", "2027-02-03T18:00Z"), ("ada", "2027-01-01T00:00Z")):
@@ -67,7 +67,7 @@ def test_an_extension_counts_from_when_it_is_written_and_before_anything_is_hand
     assert [(member.student, until.day) for member, until in group.extended] == [("eve", 3), ("ben", 1), ("ada", 1)]
 
 
-def test_an_extension_that_was_given_in_nbgrader_is_one(small_course: Path) -> None:
+def test_an_extension_given_in_nbgrader_counts(small_course: Path) -> None:
     written = write_class(small_course, CLASS, "2027-01-31 18:00 UTC")
     with Gradebook(written.url) as gradebook:
         gradebook.grant_extension(LAB, "ben", days=1)
@@ -75,7 +75,7 @@ def test_an_extension_that_was_given_in_nbgrader_is_one(small_course: Path) -> N
     assert (ben.until, ben.late) == (datetime(2027, 2, 1, 18), 0)
 
 
-def test_a_mark_that_waits_counts_what_it_has(small_course: Path) -> None:
+def test_a_mark_that_waits_counts_the_points_that_it_has(small_course: Path) -> None:
     written = write_class(small_course, CLASS)
     by_hand(written, "ada", auto_score=None, needs_manual_grade=True)
     by_hand(written, "ben", manual_score=1.0, needs_manual_grade=True)
@@ -112,7 +112,7 @@ def test_an_excuse_that_is_taken_back_waits_too(whole: bool, small_course: Path)
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_mark_of_an_earlier_build_of_the_lab_is_told(whole: bool, small_course: Path) -> None:
+def test_a_mark_of_an_earlier_build_of_the_lab_is_reported(whole: bool, small_course: Path) -> None:
     written = write_class(small_course, CLASS)
     ada, ben = (load_result(small_course, LAB, student) for student in ("ada", "ben"))
     source = small_course / "source" / LAB / f"{LAB}.ipynb"
@@ -123,7 +123,7 @@ def test_a_mark_of_an_earlier_build_of_the_lab_is_told(whole: bool, small_course
     assert step == f"gradlab regrade {LAB}: 1 marked by an earlier build; it shows what would change"
 
 
-def test_the_quick_way_knows_the_same_marks_and_notes(small_course: Path) -> None:
+def test_the_quick_reader_finds_the_same_marks_and_notes(small_course: Path) -> None:
     written = write_class(small_course, [Handed("ada", notes=("Something was put right.",))])
     whole, quick = written.read().members[0], written.read(whole=False).members[0]
     assert (quick.points, quick.messages) == (whole.points, whole.messages) == (2, ["Something was put right."])
@@ -141,7 +141,7 @@ def test_attempts_are_the_folders_of_the_exchange_that_count(small_course: Path)
     assert ada.attempts == (datetime(2026, 1, 1, 10), datetime(2026, 1, 2, 10, 0, 0, 500000))
 
 
-def test_who_is_on_no_roster_is_in_a_lab_that_they_handed_in_and_in_no_other(small_course: Path) -> None:
+def test_a_student_missing_from_the_roster_is_only_in_labs_they_submitted(small_course: Path) -> None:
     written = write_class(small_course, CLASS, missing=["a_typo", "waits"])
     with Gradebook(written.url) as gradebook:
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="dee", last_name="Young")])
@@ -170,14 +170,14 @@ def test_a_teams_newest_submission_settles_those_of_its_members(small_course: Pa
     assert (ada.again, ada.uncollected, ada.team) == (False, False, "blue")
 
 
-def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:
+def test_an_invalid_timestamp_is_ignored(tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "ada" / "x"
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text("yesterday, or so")
     assert read_submitted_times(tmp_path, "x") == {"ada": None}
 
 
-def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
+def test_a_problem_is_reported_with_a_fix(small_course: Path) -> None:
     written = write_class(small_course, CLASS)
     with pytest.raises(GradlabError, match="no lab '02_none' in "):
         read_class(written.url, small_course, "02_none")
@@ -189,7 +189,7 @@ def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
 
 
 @pytest.mark.parametrize("time", ["2027-02-03 10:00:00 /proc/kmsg", "2027-02-03 10:00:00 ../../x", "x" * 1000])
-def test_a_time_that_a_student_made_up_opens_no_file_and_is_none(time: str, tmp_path: Path) -> None:
+def test_a_time_that_a_student_made_up_opens_no_file_and_is_ignored(time: str, tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "ada" / LAB
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text(time)

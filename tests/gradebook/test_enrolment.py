@@ -18,13 +18,13 @@ def gradebook(tmp_path: Path) -> Iterator[Gradebook]:
         yield found
 
 
-def test_who_has_nothing_but_an_id_was_added_by_grading(gradebook: Gradebook) -> None:
+def test_a_student_with_only_an_id_was_added_by_grading(gradebook: Gradebook) -> None:
     write_roster(gradebook, [Person(id="ada", first_name="Ada"), Person(id="ben", email="ben@example.org")])
     gradebook.add_student("cy")  # as grading adds who handed in
     assert find_strangers(gradebook, ["dee", "cy", "ben", "ada"]) == ["cy", "dee"]
 
 
-def test_without_a_roster_or_with_one_of_ids_alone_nothing_is_said(gradebook: Gradebook) -> None:
+def test_without_a_roster_or_with_one_of_ids_only_there_is_no_message(gradebook: Gradebook) -> None:
     assert find_strangers(gradebook, ["ada"]) == []
     write_roster(gradebook, [Person(id="ada")])
     assert find_strangers(gradebook, ["ada", "ben"]) == []

@@ -154,7 +154,7 @@ def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
     assert all_rows(db_url) == rows
 
 
-def test_marks_given_at_the_desk_are_there_and_who_did_not_see_them_is_told(small_course: Path, db_url: str) -> None:
+def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small_course: Path, db_url: str) -> None:
     (small_course / "gradebook.db").unlink()
     answered_class.add_question(small_course)
     on_postgresql(small_course, db_url)
