@@ -13,7 +13,7 @@ from labkit import assert_close, check
 from labkit.check import record_outcomes
 
 
-def test_two_matrices_are_kept_of_visible_checks_alone(small_course: Path) -> None:
+def test_two_matrices_are_kept_only_for_visible_checks(small_course: Path) -> None:
     notebook = build_source_notebook(next(read_labs(read_course(small_course))))
     cell = next(cell for cell in parse_cells(notebook) if cell.facts.checks)
     facts = cell.facts

@@ -221,12 +221,12 @@ def small_cells(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_a_cell_puts_out_what_it_does_in_a_stock_kernel(name: str, small_cells: dict[str, tuple[Any, Any]]) -> None:
+def test_a_cell_has_the_same_outputs_as_in_a_stock_kernel(name: str, small_cells: dict[str, tuple[Any, Any]]) -> None:
     ours, theirs = small_cells[name]
     assert same(ours) == same(theirs)
 
 
-def test_what_a_stock_kernel_cannot_do_well_is_done_otherwise(fork_server: ForkServer) -> None:
+def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_server: ForkServer) -> None:
     deep, group, left, mute, closed, after = here(
         fork_server,
         [
@@ -246,7 +246,7 @@ def test_what_a_stock_kernel_cannot_do_well_is_done_otherwise(fork_server: ForkS
     assert after == [{"output_type": "stream", "name": "stdout", "text": "1\n2\n"}]
 
 
-def test_nested_loops_run_where_a_package_allows_them(fork_server: ForkServer) -> None:
+def test_nested_loops_run_if_a_package_allows_them(fork_server: ForkServer) -> None:
     """Not asked of a stock kernel, whose own loops the package changes too: once in a while that one hangs."""
     *_, shown = here(
         fork_server,
@@ -286,7 +286,7 @@ def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_se
     assert shown[0]["text"].replace("\r", "") == "started\ngoes on\n"
 
 
-def test_all_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
+def test_everything_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
     """And it ends, where a program that it leaves running goes on writing for ever."""
     whole, beside = here(
         fork_server, ["!head -c 60000 /dev/zero | tr '\\0' x", "!yes & echo started\nprint('goes on')"]
@@ -295,7 +295,7 @@ def test_all_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServ
     assert beside[0]["text"]
 
 
-def test_outputs_are_bounded_but_not_what_was_cleared(fork_server: ForkServer) -> None:
+def test_outputs_are_bounded_without_counting_cleared_ones(fork_server: ForkServer) -> None:
     lines, characters, shown, written, piped, frames = here(
         fork_server,
         [
@@ -319,7 +319,7 @@ def test_outputs_are_bounded_but_not_what_was_cleared(fork_server: ForkServer) -
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("lab", LABS)
-def test_a_worked_solution_puts_out_what_it_does_in_a_stock_kernel(
+def test_a_worked_solution_has_the_same_outputs_as_in_a_stock_kernel(
     lab: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
     """Slow: a kernel starts for each lab, and imports torch. By day CELLS hold what a lab may put out."""
