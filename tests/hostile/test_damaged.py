@@ -36,7 +36,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Class:
     return Class(root, *grade(root, LAB))
 
 
-def test_there_are_many_kinds_of_damage_and_each_says_why_it_comes_about() -> None:
+def test_there_are_many_kinds_of_damage_and_each_says_how_it_happens() -> None:
     assert len(NAMES) >= 30
     assert all(case.sentence.strip() for case in CASES.values())
 
@@ -55,7 +55,7 @@ def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(graded: Clas
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_notes_tell_what_was_put_right(graded: Class, name: str) -> None:
+def test_the_notes_say_what_was_repaired(graded: Class, name: str) -> None:
     """Slow: the first of them grades them all."""
     notes = " ".join(describe_notes(graded.results[name].notes))
     assert CASES[name].note in notes if CASES[name].note else not notes, notes

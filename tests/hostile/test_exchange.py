@@ -77,7 +77,7 @@ def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
         (f"ada+{LAB}", ONE, "no valid student"),
     ],
 )
-def test_a_name_that_says_nothing_counts_for_nobody_and_can_be_shown(
+def test_a_malformed_name_counts_for_no_one_and_can_be_displayed(
     inbox: Inbox, student: str, when: str, why: str
 ) -> None:
     submit(inbox, student, when)
@@ -107,7 +107,7 @@ def _no_text(path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("")])
-def test_a_secret_that_is_none_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
+def test_an_invalid_secret_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
     change(submit(inbox, "ada") / SECRET)
     (arrival,) = arrivals(inbox)
     assert (
@@ -135,7 +135,7 @@ def test_a_secret_is_believed_once(inbox: Inbox) -> None:
     assert inbox.get_page_path(arrival, LAB) == before
 
 
-def test_a_folder_of_somebody_else_does_not_stand_before_the_students_own(inbox: Inbox, tmp_path: Path) -> None:
+def test_a_folder_of_another_user_does_not_precede_the_students_own(inbox: Inbox, tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a folder to another user")
     owned = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, check_owner=True)
@@ -149,7 +149,7 @@ def test_a_folder_of_somebody_else_does_not_stand_before_the_students_own(inbox:
         collect_submission(found, tmp_path)
 
 
-def test_a_hard_link_to_a_file_of_somebody_else_is_left_out(inbox: Inbox, tmp_path: Path) -> None:
+def test_a_hard_link_to_a_file_of_another_user_is_left_out(inbox: Inbox, tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a file to another user")
     folder = submit(inbox, "root")
@@ -160,7 +160,9 @@ def test_a_hard_link_to_a_file_of_somebody_else_is_left_out(inbox: Inbox, tmp_pa
     assert brought_in(inbox, tmp_path)[f"mine.py{NOT_FOLLOWED}"] == b""
 
 
-def test_who_hands_in_without_end_is_looked_at_so_often_only(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_bounded_number_of_folders_of_each_student_is_read(
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(grading_inbox, "MAX_EACH", 3)
     for number in range(9):
         submit(inbox, "mallory", ONE, name=str(number))
@@ -227,7 +229,7 @@ def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
     assert set(memory.arrivals) == {kept} and not memory.skipped and not memory.incomplete and len(memory.counts) == 1
 
 
-def test_a_time_ahead_neither_hides_what_came_nor_freezes_a_team(inbox: Inbox) -> None:
+def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox: Inbox) -> None:
     submit(inbox, "ada", ONE)
     submit(inbox, "ada", AHEAD)
     (found,) = select_newest(arrivals(inbox), NOW)
@@ -243,7 +245,7 @@ def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) 
     assert found.refusal.startswith("it arrived after")
 
 
-def test_links_and_pipes_are_neither_followed_nor_waited_for(inbox: Inbox, tmp_path: Path) -> None:
+def test_links_are_not_followed_and_pipes_not_waited_for(inbox: Inbox, tmp_path: Path) -> None:
     secret = tmp_path / "solutions"
     secret.mkdir()
     (secret / "solution.ipynb").write_text("the instructor's")
@@ -307,7 +309,7 @@ def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other
     assert {"helper.py", "mine/__init__.py", "mine/json.py", "data/json.py", "deep/work.ipynb"} <= found
 
 
-def test_a_folder_that_is_a_link_is_nobodys(inbox: Inbox, tmp_path: Path) -> None:
+def test_a_folder_that_is_a_link_belongs_to_no_one(inbox: Inbox, tmp_path: Path) -> None:
     another = submit(inbox, "ben")
     (inbox.inbound / f"mallory+{LAB}+{TWO}").symlink_to(another)
     (wrong,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
@@ -347,7 +349,7 @@ def test_a_file_that_becomes_a_link_while_it_is_copied_is_not_followed(inbox: In
     assert copied and set(copied) <= {"the notebook", ""}
 
 
-def test_what_is_too_deep_too_large_or_too_much_is_left_out(
+def test_files_that_are_too_deep_too_large_or_too_many_are_left_out(
     inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = submit(inbox, "ada")
@@ -385,7 +387,7 @@ def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inb
     assert write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, CopyRules()) == []
 
 
-def test_a_notebook_without_end_is_cut_where_the_intake_refuses_it(
+def test_an_endless_notebook_is_cut_at_the_size_that_the_intake_refuses(
     inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copying, "MAX_FILE", 1000)
@@ -393,7 +395,7 @@ def test_a_notebook_without_end_is_cut_where_the_intake_refuses_it(
     assert len(brought_in(inbox, tmp_path)[f"{LAB}.ipynb"]) == 1000
 
 
-def test_only_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -> None:
+def test_only_someone_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -> None:
     submit(inbox, "ada")
     (arrival,) = arrivals(inbox)
     page = tmp_path / f"{LAB}.html"
@@ -404,7 +406,7 @@ def test_only_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -
     assert stat.S_IMODE(inbox.get_page_path(arrival, LAB).stat().st_mode) == 0o644
 
 
-def test_a_time_that_names_a_file_is_none() -> None:
+def test_a_time_that_names_a_file_is_invalid() -> None:
     """dateutil opens what stands where a time zone's name is expected."""
     for zone in ("/proc/kmsg", ":/proc/kmsg", "../../proc/kmsg", "x/../../proc/kmsg"):
         assert parse_time(f"2026-02-01 10:00:00 {zone}") is None
@@ -412,7 +414,7 @@ def test_a_time_that_names_a_file_is_none() -> None:
     assert parse_time("") is None and NEVER < NOW
 
 
-def test_what_changed_later_came_later_whatever_its_secret_says(inbox: Inbox, tmp_path: Path) -> None:
+def test_a_folder_changed_later_counts_as_later_whatever_its_secret_says(inbox: Inbox, tmp_path: Path) -> None:
     folder = submit(inbox, "ada")
     (before,) = arrivals(inbox)
     while not (folder / f"{LAB}.ipynb").stat().st_ctime > (folder / SECRET).stat().st_ctime:
@@ -424,7 +426,7 @@ def test_what_changed_later_came_later_whatever_its_secret_says(inbox: Inbox, tm
 
 
 @pytest.mark.parametrize("year", ["0001", "1000", "1970"])
-def test_a_time_that_no_calendar_can_move_is_none(inbox: Inbox, year: str) -> None:
+def test_a_time_outside_the_calendar_is_invalid(inbox: Inbox, year: str) -> None:
     submit(inbox, "mallory", f"{year}-01-01 00:00:00 UTC")
     (found,) = arrivals(inbox)
     assert found.problem == "its name has no valid time"
