@@ -75,7 +75,7 @@ def test_nothing_private_is_in_any_file(packages: str, student: str, scratch: Pa
             assert not list((tree / place).rglob("*.ipynb")), place
 
 
-def test_what_a_student_needs_is_there(student: str) -> None:
+def test_everything_that_a_student_needs_is_installed(student: str) -> None:
     script = "id -u; pip list --format=freeze; c++ --version; touch /opt/gradlab/x"
     told = run(student, "sh", "-c", script, check=False)
     assert told.startswith("1000\n") and "Permission denied" in told
