@@ -32,11 +32,11 @@ def digests(*cells: Any) -> tuple[str, str]:
     return lab, stock
 
 
-def test_the_digest_of_a_text_alone_is_that_of_earlier_versions() -> None:
+def test_the_digest_of_a_plain_text_is_that_of_earlier_versions() -> None:
     assert set(digests(answer("so"))) == {digest("so")[:16]}
 
 
-def test_another_picture_or_another_cell_beside_it_is_another_answer() -> None:
+def test_another_picture_or_another_cell_next_to_it_is_another_answer() -> None:
     forms = [
         digests(answer("so")),
         digests(answer("so", a="AAAA")),

@@ -64,7 +64,7 @@ def test_an_honest_submission_gets_the_courses_cells_and_its_own_answer(lab: Lab
     nbformat.validate(repaired.notebook)
 
 
-def test_a_deleted_exercise_comes_back_empty_and_deleted_checks_and_given_cells_as_they_were(
+def test_deleted_exercises_are_restored_empty_and_deleted_checks_and_given_cells_unchanged(
     lab: Lab, tmp_path: Path
 ) -> None:
     imports = next(cell.id for cell in lab.cells if cell.kind is Kind.GIVEN)
@@ -77,7 +77,7 @@ def test_a_deleted_exercise_comes_back_empty_and_deleted_checks_and_given_cells_
     assert any(CHECK in note and imports in note for note in describe_notes(repaired.notes))
 
 
-def test_a_changed_check_or_given_cell_is_put_back_and_told(lab: Lab, tmp_path: Path) -> None:
+def test_a_changed_check_or_given_cell_is_restored_and_reported(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
         cell_of(notebook, CHECK).source = "2.0"
 
@@ -153,7 +153,7 @@ def test_metadata_of_a_submission_counts_for_nothing(lab: Lab, tmp_path: Path) -
     assert any("do not count" in note and CHECK in note for note in describe_notes(repaired.notes))
 
 
-def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted(lab: Lab, tmp_path: Path) -> None:
+def test_an_answer_in_a_new_cell_is_found_if_the_exercise_was_deleted(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
         answer = cell_of(notebook, EXERCISE).source
         drop(EXERCISE)(notebook)
@@ -185,7 +185,7 @@ def test_a_picture_that_was_pasted_into_an_answer_in_words_stays(with_questions:
     assert answer.source == "![this](attachment:a.png)"
 
 
-def test_a_notebook_of_another_lab_is_refused_also_where_both_have_a_question_of_one_name(
+def test_a_notebook_of_another_lab_is_refused_even_if_both_have_a_question_of_one_name(
     with_questions: Lab, tmp_path: Path
 ) -> None:
     def edit(notebook: NotebookNode) -> None:
@@ -201,7 +201,7 @@ def test_a_notebook_of_another_lab_is_refused_also_where_both_have_a_question_of
 
 
 @pytest.mark.parametrize("answered", [("why", "how"), ("how",), ("why",)])
-def test_an_answer_in_words_is_found_by_its_place_where_nothing_names_it(
+def test_an_answer_in_words_is_found_by_its_position_if_nothing_names_it(
     with_questions: Lab, tmp_path: Path, answered: tuple[str, ...]
 ) -> None:
     def edit(notebook: NotebookNode) -> None:
@@ -242,7 +242,7 @@ def test_a_notebook_that_lost_all_ids_and_metadata_is_matched_by_its_text(lab: L
     assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
 
 
-def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_path: Path) -> None:
+def test_reordered_cells_are_put_back_into_the_courses_order(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
         notebook.cells.reverse()
 
@@ -267,7 +267,7 @@ def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_pat
         (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "source": 3}]}', "damaged"),
     ],
 )  # fmt: skip
-def test_what_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_a_file_that_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "n.ipynb").write_bytes(content)
     with pytest.raises(RefusedSubmission, match=reason):
         read_submission(tmp_path / "n.ipynb")

@@ -42,7 +42,7 @@ def make(folder: Path, name: str | bytes, thing: str, outside: Path) -> None:
 
 
 @given(st.lists(st.tuples(NAME, THING), max_size=6), st.booleans())
-def test_only_plain_files_are_left_and_what_is_outside_stays(
+def test_only_plain_files_are_left_and_files_outside_are_untouched(
     things: list[tuple[str | bytes, str]], linked: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as place:
@@ -70,7 +70,7 @@ def test_only_plain_files_are_left_and_what_is_outside_stays(
         assert sorted(Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)) == before
 
 
-def test_the_only_other_notebook_takes_the_place_and_two_do_not(tmp_path: Path) -> None:
+def test_a_single_notebook_of_another_name_is_graded_and_one_of_two_is_not(tmp_path: Path) -> None:
     (tmp_path / "mine.ipynb").write_text("{}")
     normalize_folder(tmp_path, "n")
     assert (tmp_path / "n.ipynb").read_text() == "{}"
@@ -83,7 +83,7 @@ def test_the_only_other_notebook_takes_the_place_and_two_do_not(tmp_path: Path) 
     assert (tmp_path / "n.ipynb").read_bytes() == b""
 
 
-def test_a_time_that_can_be_read_is_kept_and_another_put_aside(tmp_path: Path) -> None:
+def test_a_readable_time_is_kept_and_an_unreadable_one_moved_away(tmp_path: Path) -> None:
     stamp = tmp_path / "timestamp.txt"
     stamp.write_text("2026-02-03 04:05:06.000000 UTC")
     normalize_folder(tmp_path, "n")
@@ -104,7 +104,7 @@ def test_a_students_folder_whose_name_is_no_utf_8_gets_one_that_is(tmp_path: Pat
     rename_student_folders(tmp_path / "nowhere")
 
 
-def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
+def test_a_configuration_is_renamed_once_and_reported(tmp_path: Path) -> None:
     (tmp_path / "n.ipynb").write_text("{}")
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "nbgrader_config.py").write_text("print()")
@@ -115,7 +115,7 @@ def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
     assert note == "Files that a tool could run were renamed on your instructor's computer: x/nbgrader_config.py."
 
 
-def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None:
+def test_files_that_a_tool_runs_from_its_working_folder_are_renamed(tmp_path: Path) -> None:
     files = (
         "n.ipynb",
         "conftest.py",
@@ -188,7 +188,7 @@ def test_checkpoints_are_removed_with_the_links_in_them(tmp_path: Path) -> None:
     assert [p.name for p in outside.iterdir()] == ["kept"]
 
 
-def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_starts(tmp_path: Path) -> None:
+def test_a_module_that_shadows_an_installed_one_is_renamed_where_a_kernel_starts(tmp_path: Path) -> None:
     for name in (
         "n.ipynb",
         "ipykernel_launcher.py",
@@ -205,7 +205,7 @@ def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_sta
     assert renamed == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
 
 
-def test_names_as_long_as_can_be_are_cut_where_they_get_an_ending(tmp_path: Path) -> None:
+def test_names_of_maximal_length_are_cut_when_they_get_a_suffix(tmp_path: Path) -> None:
     long = [f"jupyter_config{'x' * (238 + extra)}.py" for extra in (0, -1)]
     assert len(long[0]) == 255
     (tmp_path / "n.ipynb").write_text("{}")
@@ -230,7 +230,7 @@ def test_names_as_long_as_can_be_are_cut_where_they_get_an_ending(tmp_path: Path
     assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == found
 
 
-def test_paths_that_could_not_be_copied_everywhere_become_shorter_and_it_is_said(tmp_path: Path) -> None:
+def test_paths_too_long_to_copy_everywhere_are_shortened_and_reported(tmp_path: Path) -> None:
     folder = tmp_path / "n"
     deep = folder.joinpath(*[letter * 230 for letter in "abcdefghijklmno"])
     deep.mkdir(parents=True)

@@ -95,7 +95,7 @@ def test_a_split_anywhere_is_undone(name: str, line: int, stripped: bool) -> Non
 
 @given(st.lists(EDIT, min_size=1, max_size=6))
 @example([("add", 9, 0), ("paste", 0, 0), ("paste", 35, 10), ("paste", 0, 0), ("merge", 12, 0)])  # a copy stays
-def test_what_changed_is_told_unless_nothing_did(edits: list[tuple[str, int, int]]) -> None:
+def test_changes_are_reported_unless_there_are_none(edits: list[tuple[str, int, int]]) -> None:
     notebook = edited(edits)
     result = repaired(notebook)
     before = [(c.id, c.source) for c in nbformat.reads(built()[0], 4).cells]

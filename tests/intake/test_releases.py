@@ -47,7 +47,7 @@ def notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, st
     return describe_notes(repaired.notes), {cell.id: cell.source for cell in repaired.notebook.cells}
 
 
-def test_what_the_course_changed_is_told_as_the_courses(fetched_before: Path) -> None:
+def test_the_courses_own_changes_are_reported_as_the_courses(fetched_before: Path) -> None:
     told, cells = notes(fetched_before, {"raise NotImplementedError()": "return x"})
     (outdated,) = [note for note in told if "The course changed these cells after you fetched the lab" in note]
     assert "check-shift" in outdated and "check-double" not in outdated
@@ -56,13 +56,13 @@ def test_what_the_course_changed_is_told_as_the_courses(fetched_before: Path) ->
     assert "return x" in cells["exercise-double"]
 
 
-def test_an_old_stub_that_nobody_wrote_in_is_not_written(fetched_before: Path) -> None:
+def test_an_unedited_old_stub_counts_as_unwritten(fetched_before: Path) -> None:
     told, cells = notes(fetched_before, {})
     assert "Twice x" in cells["exercise-double"]
     assert any("No exercise has been changed" in note for note in told)
 
 
-def test_what_a_student_changed_in_an_old_cell_is_still_told(fetched_before: Path) -> None:
+def test_a_students_change_to_an_old_cell_is_still_reported(fetched_before: Path) -> None:
     told, _ = notes(fetched_before, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"})
     (changed,) = [note for note in told if "changed were put back" in note]
     assert "check-shift" in changed
