@@ -53,7 +53,7 @@ def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
 
 
 @pytest.mark.slow
-def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Path) -> None:
+def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
     """Slow: nbgrader submits in a process of its own, twice."""
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
@@ -69,7 +69,9 @@ def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark(student: Path, tmp_path: Path) -> None:
+def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_last_mark(
+    student: Path, tmp_path: Path
+) -> None:
     """Slow: nbgrader submits in a process of its own."""
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
@@ -86,7 +88,7 @@ def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark
 
 
 @pytest.mark.slow
-def test_what_the_exchange_refuses_is_told_in_its_words(student: Path) -> None:
+def test_a_refusal_of_the_exchange_is_shown_in_its_own_words(student: Path) -> None:
     """Slow: nbgrader submits in a process of its own."""
     to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
     assert to is not None

@@ -52,6 +52,6 @@ def test_jupytext_is_off_in_a_courses_server(tmp_path: Path, monkeypatch: pytest
     assert (root / "source" / "x.ipynb").read_text() == "the course's"
 
 
-def test_no_package_that_gradlab_needs_brings_jupytext() -> None:
+def test_no_package_that_gradlab_needs_installs_jupytext() -> None:
     pyproject = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     assert "jupytext" not in pyproject

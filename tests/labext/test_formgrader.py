@@ -65,7 +65,7 @@ def test_no_file_of_a_submission_is_a_page_that_may_run_a_script(server: LabServ
 
 
 @pytest.mark.slow
-def test_a_students_name_is_a_text(server: LabServer) -> None:
+def test_a_students_name_is_shown_as_text(server: LabServer) -> None:
     """Slow: a server starts."""
     name = "<img src=x onerror=alert(1)>"
     with Gradebook(f"sqlite:///{server.folder / 'gradebook.db'}") as gradebook:
@@ -90,7 +90,7 @@ def test_a_students_name_is_a_text(server: LabServer) -> None:
 
 
 @pytest.mark.slow
-def test_no_address_makes_it_run_a_configuration_of_someone_elses(server: LabServer, tmp_path: Path) -> None:
+def test_no_address_makes_it_run_a_configuration_of_another_user(server: LabServer, tmp_path: Path) -> None:
     """Slow: a server starts. A picture in a submission can name any address of this server."""
     trace = tmp_path / "it_ran"
     handed_in, shared = server.folder / "submitted" / "mallory" / LAB, tmp_path / "shared"
@@ -125,7 +125,7 @@ def test_the_course_of_the_server_may_configure_the_formgrader(course: Path) -> 
         assert can_configure(path, read_workspace(course.parent, [str(course)])), "and one that is listed"
 
 
-def test_no_folder_may_that_looks_like_a_course_beside_it(course: Path) -> None:
+def test_a_folder_next_to_it_that_looks_like_a_course_may_not_configure_it(course: Path) -> None:
     """It could be a submission that an instructor unpacked, before the server started or after."""
     sent = course.parent / "Downloads" / "mallory"
     shutil.copytree(course, sent)
@@ -138,13 +138,13 @@ def test_no_folder_may_that_looks_like_a_course_beside_it(course: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
-def test_no_folder_that_others_write_may(course: Path, mode: int) -> None:
+def test_a_folder_that_others_can_write_may_not_configure_it(course: Path, mode: int) -> None:
     workspace = read_workspace(course)
     course.chmod(mode)
     assert not can_configure(str(course), workspace)
 
 
-def test_no_course_in_another_one_or_among_submissions_may(course: Path) -> None:
+def test_a_course_inside_another_or_among_submissions_may_not_configure_it(course: Path) -> None:
     inner = course / "autograded" / "mallory" / LAB
     for folder in (inner, course / "source" / "x"):
         shutil.copytree(course, folder, ignore=shutil.ignore_patterns("x", "autograded"))
@@ -162,7 +162,7 @@ def test_no_link_in_a_path_is_followed(course: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a file of another user's needs root")
-def test_no_configuration_of_someone_elses_may(course: Path) -> None:
+def test_a_configuration_of_another_user_may_not_configure_it(course: Path) -> None:
     workspace = read_workspace(course)
     os.chown(course / "nbgrader_config.py", 12345, 12345)
     assert not can_configure(str(course), workspace)

@@ -98,7 +98,7 @@ def wait_for_kernel(client: BlockingKernelClient) -> None:
 
 
 @pytest.mark.slow
-def test_a_kernel_runs_no_file_beside_its_notebook_before_a_cell_does(tmp_path: Path) -> None:
+def test_a_kernel_runs_no_file_next_to_its_notebook_before_the_first_cell(tmp_path: Path) -> None:
     """Slow: a server and a kernel start."""
     trace, home, root = tmp_path / "it_ran", tmp_path / "home", tmp_path / "desktop"
     home.mkdir()

@@ -12,7 +12,7 @@ from labkit.start import build_environment
 
 
 @pytest.mark.parametrize(("start_page", "opened"), [(True, "notebooks/00_start_here.ipynb"), (False, "tree")])
-def test_the_first_page_is_opened_where_there_is_one(start_page: bool, opened: str, tmp_path: Path) -> None:
+def test_the_first_page_is_opened_if_there_is_one(start_page: bool, opened: str, tmp_path: Path) -> None:
     folder, home = tmp_path / "work", tmp_path / "home"
     for made in (folder, home):
         made.mkdir()

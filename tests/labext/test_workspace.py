@@ -126,7 +126,7 @@ def test_a_course_of_which_another_user_has_a_part_does_not_count(part: str, tmp
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
-def test_a_link_is_its_owners_wherever_it_leads(tmp_path: Path) -> None:
+def test_a_link_belongs_to_its_owner_wherever_it_leads(tmp_path: Path) -> None:
     course = make_course(tmp_path / "shared")
     (tmp_path / "roots.py").write_text("raise SystemExit")
     (course / "nbgrader_config.py").unlink()
