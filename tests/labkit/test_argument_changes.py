@@ -37,11 +37,13 @@ def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
         (lambda x, more: more.update(name=more.pop("name")) or more.update(f=more.pop("f")), "the keys of argument 2"),
     ],
 )
-def test_a_call_that_changes_an_argument_is_told(change: Callable[[Tensor, dict[str, Any]], Any], where: str) -> None:
+def test_a_call_that_changes_an_argument_is_reported(
+    change: Callable[[Tensor, dict[str, Any]], Any], where: str
+) -> None:
     with pytest.raises(AssertionError, match=f"after the call, {where}"):
         unchanged(change, *arguments())
 
 
-def test_an_argument_by_keyword_is_told_by_its_name() -> None:
+def test_a_keyword_argument_is_reported_by_its_name() -> None:
     with pytest.raises(AssertionError, match="after the call, x"):
         unchanged(lambda x: x.zero_(), x=torch.ones(2))

@@ -31,12 +31,12 @@ def test_it_is_drawn_with_a_fit_and_with_a_conflict() -> None:
     assert "do not fit" in show_broadcasting((2, 3), (2,)).words
 
 
-def test_too_much_becomes_words() -> None:
+def test_shapes_that_cannot_be_drawn_become_words() -> None:
     for shapes in ([], [(1,)], [(1,)] * 5, [(1,) * 7, (1,)]):
         assert "no picture" in repr(show_broadcasting(*shapes))
 
 
-def test_the_explorer_has_room_for_all_that_can_be_typed_and_begins_as_the_still_picture() -> None:
+def test_the_explorer_has_room_for_every_input_and_begins_as_the_static_picture() -> None:
     explorer, still = explore_broadcasting((4, 1), (3,)), show_broadcasting((4, 1), (3,))
     assert repr(explorer) == still.words
     for row in ("0", "1", "result"):

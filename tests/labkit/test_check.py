@@ -34,7 +34,7 @@ def test_every_check_of_a_cell_runs_whichever_fails() -> None:
     ]
 
 
-def test_an_exception_of_the_students_code_is_told_with_its_line_of_text() -> None:
+def test_an_exception_of_the_students_code_is_shown_with_its_line_of_text() -> None:
     f = student("def f():\n    return {}['key']\n")
     (outcome,) = outcomes_of("with check('a'):\n  f()", f=f)
     assert (outcome.passed, outcome.error, outcome.blame) == (False, "KeyError", "student")

@@ -46,7 +46,7 @@ def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
         (torch.float32, torch.float64, "your result is torch.float32", "torch.float64"),
     ],
 )  # fmt: skip
-def test_what_is_seen_and_what_was_expected(got: Any, want: Any, seen: str, expected: str) -> None:
+def test_a_mismatch_describes_the_result_and_the_expected_value(got: Any, want: Any, seen: str, expected: str) -> None:
     error = mismatch(got, want)
     assert (error.seen, error.expected) == (seen, expected)
 
@@ -67,11 +67,11 @@ def test_what_is_seen_and_what_was_expected(got: Any, want: Any, seen: str, expe
         ({"b": None, "a": "x"}, {"a": "x", "b": None}),
     ],
 )
-def test_equal_in_another_form(got: Any, want: Any) -> None:
+def test_equal_values_in_other_forms_pass(got: Any, want: Any) -> None:
     assert_close(got, want)
 
 
-def test_values_only_where_the_dtype_does_not_matter() -> None:
+def test_only_values_count_if_the_dtype_does_not_matter() -> None:
     assert_close(T([1, 2]), T([1.0, 2.0]), check_dtype=False)
     mismatch(T([1, 3]), T([1.0, 2.0]), check_dtype=False)
 
@@ -106,7 +106,7 @@ def test_whatever_a_student_returns_the_comparison_ends_in_a_verdict(value: Any)
     assert describe(value)
 
 
-def test_a_subclass_that_lies_about_equality_is_still_compared_by_value() -> None:
+def test_a_subclass_with_a_false_equality_is_still_compared_by_value() -> None:
     class Liar(Tensor):
         def __eq__(self, other: object) -> bool:  # type: ignore[override]
             return True

@@ -14,14 +14,14 @@ def inputs(*sizes: int) -> list[Tensor]:
     return [torch.ones(size, 3) for size in sizes]
 
 
-def test_each_call_is_served_by_the_graph_that_its_guards_let_in() -> None:
+def test_each_call_uses_the_graph_whose_guards_accept_it() -> None:
     run = follow(f, inputs(4, 5, 6, 1, 4), None)
     assert run.graphs == ["(4, 3)", "(n, 3)", "(1, 3)"]
     assert run.compiled == [True, True, False, True, False]
     assert run.served[:4] == [0, 1, 1, 2]
 
 
-def test_behind_the_limit_no_graph_serves() -> None:
+def test_beyond_the_limit_no_graph_is_used() -> None:
     run = follow(f, inputs(*range(2, 13), 3), False)
     assert run.served == [0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, 1]
 

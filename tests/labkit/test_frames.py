@@ -48,7 +48,7 @@ def image_of(shown: str) -> dict[str, str]:
     return image
 
 
-def test_the_first_frame_is_seen_where_no_script_runs() -> None:
+def test_the_first_frame_is_visible_without_scripts() -> None:
     shown = two_frames()._repr_mimebundle_()
     image = image_of(shown["text/html"])
     assert image["alt"] == shown["text/plain"] == "all words"
@@ -58,7 +58,7 @@ def test_the_first_frame_is_seen_where_no_script_runs() -> None:
     assert "other" not in shown["image/svg+xml"] and "one &amp; &lt;two&gt;" in shown["image/svg+xml"]
 
 
-def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_beside_it() -> None:
+def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_next_to_it() -> None:
     root = ET.fromstring(two_frames().still)
     names = {part.tag.split("}")[1]: part.text for part in root}
     assert (names["title"], names["desc"]) == ("a title", "words 'of' one")
@@ -78,7 +78,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     assert explore_strides({"a": table}).html == explore_strides({"a": table.clone()}).html
 
 
-def test_what_is_not_shown_is_not_drawn_and_what_fails_says_so() -> None:
+def test_a_picture_is_drawn_only_when_shown_and_reports_its_failure() -> None:
     def fails() -> Drawing:
         raise ValueError("no")
 
@@ -97,7 +97,7 @@ def test_labkit_imports_nothing_that_draws() -> None:
     assert "matplotlib" not in done.stdout and "ipywidgets" not in done.stdout, done.stdout + done.stderr
 
 
-def test_colours_can_be_told_from_a_light_and_from_a_dark_ground() -> None:
+def test_colours_are_visible_on_light_and_dark_backgrounds() -> None:
     for colour in COLOURS:
         rgb = tuple(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
         assert min(contrast(rgb, LIGHT), contrast(rgb, DARK)) > 3.8, colour
@@ -114,7 +114,7 @@ def luminance(rgb: tuple[float, ...]) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_strides_of_several_views_are_said_in_words() -> None:
+def test_strides_of_several_views_are_described_in_words() -> None:
     table = torch.arange(12).reshape(3, 4)
     shown = explore_strides({"rows": table, "one row": table[:1].expand(3, 4)})
     assert shown.drawing is not None and list(shown.drawing.groups[0].labels) == ["rows", "one row"]
@@ -122,7 +122,7 @@ def test_strides_of_several_views_are_said_in_words() -> None:
     assert "no picture" in explore_strides({"too many dimensions": torch.zeros(2, 2, 2)}).words
 
 
-def test_curves_say_where_they_begin_and_end_and_against_what_they_stand() -> None:
+def test_curves_name_their_first_and_last_values_and_their_axis() -> None:
     shown = show_curves({"slow": [2.0, 1.5], "wild": [2.0, float("inf"), 7.0], "none": []}, x="epoch")
     assert shown.words.splitlines() == ["slow  first 2, last 1.5", "wild  first 2, last 7"]
     assert "epoch" in shown.still and "stroke-dasharray" in shown.still

@@ -37,7 +37,7 @@ def test_backward_is_drawn_without_changing_anything() -> None:
 
 
 @pytest.mark.parametrize("output", [torch.ones(2, requires_grad=True) * 2, torch.tensor(1.0)])
-def test_what_has_no_backward_pass_of_its_own_becomes_words(output: Tensor) -> None:
+def test_an_output_without_its_own_backward_pass_becomes_words(output: Tensor) -> None:
     assert "no picture" in show_backward(output, {}).words
 
 

@@ -28,7 +28,7 @@ def one_step(model: nn.Module, x: Tensor) -> memory.Watch:
     return seen
 
 
-def test_what_is_made_counts_until_it_is_freed() -> None:
+def test_a_tensor_counts_until_it_is_freed() -> None:
     with memory.watch() as seen:
         a = torch.zeros(10)
         b = a + 1
@@ -39,7 +39,7 @@ def test_what_is_made_counts_until_it_is_freed() -> None:
     assert b.sum() == 10
 
 
-def test_a_view_has_no_memory_of_its_own() -> None:
+def test_a_view_owns_no_memory() -> None:
     with memory.watch() as seen:
         column = torch.zeros(10, 3)[:, 0]
     assert seen.now == 120 and len(column) == 10
@@ -53,7 +53,7 @@ def test_models_their_gradients_and_inputs_were_there_before() -> None:
     assert seen.peak == 0
 
 
-def test_what_comes_to_lie_where_a_gradient_lay_counts() -> None:
+def test_a_tensor_in_the_memory_of_a_freed_gradient_counts() -> None:
     for _ in range(30):
         model = nn.Linear(8, 8)
         model(torch.ones(2, 8)).sum().backward()
@@ -78,13 +78,13 @@ def test_without_recording_less_is_alive() -> None:
     assert (seen.peak, seen.now) == (2 * UNIT, 0)
 
 
-def test_memory_behind_tensors_counts_once() -> None:
+def test_memory_shared_by_tensors_counts_once() -> None:
     t = torch.zeros(10)
     assert memory.nbytes([t, {"a": t[:3]}, (torch.zeros(2, dtype=torch.float64), 5)]) == 56
     assert memory.nbytes([]) == 0
 
 
-def test_statistics_of_an_accelerator_are_empty_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistics_of_an_accelerator_are_empty_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: False)
     assert memory.on_device() == {}
 

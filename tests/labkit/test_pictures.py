@@ -24,7 +24,7 @@ def test_the_graph_is_drawn_with_its_result_its_nodes_and_its_leaves() -> None:
     assert picture.words.count("MulBackward0 -> x (2,)") == 2
 
 
-def test_boxes_stand_below_those_that_lead_to_them_and_beside_each_other() -> None:
+def test_boxes_are_below_their_predecessors_and_next_to_each_other() -> None:
     widths = {0: 50.0, 1: 90.0, 2: 60.0, 3: 40.0}
     edges = [(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (2, 3)]
     placed = compute_layout(widths, edges)
@@ -46,7 +46,7 @@ def test_a_graph_that_shares_its_nodes_is_walked_once() -> None:
     assert len(words.splitlines()) == 120
 
 
-def test_what_cannot_be_drawn_becomes_words_and_no_exception() -> None:
+def test_an_object_that_cannot_be_drawn_becomes_words_and_no_exception() -> None:
     for picture in (
         show_graph(None),
         show_strides("text"),
@@ -91,7 +91,7 @@ def test_drawing_leaves_pyplot_alone() -> None:
     assert plt.get_fignums() == before
 
 
-def test_the_same_expression_gives_the_same_picture_wherever_it_lies_in_memory() -> None:
+def test_the_same_expression_gives_the_same_picture_wherever_it_is_in_memory() -> None:
     kept = [expression() for _ in range(2)]
     first, second = (show_graph(out, {"x": x}).html for out, x in kept)
     assert first == second

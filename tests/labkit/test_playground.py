@@ -29,7 +29,7 @@ def test_an_input_of_zero_gives_its_weights_no_gradient() -> None:
     assert all(gradients[f"w2{j}"] != 0 for j in (1, 2, 3))
 
 
-def test_without_a_kernel_it_stands_still_and_says_the_same_in_words() -> None:
+def test_without_a_kernel_it_is_static_and_says_the_same_in_words() -> None:
     shown = play_network((1.0, -0.5), 1.0)._repr_mimebundle_()
     assert set(shown) == {"text/html", "image/svg+xml", "text/plain"}
     assert "result 1.419, target 1, loss 0.0877" in shown["text/plain"]
@@ -37,11 +37,11 @@ def test_without_a_kernel_it_stands_still_and_says_the_same_in_words() -> None:
 
 
 @pytest.mark.parametrize("arguments", [((1.0,), 1.0), ((1.0, 2.0), 0.0, {"w99": 1.0}), (("a", "b"), 0.0)])
-def test_what_cannot_be_drawn_says_so(arguments: tuple) -> None:  # type: ignore[type-arg]
+def test_values_that_cannot_be_drawn_become_a_message(arguments: tuple) -> None:  # type: ignore[type-arg]
     assert "no picture" in play_network(*arguments).words
 
 
-def test_all_that_the_script_moves_is_in_the_drawing() -> None:
+def test_everything_that_the_script_moves_is_in_the_drawing() -> None:
     picture = play_network((1.0, -0.5), 1.0)
     assert picture.drawing is not None and picture.drawing.data["parameters"] == START
     for name in START:

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from labkit import show_dtypes, show_underflow
 
 
-def test_what_becomes_zero_and_infinite_is_what_float16_makes_of_it() -> None:
+def test_values_become_zero_or_infinite_as_in_float16() -> None:
     gradients = torch.tensor([2.0**-30, 2.0**-24, 2.0**-10, 0.0, 1.0])
     assert show_underflow(gradients, [1, 64, 2.0**16]).words.splitlines() == [
         "scale 1: 1 of 4 become 0, 0 become inf",

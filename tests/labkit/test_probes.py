@@ -79,7 +79,7 @@ def test_saved_bytes_are_those_of_results_each_storage_once() -> None:
     assert {s["of"] for s in probes.saved(affine(), X.requires_grad_())} == {"argument", "parameter"}
 
 
-def test_what_the_graph_has_let_go_is_not_counted() -> None:
+def test_tensors_that_the_graph_released_are_not_counted() -> None:
     def forgetful(t: Any) -> Any:
         t.exp()
         return t.exp()
@@ -126,14 +126,14 @@ def test_a_captured_graph_computes_what_the_function_does(f: Any, how: str) -> N
 @pytest.mark.parametrize(
     "f", [lambda x: 2.5 / x, lambda x: 1 - x.sin(), lambda x: (2.5 / x).masked_fill(x < 0, 1), lambda x: 0.9**x]
 )
-def test_a_number_stands_before_a_tensor(f: Any) -> None:
+def test_a_captured_graph_may_have_a_number_before_a_tensor(f: Any) -> None:
     graph = probes.Graph(probes.captured(f, X))
     for x in (X, X.flip(0) * 3):
         assert torch.equal(graph(x), f(x))
 
 
 @pytest.mark.parametrize("name", ["aten.mul.Tensor", "aten.mm.default", "aten.sin.default", "aten.pow.Scalar"])
-def test_a_number_stands_for_no_only_tensor(name: str) -> None:
+def test_a_graph_with_numbers_instead_of_all_tensors_is_refused(name: str) -> None:
     numbers = [("value", 2.0), ("value", 3.0)][: 1 if "sin" in name else 2]
     data = {"inputs": [], "constants": [], "nodes": [(name, numbers, {})], "output": ("node", 0)}
     with pytest.raises(probes.GraphError, match="wrong type"):
@@ -161,7 +161,7 @@ def test_ranks_are_joined_and_leave_their_arguments_alone() -> None:
     assert x.equal(torch.ones(2)) and not dist.is_initialized()
 
 
-def test_ranks_that_wait_for_ever_are_ended() -> None:
+def test_ranks_that_wait_forever_are_ended() -> None:
     def stuck(rank: int, world_size: int) -> None:
         time.sleep(3600)
 
@@ -169,12 +169,12 @@ def test_ranks_that_wait_for_ever_are_ended() -> None:
         probes.ranks(stuck, seconds=1.0)
 
 
-def test_a_rank_that_ends_its_process_is_told() -> None:
+def test_a_rank_that_ends_its_process_is_reported() -> None:
     with pytest.raises(RuntimeError):
         probes.ranks(lambda rank, world_size: os._exit(3))
 
 
-def test_the_first_rank_to_fail_is_heard_not_those_that_lost_it() -> None:
+def test_the_first_rank_to_fail_is_reported_not_those_that_lost_it() -> None:
     def fails(rank: int, world_size: int) -> None:
         if rank == 1:
             raise KeyError("the second rank")
@@ -184,7 +184,7 @@ def test_the_first_rank_to_fail_is_heard_not_those_that_lost_it() -> None:
         probes.ranks(fails)
 
 
-def test_whose_error_it_is() -> None:
+def test_an_error_is_blamed_on_the_student_or_on_the_check() -> None:
     def broken(x: Any) -> Any:
         raise KeyError("mine")
 
@@ -212,7 +212,7 @@ def test_a_result_that_a_probe_cannot_use_is_the_students() -> None:
         ((False, True, False), 0.0),
     ],
 )
-def test_an_observed_check_pays_only_where_a_value_was_right(passed: tuple[bool, bool, bool], paid: float) -> None:
+def test_an_observed_check_pays_only_if_a_value_was_right(passed: tuple[bool, bool, bool], paid: float) -> None:
     value, observed, guard = passed
     outcomes = [
         Outcome("value", weight=2, passed=value),
@@ -222,7 +222,7 @@ def test_an_observed_check_pays_only_where_a_value_was_right(passed: tuple[bool,
     assert compute_share(outcomes) == paid
 
 
-def test_an_observed_check_alone_pays_nothing() -> None:
+def test_an_observed_check_on_its_own_pays_nothing() -> None:
     assert compute_share([Outcome("count", observed=True, passed=True)]) == 0
     assert (
         compute_share([Outcome("count", observed=True, passed=True), Outcome("kept", guard=True, passed=True)]) == 0.5

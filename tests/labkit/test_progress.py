@@ -55,7 +55,7 @@ def state_of(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> s
         (lab(MINE, verdict(MINE, False), quiz=True), "failing"),
     ],
 )
-def test_a_state_comes_from_the_text_and_the_verdict_on_it(notebook: dict[str, Any], state: str) -> None:
+def test_a_state_follows_from_the_text_and_its_verdict(notebook: dict[str, Any], state: str) -> None:
     assert state_of(notebook) == state
 
 
@@ -67,7 +67,7 @@ def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     assert state_of(lab(MINE + "0"), marks) == "written"
 
 
-def test_what_is_done_and_what_waits_for_a_mark_travel_with_the_state() -> None:
+def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
     told = {}
     for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():
         ran_on = "def f():\n    return 2" if name == "stale" else MINE
@@ -127,7 +127,7 @@ def replaced(tree: Any, value: object) -> Iterator[Any]:
                 yield copy
 
 
-def test_whatever_is_wrong_with_a_notebook_costs_no_more_than_its_place(tmp_path: Path) -> None:
+def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) -> None:
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
     (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(lab(MINE)))
@@ -155,7 +155,7 @@ def test_whatever_is_wrong_with_a_notebook_costs_no_more_than_its_place(tmp_path
 
 
 @pytest.mark.parametrize("points", [1e308, 10**308, -1e308])
-def test_numbers_whose_sum_is_none_cost_no_more_than_the_lab(tmp_path: Path, points: float) -> None:
+def test_numbers_that_cannot_be_added_cost_no_more_than_the_lab(tmp_path: Path, points: float) -> None:
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
     damaged = lab(MINE)
@@ -176,7 +176,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert read_progress(tmp_path) == [] and read_title(tmp_path) == ""
 
 
-def test_a_prediction_that_was_wrong_comes_back_until_it_is_right_and_then_at_growing_distances() -> None:
+def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_intervals() -> None:
     def days_ago(days: int) -> str:
         return (date.today() - timedelta(days=days)).isoformat()
 

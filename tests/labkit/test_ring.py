@@ -22,7 +22,7 @@ def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
     assert all(parts == everybody for row in end for parts in row)
 
 
-def test_words_and_drawings() -> None:
+def test_a_ring_has_words_and_drawings() -> None:
     ring = explore_ring(3)
     assert "start    0 of 9 chunks are complete" in repr(ring) and "step 4   9 of 9" in repr(ring)
     (steps,) = ring.drawing.groups  # type: ignore[union-attr]
@@ -33,5 +33,5 @@ def test_words_and_drawings() -> None:
 
 
 @pytest.mark.parametrize("world_size", [0, 1, 9])
-def test_a_ring_that_cannot_be_drawn_says_so(world_size: int) -> None:
+def test_a_ring_that_cannot_be_drawn_becomes_a_message(world_size: int) -> None:
     assert "no picture" in repr(explore_ring(world_size))

@@ -10,7 +10,7 @@ def bowl(x: Tensor, y: Tensor) -> Tensor:
     return x**2 + y**2
 
 
-def test_a_path_is_what_the_optimizer_does() -> None:
+def test_a_path_follows_the_optimizer() -> None:
     picture = show_paths(bowl, (1.0, 0.5), {"SGD": lambda p: torch.optim.SGD(p, lr=0.25)}, 3, x=(-1, 1), y=(-1, 1))
     assert picture.words.splitlines()[1] == "SGD  after 3 steps (0.125, 0.0625), value 0.01953"
     drawing = picture.drawing
@@ -46,7 +46,7 @@ def whole(x: Tensor) -> Tensor:
     return x.sin()
 
 
-def test_a_break_stands_at_its_line() -> None:
+def test_a_break_is_shown_at_its_line() -> None:
     picture = show_breaks({"printing": (printing, (torch.ones(3),)), "whole": (whole, (torch.ones(3),))})
     first, second = picture.words.splitlines()
     assert first.startswith("printing: 2 graphs, broken at 'print(\"a line\")'")
@@ -86,7 +86,7 @@ def test_a_trace_has_lanes_and_a_kernel_belongs_to_the_region_of_its_launch() ->
     assert "gemm" in picture.still
 
 
-def test_a_list_of_rows_is_a_trace_and_rows_inside_others_stand_below_them() -> None:
+def test_a_list_of_rows_is_a_trace_and_nested_rows_are_below_their_parents() -> None:
     inner, outer = event("aten::t", "cpu_op", 1, 5, 20), event("aten::linear", "cpu_op", 1, 0, 100)
     picture = show_trace([inner, outer, event("aten::relu", "cpu_op", 1, 100, 50)])
     drawing = picture.drawing

@@ -77,14 +77,14 @@ def test_an_operation_that_mixes_devices_raises_an_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_what_a_gpu_allows_is_allowed_and_has_the_right_values(name: str) -> None:
+def test_operations_that_a_gpu_allows_are_allowed_and_have_the_right_values(name: str) -> None:
     function, want = ALLOWED[name]
     seen = probes.on_second_device(function, X.clone(), X.clone(), move=[0])
     assert seen["devices"] == "meta" and seen["mixed"] == []
     assert torch.equal(seen["result"], X + torch.tensor([1.0, 2.0, 3.0]) if want is None else want)
 
 
-def test_numbers_and_copies_come_back_to_the_cpu() -> None:
+def test_numbers_and_copies_return_to_the_cpu() -> None:
     with probes.TwoDevices() as second:
         far = X.to(second)
         assert far.device == second and far.to(second) is far
@@ -94,7 +94,7 @@ def test_numbers_and_copies_come_back_to_the_cpu() -> None:
         assert torch.tensor([1.0], device=second, requires_grad=True).requires_grad
 
 
-def test_a_module_moves_trains_there_and_comes_back() -> None:
+def test_a_module_moves_trains_there_and_returns() -> None:
     module = Table(buffer=True)
     want = module(X).detach()
     seen = probes.on_second_device(module, X)
@@ -112,7 +112,7 @@ def test_a_module_moves_trains_there_and_comes_back() -> None:
     assert torch.allclose(moved, twin.layer.weight - 0.1 * twin.layer.weight.grad)
 
 
-def test_a_constant_that_stayed_behind_is_found() -> None:
+def test_a_constant_left_on_the_cpu_is_found() -> None:
     module = Table(buffer=False)
     with pytest.raises(RuntimeError, match="same device"):
         probes.on_second_device(module, X)
@@ -130,7 +130,7 @@ def test_an_error_that_is_caught_is_counted() -> None:
     assert seen["mixed"] == ["aten.add"] and torch.equal(seen["result"], X)
 
 
-def test_nested_results_say_for_each_tensor_where_it_lies() -> None:
+def test_nested_results_say_which_device_each_tensor_is_on() -> None:
     def spread(t: Tensor) -> Any:
         return {"a": [t, (t.cpu(), "text")], "b": Pair(t.sum(), None)}
 
@@ -139,7 +139,7 @@ def test_nested_results_say_for_each_tensor_where_it_lies() -> None:
     assert torch.equal(seen["result"]["b"].first, X.sum()) and type(seen["result"]["a"][0]) is Tensor
 
 
-def test_the_callers_containers_stay_as_they_are() -> None:
+def test_the_callers_containers_are_unchanged() -> None:
     def replacing(batch: dict[str, Any], device: torch.device) -> dict[str, Any]:
         batch["x"] = batch["x"].to(device)
         return batch
@@ -153,7 +153,7 @@ def test_it_runs_where_the_function_lives() -> None:
     assert probes.on_second_device(Elsewhere(), X)[1] == "on_second_device"
 
 
-def test_outside_the_block_meta_is_what_it_was() -> None:
+def test_outside_the_block_meta_is_unchanged() -> None:
     with probes.TwoDevices():
         pass
     assert torch.tensor([1.0], device="meta").is_meta
@@ -161,7 +161,7 @@ def test_outside_the_block_meta_is_what_it_was() -> None:
         torch.tensor([1.0], device="meta").cpu()
 
 
-def test_a_check_may_leave_open_on_which_device_a_result_lies() -> None:
+def test_a_check_may_accept_a_result_on_any_device() -> None:
     with TwoDevices() as second:
         got, want = torch.tensor([1.0, 2.0], device=second), torch.tensor([1.0, 2.0])
         assert_close([got], [want], check_device=False)

@@ -29,7 +29,7 @@ def test_the_plain_form_in_a_notebook_is_the_points() -> None:
     assert verdict(BAD)._repr_mimebundle_()["text/plain"] == "0"
 
 
-def test_the_card_shows_labels_what_was_seen_and_the_hint_escaped() -> None:
+def test_the_card_shows_labels_results_and_hints_escaped() -> None:
     html = verdict(GOOD, BAD)._repr_mimebundle_()["text/html"]
     assert "rows sum to &lt;one&gt;" in html
     assert "your result is nan (expected: 0.5)" in html
@@ -44,20 +44,20 @@ def test_hidden_checks_are_listed_by_their_labels_and_never_as_passed() -> None:
     assert "later large logits <stay> finite" in repr(verdict(GOOD))
 
 
-def test_what_was_expected_is_not_told_where_hidden_checks_ran() -> None:
+def test_expected_values_are_not_shown_if_hidden_checks_ran() -> None:
     shown = verdict(GOOD, BAD, later=())
     assert "expected" not in shown._repr_mimebundle_()["text/html"]
     assert "expected" not in repr(shown)
 
 
-def test_the_first_line_says_what_passes_here_and_what_is_still_to_come() -> None:
+def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> None:
     assert repr(verdict(GOOD, BAD)).startswith(
         "row_softmax: 1 of 2 checks passed here; 2 more run when it is marked, for 4 points in all\n"
     )
     assert repr(verdict(GOOD, BAD, later=())).startswith("row_softmax: 1 of 2 checks passed, 1 of 4 points\n")
 
 
-def test_points_are_said_with_one_decimal_at_most() -> None:
+def test_points_are_shown_with_one_decimal_at_most() -> None:
     third = Outcome("a", passed=True), Outcome("b"), Outcome("c")
     assert "1.3 of 4 points" in repr(verdict(*third, later=()))
 
@@ -70,7 +70,7 @@ def test_an_exercise_that_is_not_written_is_one_line_and_no_failure() -> None:
     assert ">fail<" not in text["text/html"] and "?" not in text["text/html"]
 
 
-def test_a_misconception_stands_before_the_difference_and_alone_where_hidden_checks_ran() -> None:
+def test_a_misconception_precedes_the_difference_and_replaces_it_if_hidden_checks_ran() -> None:
     believed = Outcome("a", seen="your result is 2", expected="1", misconception="exactly twice the right one")
     text = repr(verdict(believed))
     assert text.index("exactly twice the right one") < text.index("your result is 2 (expected: 1)")
@@ -87,7 +87,7 @@ def html_of(*outcomes: Outcome, later: tuple[str, ...] = LATER) -> str:
     return str(verdict(*outcomes, later=later)._repr_mimebundle_()["text/html"])
 
 
-def test_two_matrices_stand_side_by_side_with_words_for_who_does_not_see_them() -> None:
+def test_two_matrices_are_side_by_side_with_words_for_screen_readers() -> None:
     want = torch.arange(12.0).reshape(3, 4)
     html = html_of(compared(want.where(want != 6, -1.0), want))
     assert "your result is -1 at index (1, 2); 1 of 12 values differ (expected: 6 at index (1, 2))" in html
@@ -108,7 +108,7 @@ def test_matrices_of_two_shapes_are_shown_and_said_to_hold_the_same_values() -> 
     assert "the same values, in another shape" in html_of(compared(want.reshape(4, 3), want))
 
 
-def test_what_is_no_small_matrix_has_no_shades() -> None:
+def test_only_small_matrices_have_shades() -> None:
     for shape in ((12,), (33, 2), (2, 3, 4), ()):
         assert "<svg" not in html_of(compared(torch.zeros(shape), torch.ones(shape)))
     assert "<svg" not in html_of(compared(torch.zeros(3, 4), torch.zeros(3, 4, dtype=torch.float64)))
@@ -121,7 +121,7 @@ def test_values_that_are_not_finite_are_crosses() -> None:
     assert "a cross for NaN or an infinity" in html_of(outcome)
 
 
-def test_nothing_of_the_two_values_is_told_where_hidden_checks_ran() -> None:
+def test_neither_value_is_shown_if_hidden_checks_ran() -> None:
     shown = verdict(compared(torch.zeros(3, 4), torch.ones(3, 4)), later=())._repr_mimebundle_()
     assert "<svg" not in shown["text/html"] and "both:" not in shown["text/html"]
     assert shown[MIME]["checks"][0]["difference"] is None
@@ -156,13 +156,13 @@ def test_hints_open_one_inside_the_other() -> None:
     assert "hint: Look at the sum. (1 more in a notebook)" in repr(verdict(outcome))
 
 
-def test_hints_stand_unfolded_where_a_page_shows_no_details() -> None:
+def test_hints_are_unfolded_on_a_page_that_shows_no_details() -> None:
     outcome = compared(torch.zeros(2), torch.ones(2), hint=("Look at the sum.", "Which <dim>?"))
     html = replace(verdict(outcome), folds=False)._repr_mimebundle_()["text/html"]
     assert "details" not in html and "hint 2: Which &lt;dim&gt;?" in html
 
 
-def test_a_hint_is_left_out_where_it_does_not_fit_what_failed() -> None:
+def test_a_hint_is_left_out_if_it_does_not_fit_the_failure() -> None:
     nothing = repr(verdict(Outcome("a", seen="your result is None", cause=Cause.NOTHING, hint="Which line is slow?")))
     part = repr(verdict(Outcome("a", seen="the gradients[0] is None", hint="Which line is slow?")))
     assert "return" not in part and "Which line is slow?" in part
@@ -176,7 +176,7 @@ def test_a_check_that_passed_and_does_not_pay_says_so() -> None:
     assert "pays nothing yet" in text
 
 
-def test_every_outcome_is_there_for_programs_too() -> None:
+def test_every_outcome_is_available_to_programs_too() -> None:
     data = verdict(GOOD, BAD)._repr_mimebundle_()[MIME]
     assert [c["label"] for c in data["checks"]] == ["rows sum to <one>", "finite"]
     assert data["earned"] == 1.0 and data["later"] == list(LATER) and data["exercise"] == "row_softmax"
