@@ -81,7 +81,7 @@ def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) 
     assert times == ({f"ada/{LAB}/timestamp.txt": b"2027-02-01 18:00:00 UTC"} if files is GRADESCOPE else {})
 
 
-def test_who_is_not_known_is_told_and_the_others_are_collected(tmp_path: Path) -> None:
+def test_unknown_students_are_reported_and_the_others_are_collected(tmp_path: Path) -> None:
     files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
     taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 2 and len(trouble) == 1
@@ -91,7 +91,7 @@ def test_who_is_not_known_is_told_and_the_others_are_collected(tmp_path: Path) -
     assert trouble[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
 
 
-def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path: Path) -> None:
+def test_feedback_is_returned_under_the_names_of_the_submissions(tmp_path: Path) -> None:
     for student in ("ada", "grace"):
         (tmp_path / "feedback" / student / LAB).mkdir(parents=True)
         (tmp_path / "feedback" / student / LAB / f"{LAB}.html").write_text(f"<p>{student}")
@@ -127,7 +127,7 @@ def names(system: LearningSystem, course: Path) -> list[str]:
         return sorted(archive.namelist())
 
 
-def test_what_a_tool_would_run_has_another_name_from_the_first_moment(tmp_path: Path) -> None:
+def test_files_that_a_tool_would_run_are_renamed_from_the_start(tmp_path: Path) -> None:
     files = {
         f"Ada Lovelace_501_assignsubmission_file_/{name}": b"x" for name in ("nbgrader_config.py", "json.py", ".pdbrc")
     }
@@ -149,7 +149,7 @@ def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> N
     assert sorted(path.name for path in outside) == [".lms.json", "a.zip"]
 
 
-def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_download_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="there is no file "):
         collect(tmp_path / "nothing.zip", tmp_path, LAB, PEOPLE)
     with pytest.raises(GradlabError, match=r"a download from .*Canvas.* or "):
@@ -175,9 +175,7 @@ MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66
         {"Mallory Mal_503_assignsubmission_file_/ada_71_5_01_a.ipynb": b"forged"},
     ],
 )
-def test_what_a_student_names_like_a_classmates_in_moodle_is_not_the_classmates(
-    more: dict[str, bytes], tmp_path: Path
-) -> None:
+def test_a_file_named_like_a_classmates_in_moodle_is_not_the_classmates(more: dict[str, bytes], tmp_path: Path) -> None:
     collect(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, [*PEOPLE, MALLORY])
     found = submitted(tmp_path)
     assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
@@ -186,7 +184,7 @@ def test_what_a_student_names_like_a_classmates_in_moodle_is_not_the_classmates(
 @pytest.mark.parametrize(
     "name", ["malmallory_66_1009_Ada_71_assignsubmission_file_01_a.ipynb", "malmallory_66_1009_71_1001_01_a.ipynb"]
 )
-def test_what_a_student_names_like_a_classmates_in_canvas_is_not_the_classmates(name: str, tmp_path: Path) -> None:
+def test_a_file_named_like_a_classmates_in_canvas_is_not_the_classmates(name: str, tmp_path: Path) -> None:
     collect(zipped(tmp_path / "a.zip", CANVAS | {name: b"forged"}), tmp_path, LAB, [*PEOPLE, MALLORY])
     found = submitted(tmp_path)
     assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"mallory/{LAB}/01_a.ipynb"] == b"forged"
@@ -200,7 +198,7 @@ def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: 
     assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
-def test_a_display_name_that_is_a_classmates_takes_nobodys_place(tmp_path: Path) -> None:
+def test_a_display_name_that_is_a_classmates_replaces_no_one(tmp_path: Path) -> None:
     files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
     taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 1 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
@@ -208,7 +206,7 @@ def test_a_display_name_that_is_a_classmates_takes_nobodys_place(tmp_path: Path)
     assert "ada has 71 in the roster" in told and "grace may be any of" in told
 
 
-def test_a_students_own_file_says_no_time_and_an_old_one_does_not_stay(tmp_path: Path) -> None:
+def test_a_students_own_file_sets_no_time_and_an_old_one_is_removed(tmp_path: Path) -> None:
     own = CANVAS | {"lovelaceada_71_1003_timestamp.txt": b"2000-01-01 00:00:00 UTC"}
     collect(zipped(tmp_path / "a.zip", own), tmp_path, LAB, PEOPLE)
     assert not any(name.endswith("timestamp.txt") for name in submitted(tmp_path))
@@ -219,20 +217,20 @@ def test_a_students_own_file_says_no_time_and_an_old_one_does_not_stay(tmp_path:
     }
 
 
-def test_a_file_that_cannot_be_written_costs_nobody_else(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_costs_no_one_else(tmp_path: Path) -> None:
     folder = "Ada Lovelace_501_assignsubmission_file_"
     files = MOODLE | {f"{folder}/{'x' * 255}": b"", f"{folder}/..": b"", f"{folder}/a\nb": b""}
     taken, _ = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 2 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
-def test_moodles_names_have_their_underscore_or_not(tmp_path: Path) -> None:
+def test_moodles_names_are_read_with_or_without_their_underscore(tmp_path: Path) -> None:
     files = {name.replace("_/", "/"): content for name, content in MOODLE.items()}
     assert collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
     assert submitted(tmp_path)["ada/01_a/01_a.ipynb"] == b"ada's"
 
 
-def test_what_is_no_submission_of_this_lab_takes_nobodys_place(tmp_path: Path) -> None:
+def test_a_file_that_is_no_submission_of_this_lab_replaces_no_one(tmp_path: Path) -> None:
     (tmp_path / "source" / "02_b").mkdir(parents=True)
     for student in ("ada", "grace"):
         there = tmp_path / "submitted" / student / LAB
@@ -248,7 +246,7 @@ def test_what_is_no_submission_of_this_lab_takes_nobodys_place(tmp_path: Path) -
     assert "no notebook, only notes.pdf" in trouble[1]
 
 
-def test_what_the_exchange_brought_stays_unless_asked(tmp_path: Path) -> None:
+def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> None:
     there = tmp_path / "submitted" / "ada" / LAB
     there.mkdir(parents=True)
     (there / "01_a.ipynb").write_bytes(b"by nbgrader submit")

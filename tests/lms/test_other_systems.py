@@ -69,7 +69,7 @@ def test_its_roster_is_read(tmp_path: Path) -> None:
     assert read_roster(path) == [Person(id="ada", email="a@example.org")]
 
 
-def test_its_zip_is_collected_and_pages_go_back_by_its_names(tmp_path: Path) -> None:
+def test_its_zip_is_collected_and_pages_are_returned_under_its_names(tmp_path: Path) -> None:
     found = collect_zip(zipped(tmp_path / "a.zip", ZIP), tmp_path, LAB, PEOPLE)
     assert (found.system.title, found.collected, found.trouble) == ("Slate", ["ada", "grace"], [])
     assert submitted(tmp_path)[f"ada/{LAB}/{LAB}.ipynb"] == b"ada's"
@@ -90,7 +90,7 @@ def test_zips_of_other_systems_are_collected_as_before(tmp_path: Path) -> None:
     assert collect(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
 
 
-def test_its_exporter_is_found_beside_those_of_systems(tmp_path: Path) -> None:
+def test_its_exporter_is_found_next_to_those_of_learning_systems(tmp_path: Path) -> None:
     exporter = load_exporter("points")
     exporter.write(tmp_path / exporter.file, PEOPLE, LABS)
     assert json.loads((tmp_path / "points.json").read_text())["01_a"] == {"ada": 15, "grace": 9.75}
