@@ -102,7 +102,7 @@ def test_all_code_on_the_way_is_in_the_fingerprint(entries: tuple[str, ...], nam
     assert not missing and "autograder/examiner/section.py" in imported
 
 
-def test_what_is_named_is_there() -> None:
+def test_every_named_module_exists() -> None:
     named = [ROOT / "autograder" / name for name in (*MARKS, *PROOFS)] + [ROOT / "labkit" / name for name in DISPLAY]
     assert not [path for path in named if not path.exists()]
 

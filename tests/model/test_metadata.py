@@ -23,7 +23,7 @@ def told(check: Check) -> Check:
     return check.model_copy(update={"hint": "", "misconceptions": ()})
 
 
-def test_the_source_notebook_says_of_each_cell_what_it_is_for(labs: list[Lab]) -> None:
+def test_the_source_notebook_records_the_purpose_of_each_cell(labs: list[Lab]) -> None:
     for lab in labs:
         for cell, node in zip(lab.cells, build_source_notebook(lab).cells, strict=True):
             checks = tuple(map(told, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
@@ -34,7 +34,7 @@ def test_the_source_notebook_says_of_each_cell_what_it_is_for(labs: list[Lab]) -
             )
 
 
-def test_what_a_student_writes_says_how_it_was_handed_out(labs: list[Lab]) -> None:
+def test_a_cell_that_a_student_edits_records_its_released_text(labs: list[Lab]) -> None:
     for lab in labs:
         for cell in build_release_notebook(lab).cells:
             facts = read_facts(cell)
@@ -64,7 +64,7 @@ def test_exercises_are_found_by_the_names_of_their_cells(labs: list[Lab]) -> Non
         assert collect_exercises(build_release_notebook(lab).cells) == {e.cell_id: e.name for e in lab.exercises}
 
 
-def test_a_cell_of_the_students_is_nobodys() -> None:
+def test_a_cell_that_a_student_added_has_no_kind_and_no_facts() -> None:
     cell = nbformat.v4.new_code_cell("a = 1", id="mine")
     assert (read_kind(cell), read_facts(cell), get_cell_name(cell)) == (None, None, "mine")
 

@@ -35,7 +35,7 @@ def test_notes_of_the_first_format_become_values() -> None:
     assert (refused.kind, refused.notebook) == (NoteKind.REFUSED, "two")
 
 
-def test_what_checks_say_in_the_first_format_becomes_a_cause() -> None:
+def test_messages_of_checks_in_the_first_format_become_causes() -> None:
     _, result = read("lab")
     outcomes = [outcome for cell in result.cells for outcome in cell.checks]
     causes = Counter(outcome.cause for outcome in outcomes)
