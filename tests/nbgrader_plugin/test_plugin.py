@@ -59,7 +59,7 @@ def graded(course: Path, source: str, where: LocalExecutor) -> Any:
 
 
 @pytest.mark.slow
-def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(
+def test_outputs_of_a_submission_do_not_run_in_the_instructors_browser(
     small_course: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: nbgrader autogrades a submission."""
@@ -180,7 +180,7 @@ def test_a_picture_of_labkit_is_an_image_in_the_formgrader() -> None:
 
 
 @pytest.mark.slow
-def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded_with(small_course: Path) -> None:
+def test_limits_of_the_configuration_apply_and_the_result_records_them(small_course: Path) -> None:
     """Slow: nbgrader autogrades a submission."""
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.Examine.cell_seconds = 1\nc.Examine.memory_gib = 0.5\n")
@@ -198,7 +198,7 @@ def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded
     assert "landlock" in again.isolation and again.versions.torch
 
 
-def test_nbgraders_feedback_keeps_untold_what_the_term_does(small_course: Path) -> None:
+def test_nbgraders_feedback_hides_what_the_term_hides(small_course: Path) -> None:
     visible, hidden = Outcome("a", "3 and 4 give 25", passed=True), Outcome("b", "other shapes", hidden=True)
     write_class(small_course, [Handed("ada", points=1.0, checks=(visible, hidden))])
     page = small_course / "feedback" / "ada" / LAB / f"{LAB}.html"
