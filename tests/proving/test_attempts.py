@@ -183,7 +183,7 @@ def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: lis
                 assert earned(here) == earned(there), place
 
 
-def test_the_code_of_an_answer_does_not_run_where_the_checks_decide(lab: Lab) -> None:
+def test_the_code_of_an_answer_does_not_run_in_the_process_that_runs_the_checks(lab: Lab) -> None:
     _, try_together = next(iter_notebooks(lab))
     assert try_together(CHEATS).points == 1
     trial = at(lab, "double").try_source(CHEATS)
@@ -202,7 +202,7 @@ def test_a_given_cell_that_fails_on_an_answer_is_named(lab: Lab) -> None:
     assert at(lab, "Tally").try_blank().failure == "NotImplementedError: "
 
 
-def test_objects_whose_methods_say_one_thing_are_tried(lab: Lab) -> None:
+def test_objects_whose_methods_always_return_one_value_are_tried(lab: Lab) -> None:
     bench = at(lab, "Tally")
     trials = bench.try_generated()
     true = trials["an object whose methods all say True"]
@@ -260,7 +260,9 @@ def test_no_process_and_no_descriptor_is_left(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_an_answer_starts_ends_with_its_trial(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_an_answer_starts_end_with_its_trial(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     note = tmp_path / "pid"
     bench = at(lab, "double")
     endless = f"import subprocess\nopen({str(note)!r}, 'w').write(str(subprocess.Popen(['sleep', '36000']).pid))"
@@ -281,7 +283,7 @@ def test_trials_run_one_thread_in_each_process(lab: Lab) -> None:
         torch.set_num_threads(1)
 
 
-def test_a_whole_notebook_goes_on_after_a_check_that_ended_the_process(lab: Lab) -> None:
+def test_a_whole_notebook_continues_after_a_check_that_ended_the_process(lab: Lab) -> None:
     ends = "import os\ndef double(x):\n    if x.is_floating_point() and x == 2: os._exit(0)\n    return x + x"
     points = compute_notebook_points(lab, {"double": ends, "Tally": GOOD_TALLY})
     assert points == {"double": 0.5, "Tally": 2}

@@ -38,13 +38,13 @@ def test_numbers_and_tensors_count_by_value_shape_layout_and_type() -> None:
         assert not constant_in(t, other)
 
 
-def test_functions_count_by_what_they_do_and_hold_not_by_where_they_lie() -> None:
+def test_functions_count_by_their_code_and_contents_not_by_their_address() -> None:
     assert constant_in(adds(1), adds(1))
     assert not constant_in(adds(1), adds(2))
     assert not constant_in(lambda x: x + 1, lambda x: x * 1)
 
 
-def test_objects_count_by_what_they_hold() -> None:
+def test_objects_count_by_their_contents() -> None:
     assert constant_in(Clock(1.0), Clock(1.0)) and not constant_in(Clock(1.0), Clock(2.0))
     assert constant_in(Clock(1.0).read, Clock(1.0).read) and not constant_in(Clock(1.0).read, Clock(2.0).read)
     assert not constant_in(*(torch.Generator().manual_seed(seed) for seed in (0, 1)))

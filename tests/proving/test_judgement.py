@@ -115,7 +115,7 @@ def test_a_bad_answer_file_is_refused_with_its_line(folder: Path, old: str, new:
     assert new in lines[caught.value.line - 1]
 
 
-def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_written_anew(folder: Path) -> None:
+def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_updated(folder: Path) -> None:
     proved = (folder / "exercises" / EXERCISE).read_text()
     edit(folder, "fails=keeps_input", "fails=empty")
     edit(folder, " fails=shapes,empty", "")
@@ -127,7 +127,7 @@ def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_written_anew(folder
     assert (folder / "exercises" / EXERCISE).read_text() == proved
 
 
-def test_what_else_a_header_says_stays_beside_a_new_list() -> None:
+def test_the_rest_of_a_header_is_kept_with_a_new_list() -> None:
     assert replace_list('# %% wrong "a fails=b" fails=x raises=KeyError', ("y", "z")) == (
         '# %% wrong "a fails=b" fails=y,z raises=KeyError'
     )

@@ -73,7 +73,7 @@ def only_visible(lab: str) -> str:
     return lab[: lab.index("# %% hidden checks")]
 
 
-def test_given_functions_are_tried_in_the_exercises_place(tmp_path: Path) -> None:
+def test_given_functions_are_tried_instead_of_the_exercise(tmp_path: Path) -> None:
     proof = prove(tmp_path, LAB.replace("CHECK", WHOLE))
     (problem,) = lies(proof)
     assert "plainly in the exercise's place" in problem and f"{tmp_path}/exercises/twice.py:" in problem
@@ -101,7 +101,7 @@ def asked(function, f, xs):
 """
 
 
-def test_claims_earn_nothing_where_the_whole_is_compared_and_else_at_most_a_fifth_of_a_lab(tmp_path: Path) -> None:
+def test_claims_earn_nothing_if_the_whole_is_compared_and_otherwise_at_most_a_fifth_of_a_lab(tmp_path: Path) -> None:
     lab = LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)")
     proof = prove(tmp_path, lab, ANSWERS + CLAIMS)
     assert lies(proof) == [] and proof.lies > 10 and proof.lied == {"twice": 0}

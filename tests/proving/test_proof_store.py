@@ -35,7 +35,7 @@ def test_a_lab_that_changed_is_not_proved(small_course: Path, file: str) -> None
     assert load_proof(lab_of(small_course)) is None
 
 
-def test_a_proof_by_other_code_or_another_torch_is_none(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proof_by_other_code_or_another_torch_is_invalid(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lab = lab_of(small_course)
     save_proof(lab, PROOF)
     with monkeypatch.context() as other:
@@ -45,7 +45,7 @@ def test_a_proof_by_other_code_or_another_torch_is_none(small_course: Path, monk
     assert load_proof(lab) is None
 
 
-def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_none(small_course: Path) -> None:
+def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_ignored(small_course: Path) -> None:
     lab = lab_of(small_course)
     save_proof(lab, Proof("01_squares", problems=["a check is wrong"]))
     assert not (lab.path / FILE).exists()
