@@ -54,7 +54,7 @@ def test_the_interval_is_fishers() -> None:
 @pytest.mark.parametrize(
     ("item", "rest"), [([1.0] * 20, list(range(20))), (list(range(20)), [1.0] * 20), ([0, 1], [1, 0])]
 )
-def test_no_discrimination_where_nothing_differs_or_few_wrote(item: list[float], rest: list[float]) -> None:
+def test_there_is_no_discrimination_if_nothing_differs_or_few_wrote(item: list[float], rest: list[float]) -> None:
     assert compute_discrimination(item, [a + b for a, b in zip(item, rest, strict=True)]) is None
 
 
@@ -68,12 +68,12 @@ def test_a_spread_is_numpys_percentiles(points: list[float]) -> None:
 
 
 @given(st.lists(st.floats(0, 200), max_size=60), st.floats(0.5, 150))
-def test_bins_hold_everybody_once_and_reach_from_nothing_to_all(points: list[float], worth: float) -> None:
+def test_bins_hold_each_student_once_and_reach_from_zero_to_full_marks(points: list[float], worth: float) -> None:
     found = compute_bins(points, worth)
     assert sum(n for _, _, n in found) == len(points)
     assert found[0][0] == 0 and found[-1][1] >= worth - 1e-6 and len(found) <= 21
     assert all(a[1] == b[0] for a, b in pairwise(found))
 
 
-def test_nothing_of_a_lab_worth_nothing() -> None:
+def test_a_lab_worth_nothing_has_no_statistics() -> None:
     assert compute_bins([0, 0], 0) == []

@@ -52,7 +52,7 @@ RAISED: dict[str, Any] = {
 }
 
 
-def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_told() -> None:
+def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_shown() -> None:
     """In visible checks too: what a student's code keeps of a hidden check, it could say in a later one."""
     visible, hidden = Outcome(**RAISED), Outcome(**RAISED, hidden=True)
     exercises = [
@@ -77,7 +77,7 @@ def test_an_exercise_that_is_not_written_is_called_so() -> None:
     assert show_check(check, after_hidden=True).seen == "This exercise is not written yet."
 
 
-def test_a_message_about_the_own_result_holds_few_digits() -> None:
+def test_a_message_about_a_students_own_result_holds_few_digits() -> None:
     long = f"your result has shape ({', '.join(['1234567'] * 60)})"
     check = Outcome(hidden=True, **{**RAISED, "error": "", "seen": long})
     seen = show_check(check, after_hidden=True).seen
@@ -86,7 +86,7 @@ def test_a_message_about_the_own_result_holds_few_digits() -> None:
 
 
 @pytest.mark.parametrize("value", [[[[]], ()] * 8, [True, None, False] * 4, [float("nan")] * 15])
-def test_nor_does_it_say_more_by_brackets_and_words(value: list[object]) -> None:
+def test_such_a_message_reveals_no_more_by_brackets_and_words(value: list[object]) -> None:
     with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(value, torch.zeros(3))
     assert str(value) in outcomes[0].seen
@@ -98,7 +98,7 @@ def test_nor_does_it_say_more_by_brackets_and_words(value: list[object]) -> None
     "value",
     [[..., torch.strided] * 30, [torch.preserve_format, torch.sparse_coo] * 30, [str, bytes] * 30, [iter("")] * 9],
 )
-def test_nor_by_names_of_constants_and_types_in_a_message_that_a_check_writes(value: list[object]) -> None:
+def test_a_message_that_a_check_writes_reveals_no_more_by_names_of_constants_and_types(value: list[object]) -> None:
     seen = show_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
     assert seen.endswith(" ...") and seen.count(",") <= 40
 
@@ -109,7 +109,7 @@ def failed(hidden: bool) -> Outcome:
     return replace(outcomes[0], hidden=hidden)
 
 
-def test_matrices_are_shown_of_visible_checks_before_the_first_hidden_one_alone() -> None:
+def test_matrices_are_shown_only_for_visible_checks_before_the_first_hidden_one() -> None:
     """A later visible check's could hold what a hidden one passed in; so the page says where to see it."""
     visible, hidden, later = build_student_view(
         [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True), failed(False)))]
@@ -151,14 +151,14 @@ def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
     assert build_student_view([exercise])["f"][2].seen == str(build_timeout(1))
 
 
-def test_a_name_may_go_on_in_the_next_line_between_its_parts_and_no_number_does() -> None:
+def test_a_name_may_break_between_its_parts_and_a_number_may_not() -> None:
     assert add_breaks("scaled_dot_product") == "scaled_<wbr>dot_<wbr>product"
     assert add_breaks("ada_1@uni.example: __init__ of torch.nn, 0.5 <b>") == (
         "ada_<wbr>1@<wbr>uni.<wbr>example: __init__ of torch.<wbr>nn, 0.5 &lt;b&gt;"
     )
 
 
-def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> None:
+def test_the_page_shows_the_students_and_the_expected_matrix_of_a_visible_check() -> None:
     exercises = [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True)))]
     result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=tuple(exercises))
     page = render_feedback_page(result, nbformat.v4.new_notebook())
@@ -174,7 +174,7 @@ def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> No
         (0.5, "visible", "18:00 UTC, 2 h 5 min late."),
     ],
 )
-def test_the_page_says_how_late_it_came_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
+def test_the_page_says_how_late_a_submission_is_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
     came = datetime(2027, 2, 3, 18)
     result = SubmissionResult(student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=came, late=7500)
     page = render_feedback_page(result, nbformat.v4.new_notebook(), tell)
@@ -222,7 +222,7 @@ def test_the_page_says_of_each_statement_whether_it_was_ticked(answer: str, lett
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_no_line_of_a_hidden_check_stands_on_any_page(course: Course, tmp_path: Path) -> None:
+def test_no_line_of_a_hidden_check_is_on_any_page(course: Course, tmp_path: Path) -> None:
     """Slow: tries an empty and a wrong answer of every exercise. By day test_nbgrader_cycle.py reads a class's pages."""
     for lab in read_labs(course):
         notebook = build_source_notebook(lab)
@@ -298,7 +298,7 @@ def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> No
     assert '<div class="why">a tensor</div>' not in page and EXCUSED in page
 
 
-def test_worked_solutions_are_shown_from_their_time_on_but_to_nobody_with_more_time(
+def test_worked_solutions_are_shown_from_their_time_on_but_not_to_students_with_an_extension(
     built_course: Path, tmp_path: Path
 ) -> None:
     course = Path(shutil.copytree(built_course, tmp_path / "course"))

@@ -15,7 +15,7 @@ from tests.reports.written_class import LAB, Handed, write_class
 NOW = datetime(2027, 2, 1, 12)
 
 
-def test_a_submission_that_no_exchange_brought_does_not_stop_the_release_of_others(small_course: Path) -> None:
+def test_a_submission_from_outside_the_exchange_does_not_stop_the_release_of_others(small_course: Path) -> None:
     written = write_class(small_course, [Handed("ada"), Handed("ben")])
     fetched = small_course / "autograded" / "ada" / LAB
     (fetched / SECRET).write_text("ada's")
@@ -38,7 +38,7 @@ def test_a_submission_that_no_exchange_brought_does_not_stop_the_release_of_othe
     assert (small_course / "feedback" / "ben" / LAB / SECRET).read_text() == made_up, "the page keeps its name"
 
 
-def test_who_may_still_hand_in_is_named() -> None:
+def test_students_who_may_still_hand_in_are_named() -> None:
     more = {"ill": NOW + timedelta(days=1), "was_ill": NOW - timedelta(days=1)}
     assert describe_still_working(None, {}, NOW) == "" and describe_still_working(NOW, {}, NOW) == ""
     assert describe_still_working(NOW, more, NOW) == "ill until 2027-02-02 12:00 UTC"

@@ -11,7 +11,7 @@ from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 
 
 @pytest.mark.parametrize("kind", ["png", "jpg", "gif"])
-def test_the_size_stands_in_the_head(kind: str) -> None:
+def test_the_size_is_read_from_the_header(kind: str) -> None:
     file = io.BytesIO()
     Figure(figsize=(3, 2)).savefig(file, format=kind, dpi=100)
     assert count_pixels(base64.b64encode(file.getvalue()).decode()) == 60_000

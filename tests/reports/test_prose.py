@@ -15,14 +15,14 @@ HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{
 HOSTILE += ["<?x\ty><svg/onload=alert(1)>?>", "<?x\ny><b>?>"]  # to XML an instruction, to HTML an element
 
 
-def test_formulas_tables_and_code_are_shown_as_such() -> None:
+def test_formulas_tables_and_code_are_formatted() -> None:
     page = render_prose("Cost: $\\frac{n}{2}$\n\n| a | b |\n|---|---|\n| `x` | **y** |")
     assert "<mfrac>" in page and "<td><code>x</code></td>" in page and "<strong>y</strong>" in page
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("around", ["{}", "${}$", "$\\text{{{}}}$", "$$\n{}\n$$", "[x]({})", "![x]({})"])
-def test_what_would_run_is_shown_as_text(hostile: str, around: str) -> None:
+def test_active_html_is_shown_as_text(hostile: str, around: str) -> None:
     page = str(render_prose(around.format(hostile)))
     assert_plain(page)
 
@@ -105,7 +105,7 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
     assert budget.seconds < 0
 
 
-def test_what_is_kept_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch and a desk run for a term."""
     monkeypatch.setattr("autograder.reports.prose._CACHE", kept := {})
     address = f"http://a.org/{'x' * 900}"

@@ -60,7 +60,7 @@ def test_marks_count_what_is_known_and_say_what_waits() -> None:
     assert row(page, "cleo") == ["2", "", "", "", "2"]
 
 
-def test_text_of_students_and_checks_is_no_markup() -> None:
+def test_text_of_students_and_checks_is_not_markup() -> None:
     told = failed(EVIL, EVIL)
     one = member(
         EVIL, 0.0, checks={"softmax": (told,)}, written={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
@@ -80,7 +80,7 @@ def test_the_page_may_load_nothing_and_runs_no_other_script() -> None:
     assert len(page) < 100_000
 
 
-def test_each_row_leads_to_the_students_page_names_the_team_and_says_where_no_page_is_written() -> None:
+def test_each_row_leads_to_the_students_page_names_the_team_and_says_if_no_page_is_written() -> None:
     ada, ben = member("ada lee"), member("ben", page="../autograded/ben/x/x.ipynb")
     page = render_report(lab(ada, ben, member("cy", team="<blue>")))
     assert "team &lt;blue&gt;" in page
@@ -109,7 +109,7 @@ def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
     assert "it was rounded" in render_report(group)
 
 
-def test_who_needs_a_look_is_listed_by_why() -> None:
+def test_students_who_need_attention_are_listed_by_reason() -> None:
     hung = Outcome("b", "it ends", seen="the time limit of 20 s for a check was reached", blame="process")
     group = lab(
         member("missing", handed_in=False, graded=False, marks={}),
@@ -149,7 +149,7 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         assert words in page
 
 
-def test_who_has_an_extension_is_listed_with_its_end(tmp_path: Path) -> None:
+def test_students_with_an_extension_are_listed_with_its_end(tmp_path: Path) -> None:
     ill = member("ill", until=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), late=3600.0)
     group = lab(ill, member("ada"), due=datetime(2027, 2, 1, 18))
     page = render_report(group)
@@ -165,7 +165,7 @@ def test_who_has_an_extension_is_listed_with_its_end(tmp_path: Path) -> None:
     assert [student["extended_until"] for student in said["students"]] == ["2027-02-03T18:00:00Z", None]
 
 
-def test_nobody_is_missing_before_somebody_handed_in() -> None:
+def test_no_one_is_missing_before_the_first_submission() -> None:
     assert not group_by_standing(lab(member("ada", handed_in=False, graded=False)))[Standing.MISSING]
 
 
@@ -195,6 +195,6 @@ def test_the_same_as_csv_and_json(tmp_path: Path) -> None:
     assert said["standing"]["late"] == ["=1+1"] and said["students"][0]["marks"] == {"softmax": 4.0, "why": None}
 
 
-def test_nothing_handed_in_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+def test_a_lab_without_submissions_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="gradlab watch x --once"):
         write_report(lab(), tmp_path / "x.html")

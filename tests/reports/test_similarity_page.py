@@ -56,7 +56,7 @@ def test_names_comments_spaces_docstrings_imports_and_order_change_nothing() -> 
     assert sorted(extract_features(ANSWER)) != sorted(extract_features(ANSWER.replace("sum", "mean")))
 
 
-def test_every_answer_of_the_course_is_known_again_in_disguise(labs: list[Lab]) -> None:
+def test_every_answer_of_the_course_is_recognized_in_disguise(labs: list[Lab]) -> None:
     draw = random.Random(0)
     answers = [a.source for lab in labs[:4] for e in lab.exercises for a in e.answers][::7]
     same = [sorted(extract_features(a)) == sorted(extract_features(disguised(a, draw))) for a in answers]
@@ -83,7 +83,7 @@ def test_a_long_name_in_modules_is_not_written_out_at_each_use() -> None:
         assert sum(map(len, extract_features(text))) < 100 * len(text)
 
 
-def test_copies_are_found_in_a_class_and_nobody_else(labs: list[Lab]) -> None:
+def test_copies_are_found_in_a_class_and_no_one_else(labs: list[Lab]) -> None:
     found = planted = 0
     for seed, lab in enumerate(lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")):
         made = planted_class(pool_of(lab), seed)
@@ -105,7 +105,7 @@ def test_an_answer_that_all_write_or_that_the_lab_gave_is_no_evidence() -> None:
     assert np.isnan(measure_nearness(texts, texts[:1])).all()
 
 
-def test_one_short_exercise_alone_is_never_enough() -> None:
+def test_one_short_exercise_is_never_enough() -> None:
     pool = [f"def f(x):\n    return x {sign} {number}\n" for sign in "+-*/" for number in (1, 2)]
     draw = random.Random(3)
     written = {f"s{n}": {"f": draw.choice(pool)} for n in range(100)}
@@ -138,7 +138,7 @@ def test_a_page_without_pairs_says_so() -> None:
     assert "No pair is above the threshold" in render_similar_page(group, search(collect_written_texts(group), {}))
 
 
-def test_a_pair_says_when_each_of_the_two_handed_in_where_that_is_known() -> None:
+def test_a_pair_says_when_each_of_the_two_handed_in_if_that_is_known() -> None:
     ada, ben = (Member(name, written={"e": "x = 1"}) for name in ("ada", "ben"))
     pair = SimilarPair("ada", "ben", 9.0, (AlikeExercise("e", 1.0, 0, True),))
 

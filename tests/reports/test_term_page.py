@@ -33,12 +33,12 @@ def lab(name: str, points: Sequence[float | None]) -> LabClass:
     return LabClass(name, (Column("e", 10),), tuple(members))
 
 
-def test_labs_that_nobody_began_and_practice_count_for_nobody() -> None:
+def test_labs_without_submissions_and_practice_labs_do_not_count() -> None:
     rows = build_rows([lab("01", [10, 5]), lab("02", [None, None]), lab("03", [8, 8])], frozenset({"03"}))
     assert [(row.student, row.points, row.worth) for row in rows] == [("ada", 10, 10), ("ben", 5, 10)]
 
 
-def test_who_misses_two_labs_of_the_class_is_behind() -> None:
+def test_a_student_who_misses_two_labs_of_the_class_is_falling_behind() -> None:
     labs = [lab(str(n), [10, 10, None if n < 2 else 10, 7, None]) for n in range(3)]
     behind = {row.student: row.behind for row in build_rows(labs)}
     assert not behind["ada"] and "2 labs are missing: 0, 1" in behind["cleo"][0]
@@ -46,7 +46,7 @@ def test_who_misses_two_labs_of_the_class_is_behind() -> None:
     assert not any("missing" in why for row in build_rows(few) for why in row.behind)
 
 
-def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
+def test_fewer_or_few_points_mean_falling_behind_and_waiting_marks_do_not() -> None:
     ada, ben = [10.0, 9, 9, 5, 4], [3.0, 3, 4, 4, 4]
     labs = [lab(str(n), [ada[n], ben[n]]) for n in range(5)]
     first, second = build_rows(labs)
@@ -60,7 +60,7 @@ def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
     assert not any("last two" in why for why in build_rows([*labs[:3], *waiting])[0].behind)
 
 
-def test_who_handed_in_nothing_is_behind_as_soon_as_a_lab_is_due_for_them() -> None:
+def test_a_student_without_submissions_is_falling_behind_once_a_lab_is_due_for_them() -> None:
     early = replace(lab("1", [9, None, None]), due=get_utc_now() + timedelta(days=1))
     rows = {row.student: row.behind for row in build_rows([lab("0", [9, None, None]), early])}
     assert rows["ben"] == ("handed in nothing so far: 0",) and not rows["ada"]
@@ -72,7 +72,7 @@ def test_who_handed_in_nothing_is_behind_as_soon_as_a_lab_is_due_for_them() -> N
     assert not any(row.behind for row in build_rows([replace(past, members=(ada, later, on_the_way))]))
 
 
-def test_the_points_of_who_is_behind_are_those_of_the_labs_that_count_for_them() -> None:
+def test_points_of_a_student_falling_behind_are_those_of_the_labs_that_count_for_them() -> None:
     labs = [lab("0", [9, 4.9, 4.9]), lab("1", [9, None, None]), lab("2", [9, 8, 9])]
     rows = {row.student: (row.behind, row.points, row.worth) for row in build_rows(labs)}
     assert rows["ben"] == ((), 12.9, 30), "one lab of the three was handed in by few, and is not missing"
@@ -81,7 +81,7 @@ def test_the_points_of_who_is_behind_are_those_of_the_labs_that_count_for_them()
     assert behind == (f"{got} of the {worth} points of labs that are marked or missing",)
 
 
-def test_a_lab_that_is_not_due_or_hardly_begun_puts_nobody_behind() -> None:
+def test_no_one_is_falling_behind_in_a_lab_that_is_not_due_or_hardly_begun() -> None:
     done, early = lab("0", [9, 9, 9, 9]), replace(lab("1", [9, 9, 9, None]), due=get_utc_now() + timedelta(days=1))
     begun = lab("2", [9, None, None, None])
     assert not any(row.behind for row in build_rows([done, early, begun]))
@@ -174,7 +174,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     assert "gradlab feedback" in steps["all"] and "gradlab feedback" not in steps["visible"], "it tells hidden checks"
 
 
-def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course: Path) -> None:
+def test_the_commands_write_the_pages_and_report_the_status_of_each_lab(small_course: Path) -> None:
     class_ = [Handed(f"s{n}", points=n / 4) for n in range(8)]
     write_class(small_course, class_, "2027-02-01 18:00 UTC", missing=["gone"])
     add_extension(small_course, Extension(lab=LAB, student="gone", until="2027-02-03T18:00:00Z"))
@@ -190,7 +190,7 @@ def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course
     }  # fmt: skip
 
 
-def test_no_date_is_cut_where_a_terminal_is_narrow(small_course: Path) -> None:
+def test_no_date_is_cut_in_a_narrow_terminal(small_course: Path) -> None:
     write_class(small_course, [Handed("ada")], "2027-02-01 18:00 UTC", missing=["gone"])
     add_extension(small_course, Extension(lab=LAB, student="gone", until="2027-02-03T18:00:00Z"))
     limits = "attempts = 3\nwait_minutes = 10\nuntil = 2027-02-08T18:00:00Z\nsolutions = 2027-02-15T18:00:00Z"
@@ -201,7 +201,7 @@ def test_no_date_is_cut_where_a_terminal_is_narrow(small_course: Path) -> None:
     assert all(f"2027-02-{day}" in told for day in ("01", "08", "15")) and "practice" in told
 
 
-def test_a_hand_in_that_lies_in_the_exchange_is_to_be_collected(small_course: Path, tmp_path: Path) -> None:
+def test_a_submission_in_the_exchange_is_listed_for_collecting(small_course: Path, tmp_path: Path) -> None:
     written = write_class(small_course, [Handed("ada", submitted=datetime(2026, 1, 1))])
     folder = small_course / "submitted" / "ada" / LAB
     folder.mkdir(parents=True)

@@ -39,19 +39,19 @@ def page(result: SubmissionResult, tell: Tell) -> str:
     return render_feedback_page(result, nbformat.v4.new_notebook(), tell)
 
 
-def test_neither_points_nor_totals_nor_reasons_differ_by_what_hidden_checks_said() -> None:
+def test_neither_points_nor_totals_nor_reasons_depend_on_hidden_checks() -> None:
     right, wrong = submission(True), submission(False)
     assert right.points == 17.5 and wrong.points == 1.5, "a required check that fails voids the exercise"
     assert page(right, "visible") == page(wrong, "visible")
     assert page(right, "points") != page(wrong, "points") and page(right, "all") != page(wrong, "all")
 
 
-def test_lateness_is_a_part_of_all_points_and_so_is_not_told() -> None:
+def test_lateness_is_a_share_of_all_points_and_therefore_not_shown() -> None:
     assert page(submission(True, penalty=1.75), "visible") == page(submission(False), "visible")
     assert "after a penalty of 1.75 for lateness" in page(submission(True, penalty=1.75), "all")
 
 
-def test_what_is_counted_is_what_the_student_can_run() -> None:
+def test_only_checks_that_the_student_can_run_are_counted() -> None:
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<(?!meta)[^>]+>", " ", page(submission(False), "visible"))))
     assert 'content="5.5 of 6 points without hidden checks"' in text, "JupyterLab says it, too"
     assert "4 of 4 points. Hidden checks decide 4 more, which you'll see later." in text
@@ -69,7 +69,7 @@ def test_a_required_hidden_check_takes_nothing_from_those_above() -> None:
 
 
 @pytest.mark.parametrize("excused", [frozenset({"c"}), frozenset()])
-def test_an_excuse_of_a_hidden_check_tells_nothing_of_it(excused: frozenset[str]) -> None:
+def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(excused: frozenset[str]) -> None:
     def told(hidden: bool) -> SubmissionResult:
         found = submission(hidden)
         squares = found.exercises[0].model_copy(update={"excused": excused})
@@ -100,7 +100,7 @@ def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
     assert not is_unmarked(page(named, "all").encode())
 
 
-def test_a_line_on_attempts_stands_near_the_top() -> None:
+def test_a_line_on_attempts_is_near_the_top() -> None:
     line = "Attempt 2 of 3."
     text = render_feedback_page(submission(True), nbformat.v4.new_notebook(), attempts=line)
     assert text.index(line) < text.index("<table>")
