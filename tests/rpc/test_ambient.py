@@ -25,7 +25,7 @@ DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_a_state_is_told_after_each_draw_and_only_then(name: str) -> None:
+def test_a_state_is_sent_after_each_draw_and_only_then(name: str) -> None:
     """Twice: the second Gaussian number comes from what the first one kept, and leaves the words as they are."""
     source, draw = DRAWS[name]
     here = GlobalState()
@@ -37,7 +37,7 @@ def test_a_state_is_told_after_each_draw_and_only_then(name: str) -> None:
         assert here.read()[-1] == [None] * len(RANDOM)
 
 
-def test_a_second_gaussian_number_that_numpy_has_again_is_told() -> None:
+def test_a_second_gaussian_number_that_numpy_restores_is_sent() -> None:
     """The words are what they were when it was used."""
     np.random.seed(12), np.random.randn()
     kept = np.random.get_state()
@@ -48,7 +48,7 @@ def test_a_second_gaussian_number_that_numpy_has_again_is_told() -> None:
     assert here.read()[-1][2] is not None
 
 
-def test_a_state_that_is_told_makes_the_other_end_draw_the_same() -> None:
+def test_a_state_that_is_sent_makes_the_other_end_draw_the_same() -> None:
     there, here = GlobalState(), GlobalState()
     random.gauss(0, 1)
     state = here.read()
@@ -57,7 +57,7 @@ def test_a_state_that_is_told_makes_the_other_end_draw_the_same() -> None:
     assert [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()] == drawn
 
 
-def test_a_number_in_place_of_a_state_takes_no_memory_of_that_size() -> None:
+def test_a_number_instead_of_a_state_takes_no_memory_of_that_size() -> None:
     for n in range(len(RANDOM)):
         state = GlobalState().read()
         state[-1][n] = 2**62

@@ -92,7 +92,7 @@ def test_many_equal_values_and_many_others_are_kept() -> None:
     assert arrived(kept) == kept
 
 
-def test_what_is_only_shared_is_kept() -> None:
+def test_values_that_are_only_shared_are_kept() -> None:
     shared = doubled(10)
     got = Exchange().unpack(Exchange().pack(shared))
     assert got == shared
@@ -106,7 +106,7 @@ def test_a_list_that_holds_itself_is_kept() -> None:
     assert got[1] is got
 
 
-def test_an_argument_handed_back_many_times_counts_each_time() -> None:
+def test_an_argument_returned_many_times_counts_each_time() -> None:
     ours, theirs = Exchange(), Exchange()
     (big,) = theirs.unpack(ours.pack((torch.zeros(2**22),)))
     ours.unpack(theirs.pack([big] * 10))

@@ -71,7 +71,7 @@ def test_nested_values_arrive_as_they_are(value):
 
 
 @given(VALUES)
-def test_values_come_back_as_the_very_objects(value):
+def test_values_return_as_the_same_objects(value):
     ours, theirs = Exchange(), Exchange()
     message = ours.pack([value, [value]])
     back = theirs.pack(theirs.unpack(message))
@@ -161,14 +161,14 @@ def test_a_record_runs_nothing():
         *"torch.load torch.hub builtins.eval builtins.__import__ os.system torch._C torch.set_default_dtype torch.Tensor.__class__".split(),
     ],
 )
-def test_names_reach_only_what_is_harmless(name):
+def test_names_reach_only_harmless_objects(name):
     from autograder.rpc import allowed_names
 
     with pytest.raises(ProtocolError):
         Exchange(get_named=allowed_names.get_named).unpack([[], ["named", name]])
 
 
-def test_what_is_no_value_is_not_packed():
+def test_an_object_that_is_no_value_is_not_packed():
     for value in (
         object(),
         torch.ones(2).to_sparse(),
@@ -180,7 +180,7 @@ def test_what_is_no_value_is_not_packed():
             Exchange().pack([value])
 
 
-def test_what_is_nested_too_deep_is_refused_on_both_sides():
+def test_values_nested_too_deep_are_refused_on_both_sides():
     value: Any = 1
     for _ in range(500):
         value = (value,)
@@ -193,7 +193,7 @@ def test_what_is_nested_too_deep_is_refused_on_both_sides():
         Exchange().unpack([[], packed])
 
 
-def test_what_did_not_pass_has_no_number() -> None:
+def test_a_value_that_did_not_pass_has_no_number() -> None:
     """Else all later numbers would mean other objects on the other side."""
     ours, theirs = Exchange(), Exchange()
     t = torch.ones(2)
@@ -204,7 +204,7 @@ def test_what_did_not_pass_has_no_number() -> None:
     assert ours.unpack(theirs.pack(got)) is t
 
 
-def test_what_arrives_takes_memory_only_where_something_lives_in_it() -> None:
+def test_only_the_used_part_of_a_storage_arrives() -> None:
     exchange = Exchange()
     a, b = exchange.unpack(Exchange().pack((torch.ones(4), torch.arange(6.0)[2:4])))
     assert a.untyped_storage().nbytes() == 16 and b.tolist() == [2, 3] and b.untyped_storage().nbytes() == 24

@@ -59,7 +59,7 @@ def test_random_bytes_are_a_value_or_refused(data):
 
 
 @given(PLAIN, st.integers(0, 1000))
-def test_a_cut_frame_is_a_closed_line(value, at):
+def test_a_cut_frame_is_a_closed_connection(value, at):
     whole = to_bytes(value)
     whole = HEADER.pack(len(whole)) + whole
     a, b = socket.socketpair()
@@ -78,7 +78,7 @@ def test_a_huge_announced_length_is_refused_at_once(ends, length):
         receive(b, 5)
 
 
-def test_an_announced_length_costs_no_memory_before_its_bytes_come(ends):
+def test_an_announced_length_costs_no_memory_before_its_bytes_arrive(ends):
     a, b = ends
     a.sendall(HEADER.pack(frames.MAX_FRAME) + b"x")
     with bounded_memory(), pytest.raises(ProtocolTimeout):
@@ -106,7 +106,7 @@ def test_a_slow_sender_does_not_get_more_time(ends):
         receive(b, 0.2)
 
 
-def test_a_receiver_that_is_gone_or_does_not_read_is_told(ends):
+def test_a_receiver_that_is_gone_or_does_not_read_is_reported(ends):
     a, b = ends
     a.settimeout(0.05)
     with pytest.raises(ProtocolTimeout):
@@ -116,7 +116,7 @@ def test_a_receiver_that_is_gone_or_does_not_read_is_told(ends):
         send(a, 1)
 
 
-def test_what_is_no_value_is_not_sent(ends):
+def test_an_object_that_is_no_value_is_not_sent(ends):
     for value in (object(), {1: 2}.keys(), 2**64, -(2**70)):
         with pytest.raises(ProtocolError):
             send(ends[0], value)

@@ -14,7 +14,7 @@ from tests.examiner.test_trust import world_of
 SECRET = "what the hidden check passed in"
 
 
-def test_it_is_equal_and_comes_back_as_it_was_sent() -> None:
+def test_it_is_equal_and_returns_as_it_was_sent() -> None:
     with world_of(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
         got = world.get_proxy("f")()
         assert got == {SECRET: [SECRET]} and got[SECRET][0] == SECRET and hash(got[SECRET][0]) == hash(SECRET)
@@ -22,12 +22,12 @@ def test_it_is_equal_and_comes_back_as_it_was_sent() -> None:
 
 
 @pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
-def test_whoever_shows_it_gets_its_length(show) -> None:  # type: ignore[no-untyped-def]
+def test_showing_it_gives_its_length(show) -> None:  # type: ignore[no-untyped-def]
     assert SECRET not in show(MaskedText(SECRET)) and f"a text of {len(SECRET)} characters" in show(MaskedText(SECRET))
 
 
 @pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
-def test_so_does_who_shows_bytes(show) -> None:  # type: ignore[no-untyped-def]
+def test_showing_bytes_gives_their_length(show) -> None:  # type: ignore[no-untyped-def]
     masked = MaskedBytes(SECRET.encode())
     assert SECRET not in show(masked) and f"bytes of length {len(SECRET)}" in show(masked)
 
@@ -73,7 +73,7 @@ def test_a_message_that_names_its_type_names_the_one_the_student_knows() -> None
             assert type(world.get_proxy("f")()).__name__ == type(result).__name__
 
 
-def test_bytes_are_equal_and_come_back_as_they_were_sent() -> None:
+def test_bytes_are_equal_and_return_as_they_were_sent() -> None:
     sent = SECRET.encode()
     with world_of(f=lambda: {sent: [sent]}, g=lambda x: type(x).__name__ + x.decode()) as world:
         got = world.get_proxy("f")()
@@ -93,7 +93,7 @@ def _answers(reply: object) -> object:
     "reply",
     [[SECRET], [None, [SECRET, 1], None, [], [], [], []], [None, [[], ["named", SECRET]], None, [], [], [], []]],
 )
-def test_what_is_no_answer_is_not_quoted(reply: object) -> None:
+def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
     from autograder.examiner.connection import Stopped
     from autograder.examiner.remote_namespace import RemoteNamespace
 

@@ -18,7 +18,7 @@ from tests.examiner.test_trust import world_of
         *"torch.nn.functional.dropout torch.Tensor.backward torch.Tensor.relu_ torch.Tensor.share_memory_ torch.empty builtins.open builtins.eval os.system builtins.SystemExit builtins.KeyboardInterrupt".split(),
     ],
 )
-def test_what_writes_starts_draws_or_ends_something_is_no_name_to_come(name: str) -> None:
+def test_no_name_that_writes_starts_draws_or_ends_something_is_accepted(name: str) -> None:
     with pytest.raises(ProtocolError):
         allowed_names.get_pure_named(name)
 
