@@ -84,12 +84,12 @@ def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.Mon
     assert not {PID, KEEPER} & select_layers(CONTAINER)
 
 
-def test_a_wrong_level_is_told() -> None:
+def test_a_wrong_level_is_reported() -> None:
     with pytest.raises(GradlabError, match=r"choose one of full, no-namespaces, same-user, none"):
         require("most", machine())
 
 
-def test_a_uid_that_cannot_reach_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_uid_that_cannot_reach_python_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [Path("/root")])
     with pytest.raises(GradlabError, match="chmod o\\+x"):
         require("no-namespaces", CONTAINER)
@@ -112,7 +112,7 @@ def test_the_report_has_a_line_for_each_layer_and_level(monkeypatch: pytest.Monk
     assert dict((name, given) for name, given, _ in lines)["--isolation=no-namespaces"]
 
 
-def test_unix_sockets_are_left_where_none_of_others_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unix_sockets_are_allowed_if_no_socket_of_others_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_reachable_sockets", lambda _: ["/run/bus"])
     assert choose_network(frozenset({MOUNTS})) == "local"
     assert choose_network(frozenset({MOUNTS, NETWORK})) == "gloo"

@@ -31,7 +31,7 @@ def test_mounts_show_nothing_outside_the_plan(act: acts.World, identity: str, ne
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 @pytest.mark.parametrize("act", [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, acts.be_root])
-def test_a_uid_may_not_read_or_write_what_is_roots(act: acts.World, needs: Needs) -> None:
+def test_a_uid_may_not_read_or_write_the_files_of_root(act: acts.World, needs: Needs) -> None:
     needs(UID)
     assert_stopped(act, UID, by=(errno.EACCES, errno.EPERM))
 
@@ -128,7 +128,7 @@ def test_kept_descriptors_stay(identity: str) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_a_home_of_its_own_and_no_secret_in_the_environment(
+def test_the_environment_has_a_private_home_and_no_secret(
     identity: str, monkeypatch: pytest.MonkeyPatch, needs: Needs
 ) -> None:
     monkeypatch.setenv("GRADLAB_TEST_TOKEN", "secret")

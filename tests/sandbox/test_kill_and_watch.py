@@ -157,7 +157,7 @@ def kill_only_the_first(run: Run) -> bool:
 
 @every_way
 @pytest.mark.parametrize("act", [escapees, hopper])
-def test_a_kill_reaches_whoever_escaped(way: str, act: Callable[[int], object], needs: Needs) -> None:
+def test_a_kill_reaches_processes_that_escaped(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
     assert judged(way, act, kill_it) == (True, True)
 
@@ -184,7 +184,7 @@ def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
 
 
 @every_way
-def test_a_signal_is_told_like_an_exit(way: str, needs: Needs) -> None:
+def test_a_signal_is_reported_like_an_exit(way: str, needs: Needs) -> None:
     check_needs(way, needs)
     ending = supervised(way, lambda _: ctypes.string_at(0) and None)
     assert ending.status is not None and os.waitstatus_to_exitcode(ending.status) == -signal.SIGSEGV
@@ -310,7 +310,9 @@ def assert_ended_by_memory(ending: Ending) -> None:
 
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace"])
-def test_what_other_programs_share_counts_though_each_is_smaller_than_the_first_process(way: str, needs: Needs) -> None:
+def test_memory_that_other_programs_share_counts_even_if_each_is_smaller_than_the_first_process(
+    way: str, needs: Needs
+) -> None:
     check_needs(way, needs)
     with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # address space, as torch takes
         assert_ended_by_memory(supervised(way, act_when_watched(other_programs), more=120 * MIB))
@@ -400,7 +402,7 @@ UNREAD += [unread_datagrams_of_closed_senders, unread_records]
 
 @pytest.mark.parametrize("way", ["uid and network namespace", "pid and network namespace"])
 @pytest.mark.parametrize("act", UNREAD)
-def test_what_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
+def test_memory_that_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
     assert_ended_by_memory(supervised(way, act_when_watched(act), more=40 * MIB))
 
@@ -476,7 +478,7 @@ def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
     assert judged("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
 
 
-def test_each_container_begins_at_a_place_of_its_own() -> None:
+def test_each_container_begins_at_its_own_place_of_the_pool() -> None:
     orders = [rotate_pool(POOL, namespace) for namespace in range(4026532000, 4026532020)]
     assert all(sorted(order) == list(POOL) for order in orders)
     assert len({order[0] for order in orders}) > 15

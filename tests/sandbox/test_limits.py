@@ -89,7 +89,7 @@ def test_address_space_ends(map_it: Callable[[], object], identity: str) -> None
     assert not attempt(lambda _: len(bytearray(16 * MIB)), LIMITS, identity=identity, limits=SMALL).stopped
 
 
-def test_address_space_is_left_alone_where_cuda_needs_it() -> None:
+def test_address_space_is_unlimited_if_cuda_needs_it() -> None:
     limits = Limits(address_space=None)
     assert not attempt(lambda _: mmap.mmap(-1, 1 << 38, flags=0x4022).close(), LIMITS, limits=limits).stopped
     assert read_mapped_bytes() > MIB

@@ -18,13 +18,13 @@ SOCK_DCCP, AF_ALG, AF_VSOCK, AF_PACKET = 6, 38, 40, 17
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", [acts.tcp_connect, acts.udp_send, acts.abstract_connect])
-def test_a_network_namespace_reaches_nobody(act: Act, identity: str, needs: Needs) -> None:
+def test_a_network_namespace_reaches_no_one(act: Act, identity: str, needs: Needs) -> None:
     needs(NETWORK, identity=identity)
     assert_stopped(act, NETWORK, identity=identity, by=(errno.ECONNREFUSED,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_a_network_namespace_has_loopback_alone(identity: str, needs: Needs) -> None:
+def test_a_network_namespace_has_only_loopback(identity: str, needs: Needs) -> None:
     needs(NETWORK, identity=identity)
 
     def talk(_: World) -> list[str]:

@@ -113,7 +113,7 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
     [435, 319, 40, 275, 276, 278],
     ids=["clone3", "memfd_create", "sendfile", "splice", "tee", "vmsplice"],
 )
-def test_calls_with_another_way_are_absent(number: int, identity: str, needs: Needs) -> None:
+def test_calls_that_have_a_substitute_are_absent(number: int, identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
     assert not attempt(lambda _: acts.raw(number, 0, 0), identity=identity).by(errno.ENOSYS)
     assert attempt(lambda _: acts.raw(number, 0, 0), SECCOMP, identity=identity).by(errno.ENOSYS)
@@ -160,7 +160,7 @@ def test_no_device_nodes(needs: Needs) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_a_new_session_is_pretended_so_that_none_gets_a_processor_share_of_its_own(identity: str, needs: Needs) -> None:
+def test_a_new_session_is_simulated_so_no_run_gets_an_extra_processor_share(identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
 
     def sessions(_: World) -> list[bool]:
@@ -236,7 +236,7 @@ def test_locks_of_parts_of_a_file_are_not_kept(identity: str, needs: Needs) -> N
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_buffers_of_sockets_and_pipes_stay_as_they_are(identity: str, needs: Needs) -> None:
+def test_buffers_of_sockets_and_pipes_keep_their_sizes(identity: str, needs: Needs) -> None:
     """What is in them belongs to no process: the memory watch counts each as large as the kernel makes it."""
     needs(SECCOMP, identity=identity)
 

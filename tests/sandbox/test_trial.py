@@ -41,7 +41,9 @@ def every_layer_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ({LANDLOCK}, "none"),
     ],
 )
-def test_what_fails_together_is_done_without(culprit: set[Layer], level: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_layers_that_fail_together_are_left_out(
+    culprit: set[Layer], level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tried = []
 
     def fail(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
@@ -67,7 +69,7 @@ def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("every_layer_alone")
-def test_no_trial_is_made_where_python_is_closed_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_trial_is_made_if_python_is_closed_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: ["/root"])
     monkeypatch.setattr(doctor, "try_together", lambda layers: ("no", {}) if MOUNTS in layers else 1 / 0)
     found = find_layers()
@@ -76,7 +78,7 @@ def test_no_trial_is_made_where_python_is_closed_to_the_run(monkeypatch: pytest.
         require("same-user", found)
 
 
-def test_a_layer_that_fails_in_the_run_is_told_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(plan: Plan) -> None:
         raise OSError(22, "Invalid argument", "/.scratch")
 

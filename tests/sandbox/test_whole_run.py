@@ -57,7 +57,7 @@ def test_a_hostile_run_gets_nothing(runs: dict[str, Any]) -> None:
     assert len(attempts) > 45 and runs["hostile"]["status"] == 0
 
 
-def test_memory_of_all_processes_together_ends(runs: dict[str, Any]) -> None:
+def test_the_memory_of_all_processes_together_is_bounded(runs: dict[str, Any]) -> None:
     assert runs["greedy"]["limit"] == "memory"
 
 
