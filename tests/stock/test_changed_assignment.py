@@ -67,7 +67,7 @@ def test_a_graded_cell_that_was_added_is_graded(course: Path, two_graders: Local
     assert now["free"].waits
 
 
-def test_one_that_was_dropped_is_gone_and_its_marks_by_hand_are_written_down(
+def test_a_graded_cell_that_was_dropped_is_gone_and_its_marks_by_hand_are_written_down(
     course: Path, two_graders: LocalExecutor
 ) -> None:
     (line,) = changed(course, two_graders, p=[F, T])
@@ -78,7 +78,7 @@ def test_one_that_was_dropped_is_gone_and_its_marks_by_hand_are_written_down(
     assert rows == [ada | {"points": 3.0, "extra credit": 0.5}, ada | {"comment": "good"}]
 
 
-def test_one_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalExecutor) -> None:
+def test_a_graded_cell_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalExecutor) -> None:
     renamed = {**WORDS, "metadata": {"nbgrader": {**WORDS["metadata"]["nbgrader"], "grade_id": "why"}}}
     changed(course, two_graders, p=[F, T, renamed])
     now = found(course)["why"]
@@ -86,7 +86,7 @@ def test_one_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders:
     assert not (course / "results/a1" / LOST_MARKS).exists()
 
 
-def test_one_that_was_split_is_graded_in_its_parts(course: Path, two_graders: LocalExecutor) -> None:
+def test_a_graded_cell_that_was_split_is_graded_in_its_parts(course: Path, two_graders: LocalExecutor) -> None:
     changed(course, two_graders, p=[F, graded("t1", "assert f(1) == 2"), graded("t2", "assert f(4) == 5"), WORDS])
     now = found(course)
     assert (now["t1"].points, now["t2"].points, now["words"].points) == (1, 0, 3.5) and "t" not in now
@@ -104,7 +104,7 @@ def test_a_cell_of_another_kind_is_graded_as_it_is_now(course: Path, two_graders
     assert found(course)["words"].points == 3.5
 
 
-def test_notebooks_come_and_go(course: Path, two_graders: LocalExecutor) -> None:
+def test_notebooks_can_be_added_and_removed(course: Path, two_graders: LocalExecutor) -> None:
     more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
     changed(course, two_graders, p=[F, T, WORDS], q=more)
     assert found(course)["p/words"].points == 3.5 and found(course)["q/g_is"].points == 0
@@ -135,6 +135,6 @@ def test_a_gradebook_from_before_follows_a_source_that_changed(course: Path, two
     assert "new: p/u" in line and found(course)["words"].points == 3.5
 
 
-def test_nothing_is_lost_where_nothing_changed(course: Path, two_graders: LocalExecutor) -> None:
+def test_nothing_is_lost_if_nothing_changed(course: Path, two_graders: LocalExecutor) -> None:
     assert changed(course, two_graders, p=[F, T, WORDS]) == []
     assert found(course)["words"].points == 3.5

@@ -66,7 +66,7 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.mark.slow
-def test_an_object_that_says_yes_is_no_value_in_an_argument_either(course: Path) -> None:
+def test_an_object_that_claims_to_equal_everything_is_no_value_in_an_argument_either(course: Path) -> None:
     """Slow: a class is graded."""
     found = {student: marks(course, student) for student in ANSWERS}
     assert (found["right"]["filled"], found["right"]["marked"], found["right"]["product"]) == (5, 5, 3)

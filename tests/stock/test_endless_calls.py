@@ -45,7 +45,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
-def test_in_a_class_it_costs_the_cell(course: Path) -> None:
+def test_an_endless_call_costs_its_cell_in_a_class(course: Path) -> None:
     """Slow: cells run into their limits."""
     done = list(grade_lab(open_course(course), "ps1", LocalExecutor(2)))
     assert not [each.failure for each in done if each.failure]
@@ -58,7 +58,7 @@ def test_in_a_class_it_costs_the_cell(course: Path) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_with_nbgraders_own_command_too(course: Path) -> None:
+def test_an_endless_call_costs_its_cell_with_nbgraders_own_command(course: Path) -> None:
     """Slow: the same, with limits of a minute, which this command's process counts."""
     released(course, ["ps1"])
     said = run(course, "nbgrader", "autograde", "ps1")

@@ -35,7 +35,7 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     return root
 
 
-def test_an_excuse_is_for_the_cell_of_exactly_this_name(course: Path) -> None:
+def test_an_excuse_applies_to_the_cell_of_exactly_this_name(course: Path) -> None:
     assert marks(course, "wrong", "a1", "p") == {"check-1": 0, "question-1": 0, "1": 7, "check-essay": None}
 
 

@@ -33,7 +33,7 @@ def test_stock_nbgrader_gives_the_marks_that_are_kept(handed_in: Path, tmp_path:
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_nbgraders_own_command_gives_them_too(handed_in: Path, tmp_path: Path) -> None:
+def test_nbgraders_own_command_gives_the_same_marks(handed_in: Path, tmp_path: Path) -> None:
     """Slow: the same, and by night, since it shares all but its loop with `gradlab grade`."""
     course = copied(handed_in, tmp_path / "plugin", OURS)
     released(course, LABS)

@@ -160,12 +160,12 @@ def test_each_cell_says_where_it_was_decided(course: Path) -> None:
     assert own_process(course, "right") == {"value_is", "words_found", "lines"}
 
 
-def test_a_class_that_was_just_graded_waits_for_nothing(course: Path) -> None:
+def test_nothing_waits_in_a_class_that_was_just_graded(course: Path) -> None:
     members = read_class(f"sqlite:///{course}/gradebook.db", course, "ps1").members
     assert not [member.student for member in members if member.older or member.again]
 
 
-def test_tests_that_are_taken_out_in_its_own_process_fail_beside_it(course: Path) -> None:
+def test_tests_removed_in_the_submissions_own_process_fail_in_another_one(course: Path) -> None:
     """What reads variables has no other place: there the submission's word counts, and the result says so."""
     assert marks(course, "strips")["scale_values"] == 0
     assert marks(course, "strips")["value_is"] == 1
@@ -173,17 +173,17 @@ def test_tests_that_are_taken_out_in_its_own_process_fail_beside_it(course: Path
     assert any("scale_values" in remark for remark in describe_notes(document(course, "strips").remarks))
 
 
-def test_what_its_own_process_learnt_of_a_test_comes_too_late(course: Path) -> None:
+def test_a_test_that_the_submissions_own_process_read_helps_too_late(course: Path) -> None:
     assert marks(course, "tells")["scale_values"] == 0
 
 
-def test_an_object_that_equals_everything_is_no_proof_and_named(course: Path) -> None:
+def test_an_object_that_equals_everything_earns_nothing_and_is_named(course: Path) -> None:
     assert marks(course, "says_yes")["scale_values"] == 2  # nbgrader's mark
     assert "scale_values" in own_process(course, "says_yes")
     assert any("isn't a plain value" in remark for remark in describe_notes(document(course, "says_yes").remarks))
 
 
-def test_what_the_courses_own_solution_passes_in_its_own_process_alone_is_decided_there(course: Path) -> None:
+def test_tests_that_the_courses_solution_passes_only_in_its_own_process_are_decided_there(course: Path) -> None:
     assert marks(course, "right", "ps4", "kept") == {"alias": 1, "long": 1, "quiet": 2, "value": 1}
     result = document(course, "right", "ps4")
     assert [make_labels(result).label_id(each.id) for each in result.cells if each.own_process] == [
@@ -204,7 +204,7 @@ def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path:
     assert dict(files) == {"data.txt": b"the course's", "math.py": b"raise SystemExit"} and given == {"data.txt"}
 
 
-def test_files_have_their_own_names_where_cells_run_unless_the_courses_are_there(tmp_path: Path) -> None:
+def test_files_have_their_own_names_where_cells_run_unless_the_course_has_them(tmp_path: Path) -> None:
     write(tmp_path / "source/ps1/data/numbers.yaml", "the course's")
     for name in ("settings.yaml.not-run", "data.not-run/x.csv", "data/numbers.yaml.not-run", "data/more.ini.not-run"):
         write(tmp_path / "submitted/ada/ps1" / name, "own")
@@ -220,7 +220,7 @@ def test_files_have_their_own_names_where_cells_run_unless_the_courses_are_there
     }
 
 
-def test_why_a_source_is_refused_is_told_in_nbgraders_words(course: Path, tmp_path: Path) -> None:
+def test_the_reason_for_refusing_a_source_is_in_nbgraders_words(course: Path, tmp_path: Path) -> None:
     course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
     write(course / "source/ps5/p.ipynb", notebook(graded("", "assert True")))
     write(course / "submitted/right/ps5/p.ipynb", notebook())
@@ -237,11 +237,11 @@ def test_a_cell_that_ends_its_process_costs_itself(course: Path, student: str) -
     assert not document(course, student).notes
 
 
-def test_of_a_cell_that_stands_twice_the_last_one_counts(course: Path) -> None:
+def test_of_a_duplicated_cell_the_last_one_counts(course: Path) -> None:
     assert marks(course, "twice")["value_is"] == 1
 
 
-def test_what_is_no_notebook_ends_with_a_score_and_a_reason(course: Path) -> None:
+def test_a_file_that_is_no_notebook_gets_a_score_and_a_reason(course: Path) -> None:
     assert set(marks(course, "broken").values()) == {0}
     result = document(course, "broken")
     assert result.empty and "not a notebook" in describe_notes(result.notes)[0]
@@ -273,13 +273,13 @@ def test_tests_that_nbgrader_made_are_run_as_it_made_them(course: Path) -> None:
     assert "AUTOTEST" not in (course / "autograded/right/ps3/made.ipynb").read_text()
 
 
-def test_a_notebook_that_was_not_handed_in_earns_nothing_and_waits_for_nobody(course: Path) -> None:
+def test_a_notebook_that_was_not_handed_in_earns_nothing_and_waits_for_no_one(course: Path) -> None:
     assert marks(course, "wrong", "ps3", "bonus") == {"counted": 0}
     result = document(course, "wrong", "ps3")
     assert result.missing == ("bonus", "old") and result.notebooks == ("bonus", "made", "old")
 
 
-def test_feedback_tells_nothing_of_a_hidden_test(course: Path) -> None:
+def test_feedback_reveals_nothing_about_a_hidden_test(course: Path) -> None:
     """Also not what the submission kept of one and printed in a later cell."""
     results = [read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", name) for name in ("keeps", "strips")]
     kept, strips = (page.read_text() for page in write_feedback(results, course, "ps1"))
@@ -290,7 +290,7 @@ def test_feedback_tells_nothing_of_a_hidden_test(course: Path) -> None:
     assert "kept.append" in kept  # the student's own code
 
 
-def test_what_has_been_graded_is_kept_and_a_change_is_graded_alone(
+def test_graded_submissions_are_kept_and_only_changed_ones_are_graded(
     course: Path, two_graders: LocalExecutor, tmp_path: Path
 ) -> None:
     course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))

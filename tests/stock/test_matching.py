@@ -70,13 +70,13 @@ def test_code_below_blank_code_is_the_answer(course: StockNotebook) -> None:
     assert ("own", "print(total)") in shape(found)
 
 
-def test_an_answer_whose_cell_lost_its_name_is_found_by_its_place(course: StockNotebook) -> None:
+def test_an_answer_whose_cell_lost_its_name_is_found_by_its_position(course: StockNotebook) -> None:
     found, notes = repaired(notebook(Q1, text("Since it is."), Q2, F, T, cell("total = 1")), course)
     assert of(found, "words").source == "Since it is." and of(found, "code").source == "total = 1"
     assert len([note for note in notes if "was taken for your answer" in note]) == 2
 
 
-def test_an_answer_that_was_written_stays_and_what_is_below_it_too(course: StockNotebook) -> None:
+def test_a_written_answer_stays_with_the_text_below_it(course: StockNotebook) -> None:
     own = {**WORDS, "source": "In its cell."}
     found, notes = repaired(notebook(Q1, own, text("More."), *SOURCE[2:]), course)
     assert of(found, "words").source == "In its cell." and ("own", "More.") in shape(found) and not notes
@@ -90,21 +90,21 @@ def test_an_answer_that_was_written_stays_and_what_is_below_it_too(course: Stock
         [Q1, cell("1 + 1"), WORDS, Q2],
     ],
 )
-def test_a_person_reads_what_is_beside_a_blank_answer_and_may_belong_to_it(
+def test_a_person_reads_text_next_to_a_blank_answer_that_may_belong_to_it(
     cells: list[Cell], course: StockNotebook
 ) -> None:
     found, _ = repaired(notebook(*cells, *SOURCE[3:]), course)
     assert of(found, "words").source == "YOUR ANSWER HERE" and is_waiting(of(found, "words"))
 
 
-def test_a_blank_answer_alone_waits_for_nobody(course: StockNotebook) -> None:
+def test_a_blank_answer_on_its_own_waits_for_no_one(course: StockNotebook) -> None:
     found, notes = repaired(notebook(*SOURCE), course)
     assert not any(is_waiting(each) for each in found.cells) and not notes
     below, _ = repaired(notebook(Q1, WORDS, Q2, text("Written below the next question."), *SOURCE[3:]), course)
     assert not is_waiting(of(below, "words"))
 
 
-def test_what_follows_one_answer_is_not_the_next_ones(tmp_path: Path) -> None:
+def test_text_after_one_answer_does_not_belong_to_the_next_one(tmp_path: Path) -> None:
     second = by_hand("second", "YOUR ANSWER HERE")
     course = course_notebook(tmp_path, notebook(WORDS, second))
     found, _ = repaired(notebook({**WORDS, "source": "A"}, text("B"), second), course)
@@ -113,7 +113,7 @@ def test_what_follows_one_answer_is_not_the_next_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_of_an_answer_that_is_there_twice_the_written_one_counts(order: int, course: StockNotebook) -> None:
+def test_of_a_duplicated_answer_the_written_one_counts(order: int, course: StockNotebook) -> None:
     copies = [WORDS, {**WORDS, "source": "Written."}]
     found, _ = repaired(notebook(Q1, *(copies if order else copies[::-1]), *SOURCE[2:]), course)
     assert of(found, "words").source == "Written."
@@ -138,7 +138,7 @@ def test_tests_without_their_names_are_the_courses_by_their_text(course: StockNo
     assert "HIDDEN" in of(found, "t").source
 
 
-def test_tests_come_back_after_an_answer_that_lost_its_name(course: StockNotebook) -> None:
+def test_tests_are_restored_after_an_answer_that_lost_its_name(course: StockNotebook) -> None:
     own = cell("def f(y):\n    return 1 + y")
     found, notes = repaired(notebook(Q1, WORDS, Q2, own, CODE), course)
     names = [name for name, _ in shape(found)]
@@ -146,19 +146,19 @@ def test_tests_come_back_after_an_answer_that_lost_its_name(course: StockNoteboo
     assert any("put back: t, which begins `assert f(1) == 2`; free, which begins `Draw.`" in note for note in notes)
 
 
-def test_tests_come_back_before_the_next_cell_where_the_answer_was_not_found(course: StockNotebook) -> None:
+def test_tests_are_restored_before_the_next_cell_if_the_answer_was_not_found(course: StockNotebook) -> None:
     own = cell("g = lambda x: x + 1")
     found, _ = repaired(notebook(Q1, WORDS, Q2, own, {**CODE, "source": "1"}), course)
     assert [name for name, _ in shape(found)] == ["q1", "words", "course", "own", "t", "code", "free"]
 
 
-def test_a_test_that_comes_back_keeps_the_magic_of_its_cell(tmp_path: Path) -> None:
+def test_a_restored_test_keeps_the_magic_of_its_cell(tmp_path: Path) -> None:
     course = course_notebook(tmp_path, notebook(F, graded("t", "%%capture out\nassert f(1) == 2")))
     found, _ = repaired(notebook(F), course)
     assert of(found, "t").source.startswith("%%capture out\n")
 
 
-def test_what_nbgrader_puts_below_each_notebook_is_no_answer(tmp_path: Path) -> None:
+def test_a_footer_that_nbgrader_adds_to_each_notebook_is_no_answer(tmp_path: Path) -> None:
     write(tmp_path / "source/footer.ipynb", notebook(text("Hand in by Friday.")))
     write(tmp_path / "release/a1/p.ipynb", notebook(text("Added by another step."), WORDS))
     config = {"IncludeHeaderFooter": {"footer": "source/footer.ipynb"}}

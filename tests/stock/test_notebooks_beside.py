@@ -37,11 +37,11 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     return root
 
 
-def test_a_notebook_runs_the_students_own_one_before_it(course: Path) -> None:
+def test_a_notebook_can_run_the_students_own_earlier_one(course: Path) -> None:
     assert marks(course, "right", "a1", "b_uses") == {"uses": 1, "reads": 1}
     assert marks(course, "wrong", "a1", "b_uses") == {"uses": 0, "reads": 1}
 
 
-def test_no_hidden_test_is_in_such_a_file(course: Path) -> None:
+def test_no_hidden_test_is_in_another_notebooks_file(course: Path) -> None:
     assert "False False" in (course / "autograded/right/a1/b_uses.ipynb").read_text()
     assert "HIDDEN" in (course / "autograded/right/a1/a_tools.ipynb").read_text()

@@ -36,7 +36,7 @@ def shown(text: str | None, *before: dict[str, str]) -> NotebookNode:
         ("0", 0.0),
     ],
 )
-def test_a_number_is_the_score_also_one_of_numpys(text: str, points: float) -> None:
+def test_a_number_is_the_score_even_one_of_numpys(text: str, points: float) -> None:
     score = score_cell(shown(text))
     assert (score.points, score.remark, score.note) == (points, "", "")
 
@@ -53,7 +53,7 @@ def test_any_other_value_gives_all_points_and_a_remark(text: str) -> None:
     assert f"it shows {read}," in score.remark and "all points" in score.remark
 
 
-def test_true_is_what_a_test_shows_that_passes() -> None:
+def test_true_means_that_a_test_passes() -> None:
     assert score_cell(shown("True")) == Score(WORTH)
 
 
@@ -72,6 +72,6 @@ def test_a_score_above_the_points_is_the_points_and_noted(text: str) -> None:
     assert score.points == WORTH and "above" in score.note and not score.remark
 
 
-def test_a_value_counts_for_nothing_after_something_on_stderr() -> None:
+def test_a_value_after_output_on_stderr_counts_for_nothing() -> None:
     score = score_cell(shown("np.float64(4.0)", {"output_type": "stream", "name": "stderr", "text": "careful"}))
     assert score.points == 0 and not score.remark

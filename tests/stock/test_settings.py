@@ -33,7 +33,7 @@ def configured(**sections: dict[str, Any]) -> Config:
     return config
 
 
-def test_a_configuration_without_more_says_nothing() -> None:
+def test_a_configuration_without_settings_causes_no_message() -> None:
     assert (
         list_unread_settings(configured(), make_usual_config())
         == list_unread_page_settings(configured(), make_usual_config())
@@ -55,7 +55,7 @@ def test_files_of_students_in_another_form_are_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("section", ["NotebookClient", "ExecutePreprocessor", "Execute"])
-def test_nbgraders_time_limit_counts_where_gradlabs_is_not_set(section: str) -> None:
+def test_nbgraders_time_limit_counts_if_gradlabs_is_not_set(section: str) -> None:
     config = configured(**{section: {"timeout": 7}})
     assert apply_stock_limits(Settings(), config).timeouts.cell == 7
     config.Examine.cell_seconds = 9
@@ -111,7 +111,7 @@ def test_cells_with_the_tag_are_not_run() -> None:
         ("Autograde", "permissions", 640),
     ],
 )
-def test_what_is_not_read_is_said_in_a_line(section: str, name: str, value: Any) -> None:
+def test_a_setting_that_is_not_read_is_reported_in_a_line(section: str, name: str, value: Any) -> None:
     (line,) = list_unread_settings(configured(**{section: {name: value}}), make_usual_config())
     assert line.startswith(f"c.{section}.{name} in nbgrader_config.py is not read: ")
 
@@ -121,7 +121,7 @@ def test_settings_that_are_not_read_for_one_reason_share_a_line() -> None:
     assert line.startswith("c.Execute.startup_timeout and c.Execute.extra_arguments in nbgrader_config.py are not read")
 
 
-def test_what_says_what_is_so_anyway_needs_no_line() -> None:
+def test_a_setting_that_changes_nothing_needs_no_line() -> None:
     config = configured(OverwriteCells={"add_missing_cells": True}, Execute={"kernel_name": "python3"})
     assert list_unread_settings(config) == []
 
@@ -142,7 +142,7 @@ def test_how_nbgrader_makes_its_feedback_is_not_read() -> None:
         ("Autograde", "autograde_preprocessors", ["autograder.nbgrader_plugin.converters.Examine", "mine.Curve"]),
     ],
 )
-def test_what_would_give_another_mark_is_refused(section: str, name: str, value: Any) -> None:
+def test_a_setting_that_would_change_marks_is_refused(section: str, name: str, value: Any) -> None:
     with pytest.raises(GradlabError, match=name):
         refuse_other_marks(configured(**{section: {name: value}}))
 

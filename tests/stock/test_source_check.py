@@ -31,7 +31,7 @@ def with_kernel(language: str, name: str = "python3") -> str:
     return json.dumps(data)
 
 
-def test_a_sound_source_is_taken(tmp_path: Path) -> None:
+def test_a_valid_source_is_accepted(tmp_path: Path) -> None:
     write(
         tmp_path / "source/a1/p.ipynb",
         notebook(F, T, by_hand("w", "YOUR ANSWER HERE"), task("free", "Draw."), cell("")),
@@ -45,12 +45,12 @@ def test_other_languages_go_to_stock_nbgrader(language: str, name: str, tmp_path
     assert f"kernel of {language.lower()}" in said and "fix: grade it with stock nbgrader" in said
 
 
-def test_a_language_in_another_case_is_written_right(tmp_path: Path) -> None:
+def test_a_language_in_another_case_is_corrected(tmp_path: Path) -> None:
     assert 'fix: write "language": "python"' in refusal(tmp_path, with_kernel("Python"))
 
 
 @pytest.mark.parametrize("name", ["ps[a]", "ps*", "ps?", "ps+1", "ps{1}"])
-def test_names_that_nbgrader_reads_as_patterns_get_another(name: str, tmp_path: Path) -> None:
+def test_names_that_nbgrader_reads_as_patterns_are_replaced(name: str, tmp_path: Path) -> None:
     assert f"fix: mv '/source/{name}' /source/ps" in refusal(tmp_path, notebook(F, T), lab=name)
     assert f"fix: mv '/source/a1/{name}.ipynb' /source/a1/ps" in refusal(tmp_path, notebook(F, T), name=name)
 

@@ -77,7 +77,7 @@ def test_a_blank_answer_gets_nothing_at_once(course: Path) -> None:
     assert found["words"].points == 0 and not found["words"].waits
 
 
-def test_all_that_was_written_is_on_the_page_once(course: Path) -> None:
+def test_everything_that_was_written_is_on_the_page_once(course: Path) -> None:
     found = page(course, "below")
     for part in (
         "My <em>first</em> law.",
@@ -93,7 +93,7 @@ def test_all_that_was_written_is_on_the_page_once(course: Path) -> None:
     assert "HIDDEN" not in found and "after 23" not in found, "what cells printed after a hidden test is left out"
 
 
-def test_all_that_was_written_is_on_the_desk(course: Path) -> None:
+def test_everything_that_was_written_is_on_the_desk(course: Path) -> None:
     assert on_the_desk(course, "words") == ["My *first* law.", "My second law."]
     assert on_the_desk(course, "code") == ["A word on f.", "print(6 * 7)"]
     assert on_the_desk(course, "draw", task=True) == ["My drawing."]
