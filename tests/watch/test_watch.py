@@ -83,7 +83,7 @@ def scores(course: Path) -> dict[str, float]:
 
 
 @pytest.mark.slow
-def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course: Path) -> None:
+def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kill(course: Path) -> None:
     """Slow: two watches start, each with a fork server."""
     (course / FILE).write_text(f'[labs.{LAB}]\nattempts = 3\n\n[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
     before = submit(course, "ada", ONE, WRONG)
@@ -111,7 +111,7 @@ def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course
 
 
 @pytest.mark.slow
-def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(course: Path) -> None:
+def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marked(course: Path) -> None:
     """Slow: two watches start, each with a fork server."""
     told = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
     (course / FILE).write_text(told.format(1))
@@ -180,7 +180,7 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
     assert (course / "autograded" / "ben" / LAB / "data" / "given.csv").read_text() == "the course's"
 
 
-def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
+def test_a_folder_of_another_user_does_not_count_for_the_student_that_it_names(course: Path) -> None:
     submit(course, "ada", ONE)
     inbox = open_inbox(open_course(course))
     (arrival,) = inbox.iter_arrivals([LAB])
@@ -189,7 +189,7 @@ def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
     assert arrival.problem.startswith(f"its folder belongs to {arrival.folder.owner()} ")
 
 
-def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
+def test_a_submission_that_is_still_being_copied_has_not_arrived(course: Path) -> None:
     submit(course, "ada", ONE)
     inbox, memory = open_inbox(open_course(course)), InboxMemory()
     (folder,) = inbox.inbound.iterdir()
@@ -201,7 +201,7 @@ def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
     assert not list(inbox.iter_arrivals(["01_square"])), "a name that begins like the lab's"
 
 
-def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(course: Path) -> None:
+def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path) -> None:
     submit(course, "ada", ONE)
     inbound = course / "exchange" / "gradlab" / "inbound"
     (inbound / f"ada+{LAB}+{ONE}+x1" / "submission_secret.txt").unlink()
@@ -228,7 +228,7 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
 
-def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Path) -> None:
+def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Path) -> None:
     api = open_course(course)
     page = submit(course, "ada", ONE)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), newest=True)
@@ -256,7 +256,7 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     assert find_due_arrivals(on) == [cy] and ben.folder in on.finished
 
 
-def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> None:
+def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> None:
     api = open_course(course)
     for student, when in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
         submit(course, student, when)
@@ -276,7 +276,7 @@ def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> Non
     ]
 
 
-def test_what_counts_for_nobody_is_named_where_an_instructor_looks(course: Path) -> None:
+def test_submissions_that_count_for_no_one_are_named_where_an_instructor_looks(course: Path) -> None:
     for student, when in (("ada", ONE), ("ben", AHEAD), ("cy", AHEAD)):
         submit(course, student, when)
     inbound = course / "exchange" / "gradlab" / "inbound"
@@ -292,7 +292,7 @@ def test_what_counts_for_nobody_is_named_where_an_instructor_looks(course: Path)
     assert read_exchange(open_course(course), [LAB]) == ([], []), "a course without an exchange has nothing in it"
 
 
-def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path) -> None:
+def test_a_page_that_explains_a_missing_mark_is_no_page_of_a_mark(course: Path) -> None:
     page = submit(course, "ada", ONE)
     inbox = open_inbox(open_course(course))
     (arrival,) = inbox.iter_arrivals([LAB])
@@ -302,7 +302,7 @@ def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path
     assert inbox.has_page(arrival, LAB)
 
 
-def test_a_course_without_an_exchange_is_told_what_to_do(small_course: Path) -> None:
+def test_a_watch_without_an_exchange_says_what_to_do(small_course: Path) -> None:
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.Exchange.root = {str(small_course / 'nowhere')!r}\n")
     output = start(small_course, "--once").communicate()[0]
