@@ -147,7 +147,9 @@ def test_a_cluster_grades_as_this_machine_does(
     assert points(there)["reaches_out"] == 2
 
 
-def test_what_a_lost_worker_and_a_lost_grader_had_is_graded(small_course: Path, tmp_path: Path, scheduler: str) -> None:
+def test_submissions_of_a_lost_worker_and_of_a_lost_grader_are_graded(
+    small_course: Path, tmp_path: Path, scheduler: str
+) -> None:
     hand_in(small_course, STUDENTS | {"student_6": None, "student_7": None}, SLOWLY)
     killed: list[int] = []
     with worker(scheduler, tmp_path) as doomed, worker(scheduler, tmp_path) as other:
@@ -197,7 +199,7 @@ def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path:
         assert all(cluster._count_slots(client, scheduler, settings) == places for _ in range(200))
 
 
-def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
+def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
     small_course: Path, tmp_path: Path, standing: str
 ) -> None:
     hand_in(small_course, STUDENTS, SLOWLY)
@@ -223,7 +225,7 @@ def test_a_watch_marks_what_arrives_by_the_cluster(course: Path, standing: str) 
 
 
 @pytest.mark.nightly
-def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: Path, tmp_path: Path) -> None:
+def test_a_submission_whose_workers_die_is_given_up(small_course: Path, tmp_path: Path) -> None:
     be_patient(small_course)
     hand_in(small_course, {"student": None}, FOR_EVER)
     with (
@@ -241,7 +243,9 @@ def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: 
 
 
 @pytest.mark.nightly
-def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, tmp_path: Path, scheduler: str) -> None:
+def test_a_resource_that_no_worker_has_is_an_error_after_a_while(
+    small_course: Path, tmp_path: Path, scheduler: str
+) -> None:
     def refused(address: str, device: str) -> str:
         with pytest.raises(GradlabError) as refusal:
             DaskExecutor(address, 1).find_layers(Settings(device=device), [small_course])
@@ -276,7 +280,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
     assert not documents(small_course)
 
 
-def test_a_worker_that_joins_later_is_looked_at_too() -> None:
+def test_a_worker_that_joins_later_is_checked_too() -> None:
     expected = {"torch": "0.1"}
     with pytest.raises(GradlabError, match=r"torch is .* and must be 0.1"):
         cluster_process.grade_on_worker(b"", "full", (), expected, 1.0)

@@ -36,7 +36,7 @@ HALL = """
 """
 
 
-def test_it_gets_every_submission(
+def test_an_executor_gets_every_submission(
     small_course: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path_factory.mktemp("site")
@@ -52,7 +52,7 @@ def test_it_gets_every_submission(
     assert outcomes == dict.fromkeys(("ada", "ben"), "no seat within 5 s at hall://north")
 
 
-def test_one_that_no_package_brings_is_refused() -> None:
+def test_an_executor_that_no_package_provides_is_refused() -> None:
     with pytest.raises(
         GradlabError, match=r"no package provides 'slurm' in gradlab.executors\n    fix: name one of dask"
     ):

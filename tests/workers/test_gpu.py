@@ -40,12 +40,12 @@ def program(tmp_path: Path) -> list[str]:
     return [sys.executable, str(path)]
 
 
-def test_what_the_driver_says_is_read(program: list[str]) -> None:
+def test_the_answer_of_the_driver_is_read(program: list[str]) -> None:
     assert list_gpus(program) == ["NVIDIA H200 driver 580.65"]
     assert measure_gpu_memory(program) == {11: 514 << 20, 12: 3 << 20}
 
 
-def test_without_a_driver_there_is_nothing() -> None:
+def test_without_a_driver_there_are_no_figures() -> None:
     assert (
         list_gpus(["no-such-program"]) == [] and measure_gpu_memory([sys.executable, "-c", "raise SystemExit(9)"]) == {}
     )
@@ -80,7 +80,7 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(ru
     assert runs.status(pids[1]) == ["", None]
 
 
-def test_the_limit_is_told_whenever_it_is_asked_for(runs: Supervisor) -> None:
+def test_the_limit_is_reported_whenever_it_is_asked_for(runs: Supervisor) -> None:
     ours, theirs = socket.socketpair()
     pid, trouble = runs.start(theirs.detach())
     assert pid, trouble

@@ -68,7 +68,9 @@ def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedS
     return {asked.student: outcome for asked, outcome in found}
 
 
-def test_what_ends_its_grader_twice_is_graded_as_an_empty_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_submission_that_ends_its_grader_twice_is_graded_as_an_empty_notebook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found = graded(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
     assert found.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
     for student, outcome in found.items():
@@ -85,14 +87,16 @@ def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_wo
     assert pool.is_stuck(busy, 900)
 
 
-def test_what_ends_its_grader_even_then_is_told_and_the_others_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_submission_that_ends_its_grader_even_then_is_reported_and_the_others_are_graded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found = graded(monkeypatch, "dies always", "raises", "ada", "ben")
     assert isinstance(found["dies always"], Failure) and "ended 3 times" in found["dies always"].reason
     assert isinstance(found["raises"], Failure) and "an error of the course" in found["raises"].reason
     assert isinstance(found["ada"], GradedSubmission) and isinstance(found["ben"], GradedSubmission)
 
 
-def test_what_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
+def test_a_submission_that_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = graded(monkeypatch, "raises for what it wrote", "ada")
@@ -121,12 +125,12 @@ def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.Monke
     assert done == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
 
 
-def test_nothing_to_grade_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_class_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "start_fork_servers", None)
     assert list(grade_all(iter(()), SETTINGS, 2, (Path("/nowhere"),), Event())) == []
 
 
-def test_a_pool_that_is_told_to_stop_lets_go_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_that_is_stopped_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     before = start_fork_servers()
     stop = Event()

@@ -71,7 +71,7 @@ def look_of(cache: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_submission_runs_what_the_solution_has_compiled_and_no_other_one_changed_it(
+def test_a_submission_runs_the_solutions_compiled_code_and_no_submission_changes_it(
     fork_server: ForkServer, cache: Path
 ) -> None:
     """Slow: g++ compiles for the solution."""
@@ -86,7 +86,7 @@ def test_a_submission_runs_what_the_solution_has_compiled_and_no_other_one_chang
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_a_submission_compiles_what_the_solution_has_not(fork_server: ForkServer) -> None:
+def test_a_submission_compiles_code_that_the_solution_has_not_compiled(fork_server: ForkServer) -> None:
     """Slow: g++ compiles in a folder of the submission's own."""
     _, used, counted = printed(fork_server, SOLUTION.replace("2 * x", "3 * x"), USE, COUNT)
     assert float(used) == pytest.approx(12.6221, abs=1e-3)
