@@ -21,6 +21,6 @@ sys.exit(len(loops))
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_command_runs_beside_loops_that_end_with_it(count: int) -> None:
+def test_a_command_runs_next_to_loops_that_end_with_it(count: int) -> None:
     assert main(count, [sys.executable, "-c", COUNT]) == count
     assert loops() == []

@@ -55,7 +55,7 @@ def test_help_names_every_command(here: Here) -> None:
 
 
 @pytest.mark.parametrize("arguments", ["--help", "status", "report", f"similar {LAB}"])
-def test_what_only_reads_marks_does_not_wait_for_torch(small_course: Path, arguments: str) -> None:
+def test_commands_that_only_read_marks_do_not_wait_for_torch(small_course: Path, arguments: str) -> None:
     write_class(small_course, [Handed(f"s{n}") for n in range(6)])
     code = (
         f"import sys; sys.argv = ['gradlab', *{arguments.split()}]\n"
@@ -76,7 +76,7 @@ def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, here: 
     assert "run gradlab build" in output
 
 
-def test_labs_that_are_named_are_built_alone(small_course: Path, here: Here) -> None:
+def test_only_the_labs_that_are_named_are_built(small_course: Path, here: Here) -> None:
     here("new 02_cubes")
     first, second = (small_course / "labs" / lab / "lab.py" for lab in ("01_squares", "02_cubes"))
     first.write_text(first.read_text().replace("What is the sum", "What, then, is the sum"))
@@ -89,7 +89,7 @@ def test_labs_that_are_named_are_built_alone(small_course: Path, here: Here) -> 
     assert "it has 01_squares, 02_cubes" in here("build 03_none", status=1)
 
 
-def test_a_course_without_an_exchange_hears_of_it_only_where_it_is_used(small_course: Path) -> None:
+def test_a_missing_exchange_is_reported_only_by_commands_that_use_it(small_course: Path) -> None:
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(f'c.Exchange.root = "{small_course}/nowhere"\n')
     output = gradlab("status", cwd=small_course)
@@ -125,11 +125,11 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
         ),
     ],
 )
-def test_what_cannot_be_done_is_told_with_what_can_be(here: Here, arguments: str, told: str) -> None:
+def test_an_impossible_request_is_refused_with_an_alternative(here: Here, arguments: str, told: str) -> None:
     assert told in here(arguments, status=1)
 
 
-def test_prove_fails_where_a_check_is_not_proved(small_course: Path, here: Here) -> None:
+def test_prove_fails_if_a_check_is_not_proved(small_course: Path, here: Here) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("return (x * x).sum()", "return (x * x).sum() + 1"))
     output = here("prove", status=1)
@@ -138,7 +138,7 @@ def test_prove_fails_where_a_check_is_not_proved(small_course: Path, here: Here)
     assert "1 problem" in output
 
 
-def test_doctor_tells_every_layer_and_level_and_what_to_do_next(here: Here) -> None:
+def test_doctor_lists_every_layer_and_level_and_says_what_to_do_next(here: Here) -> None:
     output = here("doctor")
     for name in (*map(str, LAYERS), *LEVELS):
         assert name in output
@@ -194,7 +194,7 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
 
 
 @pytest.mark.slow
-def test_trouble_of_the_course_leaves_marks_alone_and_is_named(
+def test_an_error_in_the_course_is_named_and_changes_no_mark(
     small_course: Path, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a fork server for each grading."""
@@ -222,7 +222,7 @@ def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(sma
     assert "fix: gradlab build" in here("grade 01_squares", status=1)
 
 
-def test_a_full_disk_is_one_line_that_says_how_to_go_on(
+def test_a_full_disk_is_one_line_that_says_how_to_continue(
     small_course: Path, here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a file system of one page can be mounted: a real one, full."""

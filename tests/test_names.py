@@ -22,7 +22,7 @@ def modules() -> Iterator[Path]:
         yield from (ROOT / package).rglob("*.py")
 
 
-def test_a_module_is_named_by_a_noun_and_not_by_a_clause() -> None:
+def test_a_module_is_named_by_a_noun_not_by_a_clause() -> None:
     names = {path.stem for path in modules()} - NAMED_BY_PYTHON
     clauses = [name for name in names if IRREGULAR.intersection(words := name.split("_")) or words[-1].endswith("ed")]
     assert not sorted(clauses)

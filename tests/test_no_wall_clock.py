@@ -33,7 +33,7 @@ def test_a_limit_by_the_clock_is_found(name: str) -> None:
     assert len(list(wall_clocks(FAULTS[name]))) == 1
 
 
-def test_what_waits_for_something_or_counts_its_own_time_is_sound() -> None:
+def test_waiting_for_an_event_or_counting_its_own_time_is_accepted() -> None:
     assert list(wall_clocks(SOUND)) == []
 
 

@@ -152,7 +152,7 @@ def run(line: str, folder: Path) -> str:
     return printed.getvalue()
 
 
-def test_the_page_names_only_commands_that_there_are() -> None:
+def test_the_page_names_only_commands_that_exist() -> None:
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) > 25 and all(line.startswith(("gradlab ", "nbgrader ")) for line in lines)
 

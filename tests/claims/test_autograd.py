@@ -69,7 +69,7 @@ def test_contiguous_on_a_contiguous_tensor_adds_no_node() -> None:
 
 
 @pytest.mark.claim(60)
-def test_which_tensors_are_leaves() -> None:
+def test_a_result_that_requires_grad_is_no_leaf() -> None:
     x = torch.randn(3, requires_grad=True)
     leaves = [x, x.to("cpu"), x.float(), x.detach(), torch.randn(2), (torch.randn(3) * 0.01).requires_grad_()]
     others = [x * 0.01, x.double(), x.view(3), x.clone()]

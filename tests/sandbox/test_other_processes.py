@@ -139,7 +139,7 @@ def test_a_hidden_process_is_closed_to_its_own_user(identity: str) -> None:
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can make a setuid program")
-def test_no_privileges_come_from_setuid_programs() -> None:
+def test_setuid_programs_give_no_privileges() -> None:
     path = f"/var/tmp/gradlab-test-setuid-{os.getpid()}"
     with open("/bin/cat", "rb") as source, open(path, "wb") as copy:
         copy.write(source.read())
