@@ -113,10 +113,10 @@ def test_any_text(text: str) -> None:
 
 @given(st.permutations(GOOD), st.integers(0, 60), st.sampled_from(["keep", "drop", "double", "indent", "swap"]))
 def test_a_lab_with_one_damaged_line_builds_without_leaking_or_is_refused(
-    cells: list[list[str]], where: int, edit: str
+    cells: list[list[str]], position: int, edit: str
 ) -> None:
     lines = [line for cell in cells for line in cell]
-    i = where % len(lines)
+    i = position % len(lines)
     if edit == "drop":
         if "SOLUTION" in lines[i]:
             assert not builds_without_leaking_or_is_refused("\n".join(lines[:i] + lines[i + 1 :]) + "\n")
@@ -137,12 +137,12 @@ def test_the_good_lab_builds() -> None:
 
 def _regions_only(lines: list[str]) -> list[str]:
     """The lines, with the secret words kept only where they stand in a solution or below '# %% hidden checks'."""
-    kept, inside = [], False
+    lines_inside, inside = [], False
     for line in lines:
         stripped = line.strip().removeprefix("# ")
         if stripped.startswith("### BEGIN") or line == "# %% hidden checks":
             inside = True
         elif stripped.startswith("### END") or line.startswith(("# %%", "#%%", "# ----")):
             inside = False
-        kept.append(line if inside or not (SOLUTION in line or HIDDEN in line) else "    pass")
-    return kept
+        lines_inside.append(line if inside or not (SOLUTION in line or HIDDEN in line) else "    pass")
+    return lines_inside

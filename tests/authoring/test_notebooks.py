@@ -30,7 +30,7 @@ def is_check(cell: NotebookNode) -> bool:
     return read_kind(cell) is Kind.CHECK
 
 
-def secret_lines(lab: Lab, what: str) -> set[str]:
+def secret_lines(lab: Lab, region_name: str) -> set[str]:
     """Lines inside regions of this kind that stand nowhere else in the lab."""
     inside: set[str] = set()
     outside: set[str] = set()
@@ -38,20 +38,20 @@ def secret_lines(lab: Lab, what: str) -> set[str]:
         regions = find_regions(cell)
         for number, line in enumerate(cell.source.split("\n")):
             hidden = any(number in region for region in regions)
-            wanted = any(number in region for region in regions if region.kind == what)
+            wanted = any(number in region for region in regions if region.kind == region_name)
             (inside if wanted else outside if not hidden else set()).add(line.strip())
     labels = [check.label for exercise in lab.exercises for check in exercise.checks]
-    told = {f"{json.dumps(label, ensure_ascii=False)}," for label in labels}  # of hidden checks too
-    return {line for line in inside - outside - COMMON - told if line and not line.startswith("###")}
+    label_lines = {f"{json.dumps(label, ensure_ascii=False)}," for label in labels}  # of hidden checks too
+    return {line for line in inside - outside - COMMON - label_lines if line and not line.startswith("###")}
 
 
 def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None:
     for lab in labs:
         released = {line.strip() for line in text_of(build_release_notebook(lab)).split("\n")}
-        for what in (SOLUTION, HIDDEN):
-            secrets = secret_lines(lab, what)
-            assert len(secrets) > 20, f"{lab.name}: hardly any line of {what} to look for"
-            assert not secrets & released, f"{lab.name}: {what} in the release"
+        for region_name in (SOLUTION, HIDDEN):
+            secrets = secret_lines(lab, region_name)
+            assert len(secrets) > 20, f"{lab.name}: hardly any line of {region_name} to look for"
+            assert not secrets & released, f"{lab.name}: {region_name} in the release"
 
 
 def test_the_worked_solution_has_every_solution_and_visible_check_but_no_hidden_test(labs: list[Lab]) -> None:
@@ -118,12 +118,12 @@ def test_two_builds_in_two_processes_give_the_same_bytes(small_course: Path) -> 
 def test_stock_generate_assignment_gives_the_same_release(small_course: Path) -> None:
     """Slow: a command of nbgrader, which imports all of it."""
     release = small_course / "release" / "01_squares" / "01_squares.ipynb"
-    ours = release.read_bytes()
+    committed = release.read_bytes()
     release.unlink()
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     command = [sys.executable, "-m", "nbgrader", "generate_assignment", "01_squares", "--force"]
     subprocess.run(command, check=True, cwd=small_course, env=environment, capture_output=True)
-    assert release.read_bytes() == ours
+    assert release.read_bytes() == committed
 
 
 def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:

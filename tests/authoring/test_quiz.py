@@ -62,10 +62,10 @@ def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
     prose = cells[2].source
     assert "## Questions\n\nFind all true statements.\n\n**q1. Leaves**, of any graph\n- a. A leaf has" in prose
     assert "`grad_fn`,\n  wherever it is.\n- b. A leaf requires grad.\n- c." in prose
-    everything = "\n".join(cell.source for cell in cells)
-    assert not any(word in everything for word in ("made it", "[x]", "convention", "Hint:"))
+    text = "\n".join(cell.source for cell in cells)
+    assert not any(word in text for word in ("made it", "[x]", "convention", "Hint:"))
     assert cells[3].source == "# A place to try statements."
-    assert "raise NotImplementedError" in cells[4].source and '"ac"' not in everything
+    assert "raise NotImplementedError" in cells[4].source and '"ac"' not in text
 
 
 def test_the_worked_solution_says_why() -> None:
@@ -110,16 +110,16 @@ def test_a_quiz_of_one_question_is_refused() -> None:
 def test_a_prediction_is_released_with_no_choice_marked() -> None:
     lab = lab_of_text(LAB + PREDICT)
     assert lab.cells[-1].kind is Kind.PREDICT and lab.points == 3
-    shown, kept = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
-    assert shown.source == "What is the sum?\n- [ ] three\n- [ ] four"
-    facts = read_facts(kept)
+    release_cell, source_cell = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
+    assert release_cell.source == "What is the sum?\n- [ ] three\n- [ ] four"
+    facts = read_facts(source_cell)
     assert facts is not None and facts.answer == ("four",)
-    assert "nbgrader" not in shown.metadata
+    assert "nbgrader" not in release_cell.metadata
 
 
 def test_a_line_of_one_word_and_a_question_mark_is_text_not_a_magic() -> None:
-    asked = PREDICT.replace("# What is the sum?", "# What is\n# `sum`?")
-    assert build_release_notebook(lab_of_text(LAB + asked)).cells[-1].source.startswith("What is\n`sum`?")
+    source = PREDICT.replace("# What is the sum?", "# What is\n# `sum`?")
+    assert build_release_notebook(lab_of_text(LAB + source)).cells[-1].source.startswith("What is\n`sum`?")
 
 
 @pytest.mark.parametrize(

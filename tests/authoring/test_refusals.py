@@ -78,8 +78,8 @@ def test_a_good_lab_is_read_with_its_exercises_checks_and_points() -> None:
 
 
 def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
-    more = GOOD.replace("# # A lab", "# # Before\n\n# %% given\nready = True\n\n# %% [markdown]\n# # A lab")
-    before, after = ([c.id for c in read(text).cells] for text in (GOOD, more))
+    longer_source = GOOD.replace("# # A lab", "# # Before\n\n# %% given\nready = True\n\n# %% [markdown]\n# # A lab")
+    before, after = ([c.id for c in read(text).cells] for text in (GOOD, longer_source))
     assert set(before) <= set(after)
 
 
@@ -296,8 +296,8 @@ def test_an_explain_without_its_table_is_refused() -> None:
 
 
 def test_a_hint_next_to_other_code_is_refused() -> None:
-    lost = 'import torch\nhint("Which operator doubles?")\n'
-    text = GOOD.replace("import torch\n", lost, 1)
+    code = 'import torch\nhint("Which operator doubles?")\n'
+    text = GOOD.replace("import torch\n", code, 1)
     error = refusal(text)
     assert "a given cell of its own" in error.fix
     assert "hint(" in line_at(text, error)
