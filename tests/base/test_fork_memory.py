@@ -7,9 +7,9 @@ from autograder.base.fork_memory import gather_huge_pages, make_forks_cheap
 
 
 def test_gathering_pages_is_harmless_wherever_it_runs() -> None:
-    kept = bytearray(b"x") * (8 << 20)
+    pages = bytearray(b"x") * (8 << 20)
     assert gather_huge_pages() >= 0
-    assert set(kept) == {ord("x")}
+    assert set(pages) == {ord("x")}
 
 
 def test_the_collector_ignores_existing_objects_and_still_frees_later_ones() -> None:
