@@ -22,9 +22,9 @@ BROKEN = """(where) => {
 }"""
 
 
-def broken_words(page: Page, where: str) -> list[str]:
+def broken_words(page: Page, page_name: str) -> list[str]:
     """The pieces of names and words within these elements that stand on more than one line."""
-    found: list[str] = page.evaluate(BROKEN, where)
+    found: list[str] = page.evaluate(BROKEN, page_name)
     return found
 
 

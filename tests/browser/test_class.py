@@ -22,24 +22,24 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
     small_course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
 ) -> None:
     """Nightly: starts JupyterLab, a watch, and nbgrader twice. By day tests/labext/test_class_submission.py hands in."""
-    own, exchange = tmp_path_factory.mktemp("student"), tmp_path_factory.mktemp("exchange")
+    student_folder, exchange = tmp_path_factory.mktemp("student"), tmp_path_factory.mktemp("exchange")
     for folder in ("inbound", f"outbound/{LAB}"):
         (exchange / "gradlab" / folder).mkdir(parents=True)
     for folder in (exchange, exchange / "gradlab" / "inbound"):
         folder.chmod(0o777)
-    shutil.copytree(small_course / "release" / LAB, own / LAB)
+    shutil.copytree(small_course / "release" / LAB, student_folder / LAB)
     shutil.copytree(small_course / "release" / LAB, exchange / "gradlab" / "outbound" / LAB, dirs_exist_ok=True)
     shared = f'\nc.CourseDirectory.course_id = "gradlab"\nc.Exchange.root = "{exchange}"\n'
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(shared)
     cache = f'c.Exchange.cache = "{tmp_path_factory.mktemp("cache")}"\n'
-    (own / "nbgrader_config.py").write_text(f"c = get_config(){shared}{cache}")
+    (student_folder / "nbgrader_config.py").write_text(f"c = get_config(){shared}{cache}")
     (small_course / FILE).write_text(f'[labs.{LAB}]\nattempts = 1\ntell = "visible"\n')
 
     command = [sys.executable, "-m", "autograder.cli", "watch"]
     watching = subprocess.Popen(command, cwd=small_course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        with lab_server(own, tmp_path_factory.mktemp("home"), course=True) as server:
+        with lab_server(student_folder, tmp_path_factory.mktemp("home"), course=True) as server:
             page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
             expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
             hand_in(page)
@@ -53,8 +53,8 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
             page.screenshot(path=ARTIFACTS / "class_not_marked.png")
     finally:
         watching.send_signal(signal.SIGINT)
-        told = watching.communicate()[0]
-    assert "not marked, the only attempt is used up" in told and "1 submission marked" in told
+        watch_output = watching.communicate()[0]
+    assert "not marked, the only attempt is used up" in watch_output and "1 submission marked" in watch_output
 
 
 def hand_in(page: Page) -> None:

@@ -91,7 +91,7 @@ def at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
 
 
 @pytest.fixture
-def alone(at_home: LabServer, course: Path) -> LabServer:
+def grader_free_server(at_home: LabServer, course: Path) -> LabServer:
     """The same with the labs as they are handed out, and without a kernel."""
     at_home.end_kernels()
     for path in at_home.folder.iterdir():
@@ -180,39 +180,39 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     page.keyboard.press("ControlOrMeta+S")
     expect(page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
     saved = nbformat.read(student.folder / LAB / f"{LAB}.ipynb", as_version=4)
-    kept = [cell.source for cell in saved.cells if cell.cell_type == "raw"]
-    assert len(kept) == 1 and "return (x * x).sum()" in kept[0]
+    raw_cells = [cell.source for cell in saved.cells if cell.cell_type == "raw"]
+    assert len(raw_cells) == 1 and "return (x * x).sum()" in raw_cells[0]
     (predicted,) = [c.metadata.gradlab_prediction for c in saved.cells if "gradlab_prediction" in c.metadata]
     assert predicted["given"] == ["that of the first element"]
     assert not predicted["right"] and predicted["missed"]
 
 
-def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(alone: LabServer, page: Page) -> None:
+def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel, twice."""
-    page.goto(alone.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
+    page.goto(grader_free_server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     check = page.locator(".jp-Notebook .jp-Cell").filter(has_text="with check(").first
-    told = check.get_by_text("Run > Run All Above Selected Cell")
+    advice = check.get_by_text("Run > Run All Above Selected Cell")
     check.click()
     page.keyboard.press("Escape")
     page.keyboard.press("Control+Enter")
     expect(check.get_by_text("NameError").first).to_be_visible()
-    expect(told).to_be_visible()
+    expect(advice).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_restarted.png")
 
     # The button runs what is missing; what it says takes the place of what it said before.
-    for text, said in (("return x.sum() ** 2", "0 of 1 passed"), ("return (x * x).sum()", "1 of 1 passed")):
+    for text, heading in (("return x.sum() ** 2", "0 of 1 passed"), ("return (x * x).sum()", "1 of 1 passed")):
         write(page, "def sum_of_squares", text)
         page.get_by_role("button", name="Check", exact=True).click()
-        expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
+        expect(page.get_by_role("alert").filter(has_text=heading)).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(1)
-    expect(told).to_have_count(0)
+    expect(advice).to_have_count(0)
 
 
-def test_continue_leads_to_the_lab_that_was_worked_on_last(alone: LabServer, page: Page) -> None:
+def test_continue_leads_to_the_lab_that_was_worked_on_last(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
-    first = alone.folder / LAB / f"{LAB}.ipynb"
-    second = alone.folder / "02_cubes" / "02_cubes.ipynb"
+    first = grader_free_server.folder / LAB / f"{LAB}.ipynb"
+    second = grader_free_server.folder / "02_cubes" / "02_cubes.ipynb"
     second.parent.mkdir()
     notebook = nbformat.read(first, as_version=4)
     for path, name, title in ((first, LAB, "Squares"), (second, "02_cubes", "Cubes")):
@@ -222,7 +222,7 @@ def test_continue_leads_to_the_lab_that_was_worked_on_last(alone: LabServer, pag
     for older, newer, title in ((first, second, "Cubes"), (second, first, "Squares")):
         os.utime(older, (1_000, 1_000))
         os.utime(newer, (2_000, 2_000))
-        page.goto(alone.address("lab") + "&reset")
+        page.goto(grader_free_server.address("lab") + "&reset")
         expect(page.get_by_role("button", name="Continue:")).to_have_text(f"Continue: sum_of_squares in {title}")
 
 
@@ -259,9 +259,9 @@ def test_a_saved_notebook_shows_its_state_again_in_every_theme(
         page.screenshot(path=ARTIFACTS / f"course_marked_{theme.replace(' ', '_')}.png")
 
 
-def test_without_a_grader_a_mark_is_refused_with_what_to_do(alone: LabServer, page: Page) -> None:
+def test_without_a_grader_a_mark_is_refused_with_what_to_do(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
-    page.goto(alone.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
+    page.goto(grader_free_server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     page.locator('[data-command="gradlab:mark"]').click()
     expect(page.get_by_text("There's no grader here").first).to_be_visible()

@@ -66,14 +66,14 @@ def served(built_course: Path, folder: Path, answered: bool) -> Iterator[LabServ
 
 def opened(page: Page, desk: LabServer, address: str = READ, names: bool = True) -> list[str]:
     """What the page complained about, from now on."""
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     if names:
         page.add_init_script("localStorage.setItem('gradlab-desk-nameless', 'no')")
     page.goto(desk.address(address))
     expect(page.locator("li.now")).to_have_count(1)
-    return said
+    return messages
 
 
 def rows(desk: LabServer) -> dict[str, tuple[float | None, bool, str | None]]:
@@ -99,7 +99,7 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     page: Page, desk: LabServer
 ) -> None:
     """Slow: starts a Jupyter server, and nbgrader reads a lab into a new gradebook."""
-    said = opened(page, desk)
+    messages = opened(page, desk)
     keys, panel, status = page.keyboard, page.locator("#panel"), page.locator("#said")
     reads = page.locator("#whose")
 
@@ -139,8 +139,13 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     expect(status).to_have_text("No other answer is waiting.")
     expect(page.locator("#count")).to_have_text("5 handed in, 0 waiting")
 
-    why = "Say why: 2n times 2n is four times a square."
-    given = {"ada": (3, False, None), "ben": (1, False, why), "cleo": (1, False, why), "dan": (0.5, False, None)}
+    comment = "Say why: 2n times 2n is four times a square."
+    given = {
+        "ada": (3, False, None),
+        "ben": (1, False, comment),
+        "cleo": (1, False, comment),
+        "dan": (0.5, False, None),
+    }
     assert {student: rows(desk)[student] for student in given} == given
 
     keys.press("Escape")
@@ -150,13 +155,13 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     keys.type("1.5")
     keys.press("Control+Enter")
     expect(status).to_have_text("This changes the marks of 2 students. Save the items again to confirm.")
-    assert rows(desk)["ben"] == (1, False, why)
+    assert rows(desk)["ben"] == (1, False, comment)
     keys.press("Control+Enter")
     expect(status).to_have_text("The items are saved, and the marks are updated.")
-    given |= {student: (1.5, False, why) for student in ("ben", "cleo")}
+    given |= {student: (1.5, False, comment) for student in ("ben", "cleo")}
     assert {student: rows(desk)[student] for student in given} == given
     expect(page.locator("li[data-student=ben] .told")).to_have_text("1.5 of 3")
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
@@ -166,7 +171,7 @@ def test_every_state_of_the_page_is_accessible_and_fits(page: Page, desk: LabSer
     page.emulate_media(color_scheme=scheme)
     page.goto(desk.address("gradlab/desk/"))
     assert faults(page) == []
-    said = opened(page, desk, names=False)
+    messages = opened(page, desk, names=False)
     assert faults(page) == []
     page.keyboard.press("a")
     page.keyboard.press("Shift+Tab")
@@ -180,7 +185,7 @@ def test_every_state_of_the_page_is_accessible_and_fits(page: Page, desk: LabSer
         page.goto(desk.address(address))
         expect(page.locator("li.now")).to_have_count(1)
         assert faults(page) == [], address
-    assert said == []
+    assert messages == []
 
 
 def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
@@ -191,7 +196,7 @@ def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
     expect(page.get_by_text("Nothing is graded yet.")).to_be_visible()
     assert faults(page) == []
     hand_in(empty_desk.folder, CROWD)
-    said = opened(page, empty_desk, names=False)
+    messages = opened(page, empty_desk, names=False)
     reads = page.locator("#whose")
     for width, scheme in LOOKS[1:]:
         page.set_viewport_size({"width": width, "height": 740})
@@ -199,8 +204,8 @@ def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
         assert faults(page) == [], (width, scheme)
     expect(page.locator("li[data-student=a_blank]")).to_contain_text("(empty)")
 
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(f"{request.method} {request.url.rpartition('/')[2]}"))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(f"{request.method} {request.url.rpartition('/')[2]}"))
     for number in range(1, 20):
         expect(page.locator("#count")).to_have_text(f"20 handed in, {20 - number} waiting")
         expect(page.locator("li.now")).to_be_in_viewport()
@@ -208,7 +213,7 @@ def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
         page.keyboard.type("2")
         page.keyboard.press("Control+Enter")
     expect(page.locator("#said")).to_have_text("No other answer is waiting.")
-    assert asked == ["POST mark"] * 19, "one request for an answer"
+    assert requests == ["POST mark"] * 19, "one request for an answer"
 
     page.reload()
     expect(page.get_by_label("Show")).to_have_value("all")
@@ -218,7 +223,7 @@ def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
     expect(reads).to_have_text("Answer 2")
     page.keyboard.press("k")
     expect(reads).to_have_text("Answer 1")
-    assert said == []
+    assert messages == []
 
 
 def test_answers_are_read_without_names_until_one_is_asked_for(page: Page, desk: LabServer) -> None:
@@ -274,10 +279,10 @@ def test_an_unsaved_mark_is_kept_and_reported_and_another_instructors_mark_is_sh
     assert rows(desk)["eve"] == (2, False, "Where is it?")
 
     page.get_by_label("Points").fill("1")
-    asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept()))
     page.reload()
-    assert asked == ["beforeunload"], "who leaves the page is asked first"
+    assert dialogs == ["beforeunload"], "who leaves the page is asked first"
 
 
 def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: Page, desk: LabServer) -> None:

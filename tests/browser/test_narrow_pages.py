@@ -99,8 +99,8 @@ def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> N
     assert lab != LAB or broken_words(page, "h1, h2, th, td") == []
     answer = ReadAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(None, 0.0, "", True), "", "")
     text = Markup("Why is it so?")
-    asked = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
-    opened(page, tmp_path, render_question(tmp_path.as_uri(), asked, ""))
+    desk_page = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
+    opened(page, tmp_path, render_question(tmp_path.as_uri(), desk_page, ""))
     assert fits(page)
     assert lab != LAB or broken_words(page, "h1, h2, li") == []
 

@@ -118,8 +118,8 @@ def test_the_browser_and_python_compute_the_same_values(
         formats.get_by_role("textbox").press("Enter")
         for name in ("float32", "float16", "bfloat16"):
             s = store_number(float(number), name)
-            told = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
-            expect(formats.locator(f"[data-value={name}]")).to_have_text(told)
+            description = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
+            expect(formats.locator(f"[data-value={name}]")).to_have_text(description)
             assert "".join(formats.locator(f"[data-format={name}] text").all_text_contents()) == "".join(s.bits)
 
     shapes = shown["explore_broadcasting"]

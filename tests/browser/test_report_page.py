@@ -44,15 +44,15 @@ def report(tmp_path: Path) -> Path:
 
 def opened(page: Page, path: Path, width: int, scheme: Any) -> list[str]:
     """What the page said or asked for."""
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: None if request.url == path.as_uri() else said.append(request.url))
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: None if request.url == path.as_uri() else messages.append(request.url))
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
     page.goto(path.as_uri())
     expect(page.locator(".chart svg")).to_have_count(3)
-    return said
+    return messages
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (360, "dark")])
@@ -81,8 +81,10 @@ def test_a_table_sorts_by_its_whole_heads_with_mouse_and_keyboard_and_filters(pa
         box = head.bounding_box()
         assert box
         before = head.get_attribute("aria-sort")
-        where = (box["x"] + 2, box["y"] + 2) if corner else (box["x"] + box["width"] - 2, box["y"] + box["height"] - 2)
-        page.mouse.click(*where)
+        position = (
+            (box["x"] + 2, box["y"] + 2) if corner else (box["x"] + box["width"] - 2, box["y"] + box["height"] - 2)
+        )
+        page.mouse.click(*position)
         assert head.get_attribute("aria-sort") != before
     page.get_by_label("Show students whose name contains").fill("_11")
     expect(table.locator("tbody tr:visible")).to_have_count(1)
