@@ -81,10 +81,10 @@ def test_a_result_that_requires_grad_is_no_leaf() -> None:
 def test_only_leaves_get_a_grad() -> None:
     x = leaf(1.0)
     h = x * 2
-    kept = x * 3
-    kept.retain_grad()
-    (h + kept).backward()
-    assert h.requires_grad and h.grad is None and x.grad == 5 and kept.grad == 1
+    retained = x * 3
+    retained.retain_grad()
+    (h + retained).backward()
+    assert h.requires_grad and h.grad is None and x.grad == 5 and retained.grad == 1
     with pytest.warns(UserWarning):
         (x * 2).grad  # noqa: B018
 
@@ -233,12 +233,12 @@ def _accumulated(sizes: list[int], share: bool) -> float:
     model = torch.nn.Linear(4, 1)
     x = torch.randn(sum(sizes), 4, generator=torch.Generator().manual_seed(1))
     y = torch.randn(sum(sizes), 1, generator=torch.Generator().manual_seed(2))
-    whole = torch.autograd.grad((model(x) - y).square().mean(), model.weight)[0]
-    found = torch.zeros_like(whole)
+    full_gradient = torch.autograd.grad((model(x) - y).square().mean(), model.weight)[0]
+    found = torch.zeros_like(full_gradient)
     for a, b in zip(x.split(sizes), y.split(sizes), strict=True):
         weight = len(a) / sum(sizes) if share else 1 / len(sizes)
         found += torch.autograd.grad((model(a) - b).square().mean() * weight, model.weight)[0]
-    return float((found - whole).abs().max())
+    return float((found - full_gradient).abs().max())
 
 
 @pytest.mark.claim(77)
@@ -272,6 +272,6 @@ def test_without_zeroing_the_gradient_is_the_sum() -> None:
 def test_a_kept_grad_is_an_alias() -> None:
     x = leaf(1.0)
     (x * 12).backward()
-    kept = x.grad
+    alias = x.grad
     (x * 12).backward()
-    assert kept == 24 and kept is x.grad
+    assert alias == 24 and alias is x.grad

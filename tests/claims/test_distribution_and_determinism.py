@@ -41,13 +41,13 @@ def test_equal_shares_for_unequal_shards_is_another_gradient() -> None:
 @pytest.mark.claim(207)
 def test_the_script_of_lab_11_runs_unchanged(tmp_path: Path) -> None:
     text = (ROOT / "labs" / "11_distributed" / "lab.py").read_text().replace("\n# ", "\n").replace("\n#\n", "\n\n")
-    script, told = text.partition("```python\nimport os\n")[2].split("```")[0::2][:2]
+    script, expected_output = text.partition("```python\nimport os\n")[2].split("```")[0::2][:2]
     (tmp_path / "train.py").write_text("import os\n" + script)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     ranks = re.findall(r"rank \d: \d+ samples, bias -?\d+\.\d{6}", done.stdout)  # two may share a line
-    assert sorted(ranks) == sorted(line for line in told.splitlines() if line.startswith("rank "))
+    assert sorted(ranks) == sorted(line for line in expected_output.splitlines() if line.startswith("rank "))
     assert set(torch.load(tmp_path / "model.pt")) == {"weight", "bias"}
 
 

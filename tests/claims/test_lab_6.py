@@ -93,8 +93,8 @@ def test_a_loader_draws_its_order_when_an_epoch_begins() -> None:
     reading = iter(loader)
     read = [next(reading)[0].tolist() for _ in range(2)]
     in_the_middle = generator.get_state()
-    rest = [batch.tolist() for (batch,) in reading]
+    later_batches = [batch.tolist() for (batch,) in reading]
     generator.set_state(in_the_middle)
-    assert [batch.tolist() for (batch,) in loader][: len(rest)] != rest
+    assert [batch.tolist() for (batch,) in loader][: len(later_batches)] != later_batches
     generator.set_state(before)
-    assert [batch.tolist() for (batch,) in loader] == read + rest
+    assert [batch.tolist() for (batch,) in loader] == read + later_batches

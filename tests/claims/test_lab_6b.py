@@ -63,5 +63,5 @@ def test_a_workers_exception_keeps_its_type_if_a_message_can_make_it(
 
 @pytest.mark.claim(258)
 def test_a_node_may_keep_its_own_tensors() -> None:
-    node, kept = torch.tensor([1.0, 3.0], requires_grad=True).max(0).values.grad_fn, "_saved_indices"
-    assert getattr(node, kept).tolist() == 1
+    node, attribute = torch.tensor([1.0, 3.0], requires_grad=True).max(0).values.grad_fn, "_saved_indices"
+    assert getattr(node, attribute).tolist() == 1

@@ -38,8 +38,8 @@ def test_a_step_of_adam_needs_memory_for_copies_of_the_parameters(way: dict[str,
     for _ in range(2):  # the first step makes the states
         for parameter in parameters:
             parameter.grad = torch.ones_like(parameter)
-        known = [list(state.values()) for state in optimizer.state.values()]
-        with memory.watch(parameters, [p.grad for p in parameters], known) as seen:
+        states = [list(state.values()) for state in optimizer.state.values()]
+        with memory.watch(parameters, [p.grad for p in parameters], states) as seen:
             optimizer.step()
     assert seen.peak / memory.nbytes(parameters) == pytest.approx(sets, abs=0.01)
 
@@ -147,10 +147,10 @@ def test_there_are_six_policies() -> None:
 def test_a_list_refuses_names_that_are_no_overload_and_a_policy_compares_them_in_vain() -> None:
     with pytest.raises(ValueError, match="default"):
         create_selective_checkpoint_contexts([aten.mm])
-    asked = []
+    operations = []
 
     def policy(ctx: object, op: object, *args: object, **kwargs: object) -> CheckpointPolicy:
-        asked.append((op == aten.mm, op == aten.mm.default))
+        operations.append((op == aten.mm, op == aten.mm.default))
         return CheckpointPolicy.PREFER_RECOMPUTE
 
     x = torch.ones(2, 2, requires_grad=True)
@@ -158,7 +158,7 @@ def test_a_list_refuses_names_that_are_no_overload_and_a_policy_compares_them_in
         lambda t: t @ t, x, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(policy)
     )
     out.sum().backward()
-    assert asked and set(asked) == {(False, True)}
+    assert operations and set(operations) == {(False, True)}
 
 
 @pytest.mark.claim(315)
@@ -167,7 +167,7 @@ def test_a_hook_that_returns_the_result_itself_keeps_it() -> None:
         x = torch.ones(1000, requires_grad=True)
         with memory.watch(x) as seen:
             for _ in range(5):
-                with torch.autograd.graph.saved_tensors_hooks(pack, lambda kept: kept):
+                with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
                     x.exp()
         return seen.now
 
@@ -187,6 +187,6 @@ def test_cross_entropy_in_parts_is_built_in(tmp_path: Path) -> None:
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, wanted, strict=True))
     with pytest.raises(RuntimeError):
         torch.autograd.grad(got, [rows, vocabulary])
-    whole = profiled_peak(lambda: F.cross_entropy(rows @ vocabulary.T, labels).backward(), tmp_path)
+    full_peak = profiled_peak(lambda: F.cross_entropy(rows @ vocabulary.T, labels).backward(), tmp_path)
     parts = profiled_peak(lambda: linear_cross_entropy(rows, vocabulary, labels, options=options).backward(), tmp_path)
-    assert parts < whole / 3
+    assert parts < full_peak / 3

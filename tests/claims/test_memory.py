@@ -92,9 +92,9 @@ def test_item_is_a_python_number() -> None:
 @pytest.mark.claim(140)
 def test_a_detached_column_keeps_its_whole_storage() -> None:
     out = torch.randn(100, 500, requires_grad=True) * 1
-    kept = out[:, :1].detach()
-    assert kept.untyped_storage().nbytes() == 200_000 and kept.clone().untyped_storage().nbytes() == 400
-    assert kept.cpu().data_ptr() == kept.data_ptr()
+    column = out[:, :1].detach()
+    assert column.untyped_storage().nbytes() == 200_000 and column.clone().untyped_storage().nbytes() == 400
+    assert column.cpu().data_ptr() == column.data_ptr()
 
 
 def calls(run: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> tuple[int, Tensor]:

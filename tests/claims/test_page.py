@@ -33,17 +33,17 @@ def read_table_lines() -> list[list[str]]:
 
 def read_rows() -> dict[int, list[str]]:
     """number -> [statement, verdict, what PyTorch does, tick, places]."""
-    return {int(number): rest for number, *rest in read_table_lines() if number.isdigit()}
+    return {int(number): columns for number, *columns in read_table_lines() if number.isdigit()}
 
 
 def read_outline() -> dict[tuple[str, int], list[str]]:
     """(source, section) -> [what it sets out to teach, places]."""
-    return {(source, int(number)): rest for source, number, *rest in read_table_lines() if source in SECTIONS}
+    return {(source, int(number)): columns for source, number, *columns in read_table_lines() if source in SECTIONS}
 
 
-def parse_places(where: str) -> list[tuple[str, str, list[str]]]:
+def parse_places(text: str) -> list[tuple[str, str, list[str]]]:
     """(lab, section or exercise, phrases) of each place that a row names."""
-    return [(m["lab"], m["name"], re.findall("`([^`]+)`", m["phrases"])) for m in PLACE.finditer(where)]
+    return [(m["lab"], m["name"], re.findall("`([^`]+)`", m["phrases"])) for m in PLACE.finditer(text)]
 
 
 def list_released_cells(lab: Lab) -> list[tuple[Cell, str]]:
@@ -79,8 +79,8 @@ def join_words(text: str) -> str:
 
 def find_faults(cells: list[tuple[Cell, str]], name: str, phrases: list[str]) -> list[str]:
     """What is wrong with a place: it is missing or there are several, or a phrase is not in it."""
-    here = find_exercise(cells, name)
-    texts = [" ".join(here)] if here else find_sections(cells, name)
+    exercise_cells = find_exercise(cells, name)
+    texts = [" ".join(exercise_cells)] if exercise_cells else find_sections(cells, name)
     if len(texts) != 1:
         return [f"{len(texts)} of {name!r}, and not one"]
     return [f"no {phrase!r} in {name!r}" for phrase in phrases if join_words(phrase) not in join_words(texts[0])]
@@ -96,23 +96,23 @@ def test_every_claim_has_a_row_with_a_verdict_and_a_place() -> None:
 
 
 def test_a_row_is_ticked_if_a_test_runs_it_and_says_why_if_none_does() -> None:
-    for number, (_, _, _, tick, where) in read_rows().items():
+    for number, (_, _, _, tick, places) in read_rows().items():
         assert (tick == "✓") == (number in TESTED), number
-        assert (tick == "✓") != bool(re.search("not run: |left out: ", where)) or where.startswith("left out"), number
+        assert (tick == "✓") != bool(re.search("not run: |left out: ", places)) or places.startswith("left out"), number
 
 
 def test_a_row_names_sections_or_exercises_with_a_phrase_each_or_why_it_is_left_out() -> None:
-    for number, (*_, where) in read_rows().items():
-        rest = PLACE.sub("", where.split(NOT_RUN)[0])
-        assert re.match("left out: .", where) or (parse_places(where) and not rest), f"{number}: {rest}"
+    for number, (*_, places) in read_rows().items():
+        remainder = PLACE.sub("", places.split(NOT_RUN)[0])
+        assert re.match("left out: .", places) or (parse_places(places) and not remainder), f"{number}: {remainder}"
 
 
 def test_the_places_that_a_row_names_contain_its_phrases(labs: list[Lab]) -> None:
     cells = {lab.name.partition("_")[0]: list_released_cells(lab) for lab in labs}
     wrong = [
         f"{number}: lab {lab} has {fault}"
-        for number, (*_, where) in read_rows().items()
-        for lab, name, phrases in parse_places(where.split(NOT_RUN)[0])
+        for number, (*_, places) in read_rows().items()
+        for lab, name, phrases in parse_places(places.split(NOT_RUN)[0])
         for fault in find_faults(cells[lab], name, phrases)
     ]
     assert not wrong, "\n".join(wrong)
@@ -123,8 +123,8 @@ def test_every_section_of_the_sources_is_in_a_section_or_an_exercise(labs: list[
     assert list(read_outline()) == [(source, n) for source, count in SECTIONS.items() for n in range(1, count + 1)]
     wrong = [
         f"{source}, {number}: lab {lab} has {fault}"
-        for (source, number), (_, where) in read_outline().items()
-        for lab, _, name in (place.partition(" ") for place in where.split("; "))
+        for (source, number), (_, places) in read_outline().items()
+        for lab, _, name in (place.partition(" ") for place in places.split("; "))
         for fault in find_faults(cells[lab], name, [])
     ]
     assert not wrong, "\n".join(wrong)
