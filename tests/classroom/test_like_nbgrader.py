@@ -82,8 +82,8 @@ def test_changes_that_a_person_made_in_the_gradebook_are_kept(small_course: Path
         grade.manual_score, grade.extra_credit = 1.25, 0.5
         gradebook.find_comment("exercise-sum_of_squares", LAB, LAB, "wrong").manual_comment = "Look at the sign."
         gradebook.db.commit()
-    for again in (False, True):
-        list(grade_lab(api, LAB, two_graders, again=again))
+    for is_second_run in (False, True):
+        list(grade_lab(api, LAB, two_graders, again=is_second_run))
         row = gradebook_rows(small_course)["wrong"]
         assert row[1] == 1.75 and ("exercise-sum_of_squares", None, "Look at the sign.") in row[5]
         assert row[4][0][4] is False, "unlike with nbgrader, the mark holds: the answer is the one that was read"

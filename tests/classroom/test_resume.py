@@ -36,9 +36,9 @@ STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
 KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, test_fork_server.py fork servers
 
 
-def graded(course: Path, where: LocalExecutor) -> dict[str, bool]:
+def graded(course: Path, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
-    done = list(grade_lab(open_course(course), LAB, where))
+    done = list(grade_lab(open_course(course), LAB, executor))
     assert not any(each.failure for each in done)
     return {each.student: each.kept for each in done}
 
@@ -63,7 +63,7 @@ def victims(running: subprocess.Popen[str], kind: str) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def handed_in(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def submitted_class(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course in which nobody is graded yet."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("copies") / "handed_in"))
     hand_in(course, STUDENTS, SLOWLY)
@@ -71,9 +71,9 @@ def handed_in(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def undisturbed(handed_in: Path, two_graders: LocalExecutor) -> Path:
+def undisturbed(submitted_class: Path, two_graders: LocalExecutor) -> Path:
     """The same course graded in one go, once for all tests that compare with it or go on from it."""
-    course = Path(shutil.copytree(handed_in, handed_in.parent / "undisturbed"))
+    course = Path(shutil.copytree(submitted_class, submitted_class.parent / "undisturbed"))
     assert not any(graded(course, two_graders).values())
     return course
 
@@ -81,40 +81,40 @@ def undisturbed(handed_in: Path, two_graders: LocalExecutor) -> Path:
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
-    handed_in: Path, undisturbed: Path, two_graders: LocalExecutor
+    submitted_class: Path, undisturbed: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded again for each kill."""
     killed = 0
     for number in range(KILLS):
         kind = ("grader", "worker", "warm")[number % 3]
-        course = Path(shutil.copytree(handed_in, handed_in.parent / f"killed_{number}"))
+        course = Path(shutil.copytree(submitted_class, submitted_class.parent / f"killed_{number}"))
         running = start(course)
-        done, more = random.randrange(len(STUDENTS) - 2), random.random() / 4
+        done, delay = random.randrange(len(STUDENTS) - 2), random.random() / 4
         while running.poll() is None and (
             len(documents(course)) < done or not (course / "results" / LAB).exists() or len(children(running.pid)) < 3
         ):
             time.sleep(0.02)
-        time.sleep(more)
+        time.sleep(delay)
         if found := victims(running, kind):
             killed += 1
             os.kill(random.choice(found), signal.SIGKILL)
         output = running.communicate()[0]
-        what = f"{kind} killed {more:.2f} s after result {done}: {output}"
+        description = f"{kind} killed {delay:.2f} s after result {done}: {output}"
         before = documents(course)
-        assert graded(course, two_graders) == {student: student in before for student in STUDENTS}, what
+        assert graded(course, two_graders) == {student: student in before for student in STUDENTS}, description
         if kind != "grader":
-            assert len(before) == 8 and running.returncode == 0, what
-        assert gradebook_rows(course) == gradebook_rows(undisturbed), what
-        assert written(course) == written(undisturbed), what
+            assert len(before) == 8 and running.returncode == 0, description
+        assert gradebook_rows(course) == gradebook_rows(undisturbed), description
+        assert written(course) == written(undisturbed), description
     assert killed > KILLS / 2
 
 
 @pytest.mark.slow
 def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
-    handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    submitted_class: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Slow: a class is graded."""
-    course = Path(shutil.copytree(handed_in, tmp_path / "course"))
+    course = Path(shutil.copytree(submitted_class, tmp_path / "course"))
     be_patient(course)
     last = list(STUDENTS)[-2:]
     hand_in(course, dict.fromkeys(last), FOR_EVER)
@@ -150,8 +150,8 @@ def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
 class Losing(LocalExecutor):
     """This machine, but for one submission that never comes back."""
 
-    def grade(self, *asked: Any) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        return (each for each in super().grade(*asked) if each[0].student != "student_lost")
+    def grade(self, *arguments: Any) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+        return (each for each in super().grade(*arguments) if each[0].student != "student_lost")
 
 
 @pytest.mark.slow
@@ -200,10 +200,10 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
     """Of a lab with two check cells, where one changed, the other one keeps its outcome."""
     checks = {"check-a": "a's check", "check-b": "b's check"}
     notebook = grading_notebook(checks)
-    asked: list[list[str]] = []
+    requests: list[list[str]] = []
 
     def examine(steps, *_):  # type: ignore[no-untyped-def]
-        asked.append([step.id for step in steps if step.kind == "check"])
+        requests.append([step.id for step in steps if step.kind == "check"])
         return {step.id: one_submission.StepResult() for step in steps}
 
     monkeypatch.setattr(one_submission, "examine", examine)
@@ -211,12 +211,12 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
     first = one_submission.grade_notebook(
         notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()
     )  # type: ignore[arg-type]
-    again = one_submission.Submission("lab", "ada", kept=first.cells)
+    submission = one_submission.Submission("lab", "ada", kept=first.cells)
     changed = grading_notebook(checks | {"check-b": "another check"})
-    one_submission.grade_notebook(changed, again, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
+    one_submission.grade_notebook(changed, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
     changed = grading_notebook(checks, answer="another answer")
-    one_submission.grade_notebook(changed, again, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
-    assert asked == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
+    one_submission.grade_notebook(changed, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
+    assert requests == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
 
 
 def grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type: ignore[no-untyped-def]

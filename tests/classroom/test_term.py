@@ -37,9 +37,9 @@ class OnePoint(BasePlugin):
 """
 
 
-def graded(course: Path, where: LocalExecutor) -> dict[str, bool]:
+def graded(course: Path, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
-    done = list(grade_lab(open_course(course), LAB, where))
+    done = list(grade_lab(open_course(course), LAB, executor))
     assert not any(each.failure for each in done)
     return {each.student: each.kept for each in done}
 
@@ -159,18 +159,18 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     start, end = text.index('with check("empty"'), text.index('with check("keeps_input"')
     exercise.write_text((text[:start] + text[end:]).replace(",empty", ""))
     build(read_course(course))
-    asked: list[RegradeResult] = []
+    results: list[RegradeResult] = []
 
     def answer(yes: bool) -> RegradeResult:
-        return regrade(open_course(course), LAB, two_graders, lambda found: asked.append(found) or yes)
+        return regrade(open_course(course), LAB, two_graders, lambda found: results.append(found) or yes)
 
     before = {student: points(course, student) for student in ("ada", "ben", "cy")}
     assert not answer(False).written
     assert {student: points(course, student) for student in before} == before
     assert answer(True).written
-    (change,) = asked[0].changes
-    assert asked[0].graded == 3 and change.student == "ben" and change.difference == 2 - before["ben"]
-    assert asked[1].changes == asked[0].changes
+    (change,) = results[0].changes
+    assert results[0].graded == 3 and change.student == "ben" and change.difference == 2 - before["ben"]
+    assert results[1].changes == results[0].changes
     assert points(course, "ben") == 2
     assert [mark.cause for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
     assert set(graded(course, two_graders).values()) == {True}

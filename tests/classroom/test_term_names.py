@@ -52,9 +52,14 @@ def test_a_decision_that_affects_nothing_is_reported(
     small_course: Path, gradebook: Gradebook, wrong: dict, words: str
 ) -> None:
     term = RIGHT.model_copy(update=wrong)
-    (told,) = list_unknown_names(small_course, term, gradebook)
+    (message,) = list_unknown_names(small_course, term, gradebook)
     first, _, second = words.partition(".*")
-    assert told.startswith(f"{small_course / FILE}: ") and first in told and second in told and "\n    fix: " in told
+    assert (
+        message.startswith(f"{small_course / FILE}: ")
+        and first in message
+        and second in message
+        and "\n    fix: " in message
+    )
     refuse_unknown_names(small_course, LAB, term, gradebook)
 
 
@@ -89,7 +94,7 @@ def test_without_a_roster_any_name_is_accepted_and_submitters_are_known(small_co
 def test_status_and_report_show_it(small_course: Path) -> None:
     write_class(small_course, [Handed("ada")])
     (small_course / FILE).write_text(f'[[excuse]]\nlab = "{LAB}"\nexercise = "cubes"\n')
-    told = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
-    assert "names 'cubes', which 01_squares doesn't have" in told
+    output = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
+    assert "names 'cubes', which 01_squares doesn't have" in output
     CliRunner().invoke(app, ["report", LAB, "--course", str(small_course)])
     assert "&#39;cubes&#39;, which 01_squares" in (small_course / "results" / f"{LAB}.html").read_text()

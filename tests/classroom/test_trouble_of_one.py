@@ -22,8 +22,8 @@ from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, gradebook_rows, hand_in
 
 
-def failures(course: Path, where: LocalExecutor) -> dict[str, str]:
-    return {done.student: done.failure for done in grade_lab(open_course(course), LAB, where)}
+def failures(course: Path, executor: LocalExecutor) -> dict[str, str]:
+    return {done.student: done.failure for done in grade_lab(open_course(course), LAB, executor)}
 
 
 @pytest.mark.slow
@@ -33,9 +33,9 @@ def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, t
     in_the_way = small_course / "autograded" / "ben"
     in_the_way.parent.mkdir()
     in_the_way.write_text("a file")
-    came = failures(small_course, two_graders)
-    assert {student for student, why in came.items() if why} == {"ben"}
-    assert "cannot be read or written" in came["ben"] and str(in_the_way) in came["ben"]
+    outcomes = failures(small_course, two_graders)
+    assert {student for student, reason in outcomes.items() if reason} == {"ben"}
+    assert "cannot be read or written" in outcomes["ben"] and str(in_the_way) in outcomes["ben"]
     assert sorted(gradebook_rows(small_course)) == ["ada", "cy"]
     found = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
     assert found.graded == 1 and found.written and [student for student, _ in found.failures] == ["ben"]
