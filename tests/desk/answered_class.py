@@ -74,8 +74,8 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
             cells = (GradedCell(id=CHECK, points=0.5, worth=2.0, checks=(FAILED,)),)
             versions = Versions(gradlab="", python="", torch="")
             write_result(course, Result(lab=LAB, student=student, versions=versions, isolation=(), cells=cells))
-            when = datetime(2027, 2, 2 if student == late else 1, 12)
-            marks.append(Marks(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=when))
+            submitted = datetime(2027, 2, 2 if student == late else 1, 12)
+            marks.append(Marks(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=submitted))
         write_marks(gradebook, LAB, marks, lambda *_: None, {})
 
 

@@ -124,8 +124,8 @@ def test_an_invalid_mark_is_refused_with_a_message(
     client: Client, change: dict[str, Any], status: int, words: str
 ) -> None:
     seen = client.state()["marks"]["dan"]["version"]
-    asked = {**PLACE, "student": "dan", "version": seen, "points": 1, **change}
-    found, text, headers = client.ask("/mark", asked)
+    mark = {**PLACE, "student": "dan", "version": seen, "points": 1, **change}
+    found, text, headers = client.ask("/mark", mark)
     assert found == status and words in json.loads(text)["message"] and headers["Content-Type"] == "application/json"
     assert client.state()["marks"]["dan"]["points"] is None
 
@@ -138,13 +138,13 @@ def test_items_and_marks_are_saved_and_a_second_instructor_is_warned(client: Cli
     assert client.ask("/rubric", {**PLACE, "items": [], "version": first["rubric"]["version"]})[0] == 400
 
     half = [rubric["items"][1]["id"]]
-    asked = {**PLACE, "student": "ada", "version": first["marks"]["ada"]["version"], "comment": "Say why."}
-    _, text, _ = client.ask("/mark", {**asked, "chosen": half})
+    mark = {**PLACE, "student": "ada", "version": first["marks"]["ada"]["version"], "comment": "Say why."}
+    _, text, _ = client.ask("/mark", {**mark, "chosen": half})
     assert json.loads(text)["marks"]["ada"]["told"] == "1.5 of 3"
-    _, text, _ = client.ask("/mark", {**asked, "points": 3})
-    told = json.loads(text)
-    assert "meanwhile" in told["changed"] and told["marks"]["ada"]["points"] == 1.5
-    _, text, _ = client.ask("/mark", {**asked, "points": 3, "version": told["marks"]["ada"]["version"]})
+    _, text, _ = client.ask("/mark", {**mark, "points": 3})
+    reply = json.loads(text)
+    assert "meanwhile" in reply["changed"] and reply["marks"]["ada"]["points"] == 1.5
+    _, text, _ = client.ask("/mark", {**mark, "points": 3, "version": reply["marks"]["ada"]["version"]})
     assert json.loads(text)["marks"]["ada"]["points"] == 3
     with Gradebook(f"sqlite:///{client.server.folder}/gradebook.db") as gradebook:
         grade = gradebook.find_grade(QUESTION, LAB, LAB, "ada")

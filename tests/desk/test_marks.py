@@ -37,10 +37,10 @@ class Reading:
 
     def items(self, *items: Item, sure: bool = True) -> list[int]:
         """With how many marks it asked."""
-        asked: list[int] = []
+        counts: list[int] = []
         seen = read_rubric(self.desk, self.place).version
-        change_items(self.desk, self.gradebook, self.place, items, seen, lambda n: bool(asked.append(n)) or sure)
-        return asked
+        change_items(self.desk, self.gradebook, self.place, items, seen, lambda n: bool(counts.append(n)) or sure)
+        return counts
 
     def row(self, student: str) -> tuple[Any, ...]:
         """As another program finds it."""

@@ -26,7 +26,7 @@ def numbers(desk: Desk) -> dict[str, tuple[int, int, int]]:
     with Gradebook(desk.db_url) as gradebook:
         found = list_questions(desk, gradebook)
         render_overview("/gradlab/desk", found)
-    return {q.name: (q.answers, q.waiting, q.read) for asked in found.values() for q in asked}
+    return {q.name: (q.answers, q.waiting, q.read) for questions in found.values() for q in questions}
 
 
 def test_the_overview_counts_waiting_and_read_answers(course: Path) -> None:
@@ -99,10 +99,10 @@ def test_the_output_of_an_answers_cell_counts_too(course: Path, printed: str) ->
         path = get_autograded_path(course, LAB, student)
         notebook = nbformat.read(path, as_version=4)
         (place,) = [n for n, cell in enumerate(notebook.cells) if cell.get("id") == "question-why"]
-        own = nbformat.v4.new_code_cell(
+        work_cell = nbformat.v4.new_code_cell(
             "report(model)", id="own", outputs=[nbformat.v4.new_output("stream", text=text)]
         )
-        notebook.cells.insert(place + 1, own)
+        notebook.cells.insert(place + 1, work_cell)
         nbformat.write(notebook, path)
     same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
     assert (same["cleo"] == same["dan"]) == (printed == "accuracy 0.99")

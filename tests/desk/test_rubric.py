@@ -43,18 +43,18 @@ def test_points_are_between_zero_and_the_maximum_for_any_choice_in_any_order(ite
 
 
 def test_a_deleted_item_is_chosen_for_no_one_and_the_version_changes_with_any_edit() -> None:
-    some, none = (Item(id=make_id(), text=text, points=points) for text, points in (("some", 1), ("none", 0)))
-    rubric = replace_choice(Rubric(items=(some, none)), "ada", (none.id, some.id))
-    assert rubric.chosen == {"ada": (some.id, none.id)}, "in the rubric's order"
-    assert replace_items(rubric, (none,)).chosen == {"ada": (none.id,)}
+    credit, zero = (Item(id=make_id(), text=text, points=points) for text, points in (("some", 1), ("none", 0)))
+    rubric = replace_choice(Rubric(items=(credit, zero)), "ada", (zero.id, credit.id))
+    assert rubric.chosen == {"ada": (credit.id, zero.id)}, "in the rubric's order"
+    assert replace_items(rubric, (zero,)).chosen == {"ada": (zero.id,)}
     assert replace_items(rubric, ()).chosen == {}
-    dearer = some.model_copy(update={"points": 2.0})
+    dearer = credit.model_copy(update={"points": 2.0})
     assert (
-        len({rubric.version, replace_items(rubric, (none,)).version, replace_items(rubric, (dearer, none)).version})
+        len({rubric.version, replace_items(rubric, (zero,)).version, replace_items(rubric, (dearer, zero)).version})
         == 3
     )
     with pytest.raises(GradlabError, match="each with its own id"):
-        replace_items(rubric, (some, dearer))
+        replace_items(rubric, (credit, dearer))
 
 
 @pytest.mark.parametrize("wrong", [{"text": ""}, {"text": "x" * 2001}, {"points": float("nan")}, {"id": "../../etc"}])
