@@ -103,12 +103,12 @@ class _Move:
             placed.grad = None if value.grad is None else PlacedTensor(value.grad)
         return placed
 
-    def _contents(self, held: list[Any] | dict[Any, Any]) -> None:
+    def _contents(self, container: list[Any] | dict[Any, Any]) -> None:
         """What lies in a list or dict of the check's, which f may change."""
 
         def change(move: Callable[[Any], Any]) -> None:
-            for key in list(held) if isinstance(held, dict) else range(len(held)):
-                held[key] = move(held[key])
+            for key in list(container) if isinstance(container, dict) else range(len(container)):
+                container[key] = move(container[key])
 
         change(self.there)
         self._undo.append(lambda: change(lambda v: tree_map(self.back, v) if isinstance(v, tuple) else self.back(v)))

@@ -54,13 +54,13 @@ def default_device_set() -> Iterator[None]:
         torch.set_default_device(None)
 
 
-def run(lab: Lab, where: contextlib.AbstractContextManager[None]) -> tuple[dict[str, set[str]], set[str], set[str]]:
+def run(lab: Lab, device: contextlib.AbstractContextManager[None]) -> tuple[dict[str, set[str]], set[str], set[str]]:
     """exercise -> ids of the checks that fail; exercises that got a tensor on the CPU; ids of cells that raised."""
     names = create_namespace()
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
     failed: dict[str, set[str]] = {}
     on_cpu, raised = set[str](), set[str]()
-    with where:
+    with device:
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
                 continue

@@ -105,14 +105,16 @@ def test_worked_solutions_pass_their_checks_on_a_second_device(labs: list[Lab]) 
     """Nightly: every lab runs three times, in minutes. Moved there from a lab on the CPU, and as the lab itself does."""
     failed, left_behind, cpu_arguments, cells = {}, {}, {}, {}
     for lab in labs:
-        left: dict[str, list[Tensor]] = {}
-        with_history, as_leaves = (failing(lab, leaves, left) for leaves in (False, True))
+        cpu_tensors: dict[str, list[Tensor]] = {}
+        with_history, as_leaves = (failing(lab, leaves, cpu_tensors) for leaves in (False, True))
         failed[lab.name] = {name for name in with_history if with_history[name] & as_leaves[name]}
-        left_behind[lab.name] = {name for name, tensors in left.items() if tensors} - failed[lab.name]
+        left_behind[lab.name] = {name for name, tensors in cpu_tensors.items() if tensors} - failed[lab.name]
         if lab.name not in STAY:
             with quiet():
-                there, cpu_arguments[lab.name], cells[lab.name] = on_the_device.run(lab, on_the_device.second_device())
-            failed[lab.name] = {name for name in failed[lab.name] if there[name]}
+                failures, cpu_arguments[lab.name], cells[lab.name] = on_the_device.run(
+                    lab, on_the_device.second_device()
+                )
+            failed[lab.name] = {name for name in failed[lab.name] if failures[name]}
     assert failed == {lab.name: set(LIMITS.get(lab.name, {})) for lab in labs}
     assert left_behind == {lab.name: set(ON_CPU.get(lab.name, {})) for lab in labs}
     assert cpu_arguments == {name: set(CPU_ARGUMENTS.get(name, {})) for name in cpu_arguments}
@@ -129,7 +131,7 @@ def test_labs_run_with_a_default_device(labs: list[Lab]) -> None:
             assert not raised and not any(failed.values()), lab.name
 
 
-def failing(lab: Lab, leaves: bool, left: dict[str, list[Tensor]]) -> dict[str, set[str]]:
+def failing(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tensor]]) -> dict[str, set[str]]:
     """exercise -> ids of the checks that fail. leaves: how arguments are moved, see elsewhere()."""
     names: dict[str, Any] = {"__name__": "__main__"}
     found: dict[str, set[str]] = {}
@@ -141,7 +143,7 @@ def failing(lab: Lab, leaves: bool, left: dict[str, list[Tensor]]) -> dict[str, 
             with record_outcomes() as outcomes:
                 exec(compile(strip_markers(cell.source), f"<{cell.id}>", "exec"), names)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
-                names[cell.name] = elsewhere(names[cell.name], leaves, left.setdefault(cell.name, []))
+                names[cell.name] = elsewhere(names[cell.name], leaves, cpu_tensors.setdefault(cell.name, []))
             found.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
     return found
 
