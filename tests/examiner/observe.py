@@ -49,7 +49,7 @@ class _Observer:
             return type(value).__name__, repr(value)
         if isinstance(value, np.generic | torch.dtype | torch.device | np.dtype | torch.memory_format):
             return type(value).__name__, repr(value)
-        number = next((n for n, known in enumerate(self.objects) if known is value), None)
+        number = next((n for n, registered in enumerate(self.objects) if registered is value), None)
         if number is not None:
             return f"object {number}"
         self.objects.append(value)

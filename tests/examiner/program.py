@@ -68,20 +68,20 @@ def programs_of(module: Any) -> dict[str, Program]:
 @contextmanager
 def student_process(namespace: dict[str, Any], given: list[str]) -> Iterator[socket.socket]:
     """A fork that serves calls of what is in the namespace."""
-    ours, theirs = socket.socketpair()
+    examiner_end, student_end = socket.socketpair()
     pid = os.fork()
     if pid == 0:
         try:
-            ours.close()
+            examiner_end.close()
             torch.set_num_threads(1)
-            serve(theirs, Calls(namespace, given, theirs))
+            serve(student_end, Calls(namespace, given, student_end))
         finally:
             os._exit(0)
-    theirs.close()
+    student_end.close()
     try:
-        yield ours
+        yield examiner_end
     finally:
-        ours.close()
+        examiner_end.close()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
@@ -97,7 +97,7 @@ def serve(channel: socket.socket, calls: Calls) -> None:
 @contextmanager
 def _clean_state() -> Iterator[None]:
     """The same state of the process at the start of each run, and the one before at its end."""
-    kept = torch.get_rng_state(), random.getstate(), np.random.get_state()
+    states = torch.get_rng_state(), random.getstate(), np.random.get_state()
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as a student process: more would add in another order
     for seed in (torch.manual_seed, random.seed, np.random.seed):
@@ -106,9 +106,9 @@ def _clean_state() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-        torch.set_rng_state(kept[0])
-        random.setstate(kept[1])
-        np.random.set_state(kept[2])
+        torch.set_rng_state(states[0])
+        random.setstate(states[1])
+        np.random.set_state(states[2])
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
         torch.set_autocast_enabled("cpu", False)

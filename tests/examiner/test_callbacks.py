@@ -110,11 +110,11 @@ def test_a_parameter_with_none_as_its_default_can_be_given() -> None:
 
 def test_callbacks_of_an_earlier_check_cannot_be_used_in_a_later_one() -> None:
     """Otherwise an object without a record does the work while one with a record is used for show."""
-    kept: list[Any] = []
+    callbacks: list[Any] = []
 
     def work(g: Any) -> int:
-        kept.append(g)
-        return int(kept[0](2))
+        callbacks.append(g)
+        return int(callbacks[0](2))
 
     with world_of(f=work) as world:
         world.connection.checks = 1
@@ -266,8 +266,8 @@ def _in_a_fork_too(g):
 def test_each_process_draws_from_its_own_random_numbers() -> None:
     with world_of(f=_in_a_fork_too) as world:
         got = world.get_proxy("f")(lambda: torch.rand(()).item())
-    there, here = torch.Generator().manual_seed(5), torch.Generator().manual_seed(1)
-    assert got == [torch.rand((), generator=g).item() for g in (here, there, here)]
+    student_generator, check_generator = torch.Generator().manual_seed(5), torch.Generator().manual_seed(1)
+    assert got == [torch.rand((), generator=g).item() for g in (check_generator, student_generator, check_generator)]
 
 
 @pytest.mark.parametrize(("draws", "most"), [(False, 8_000), (True, 120_000)])

@@ -80,9 +80,9 @@ def test_only_known_metadata_is_kept() -> None:
 
 
 def test_an_execution_count_is_a_number_or_none() -> None:
-    for count, kept in ((3, 3), (True, None), (-1, None), (10**9, None), ("3", None), (None, None)):
+    for count, expected in ((3, 3), (True, None), (-1, None), (10**9, None), ("3", None), (None, None)):
         result = {"output_type": "execute_result", "data": {"text/plain": "x"}, "execution_count": count}
-        assert read_outputs(json.dumps([result]))[0]["execution_count"] == kept
+        assert read_outputs(json.dumps([result]))[0]["execution_count"] == expected
 
 
 def test_a_verdict_that_a_submission_displays_is_not_shown() -> None:
@@ -95,10 +95,10 @@ def test_deeply_nested_display_data_is_left_out() -> None:
     deep: dict[str, Any] = {}
     for _ in range(600):
         deep = {"a": deep}
-    for value, kept in ((deep, ["text/plain"]), ({"a": [1]}, ["application/json", "text/plain"])):
+    for value, formats in ((deep, ["text/plain"]), ({"a": [1]}, ["application/json", "text/plain"])):
         data = {"application/json": value, "text/plain": "x"}
         (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": data}]))
-        assert list(output["data"]) == kept
+        assert list(output["data"]) == formats
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_a_program_for_a_renderer_is_left_out(mime: str) -> None:
 
 
 def test_a_number_that_json_lacks_becomes_text() -> None:
-    said = '[{"output_type": "display_data", "data": {"application/json": [1e999, -1e999, NaN, 1.5]}}]'
-    (output,) = read_outputs(said)
+    reply = '[{"output_type": "display_data", "data": {"application/json": [1e999, -1e999, NaN, 1.5]}}]'
+    (output,) = read_outputs(reply)
     assert output["data"]["application/json"] == ["1e999", "-1e999", "NaN", 1.5]
 
 

@@ -30,7 +30,7 @@ def _double(x: torch.Tensor) -> torch.Tensor:
 
 
 def test_a_given_function_travels_under_its_own_name_when_a_check_has_another_one_for_it() -> None:
-    there = {"f": lambda g, x: g(x), "_double": _double, "turn": torch.neg}
-    with student_process(there, ["_double", "turn"]) as channel:
-        here = RemoteNamespace(Connection(channel), {"turn": _double, "_double": _double})
-        assert here.get_proxy("f")(_double, torch.ones(1)) == 2
+    student_names = {"f": lambda g, x: g(x), "_double": _double, "turn": torch.neg}
+    with student_process(student_names, ["_double", "turn"]) as channel:
+        namespace = RemoteNamespace(Connection(channel), {"turn": _double, "_double": _double})
+        assert namespace.get_proxy("f")(_double, torch.ones(1)) == 2

@@ -163,7 +163,7 @@ def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("exercise", "later", "given", "alone"),
+    ("exercise", "later", "given", "is_plain"),
     [
         ("def f(x):\n    return 2 * x", "def g(x):\n    return f(x)", False, True),
         ("def f(x):\n    return 2 * x", "print(f(table))", True, True),
@@ -188,15 +188,15 @@ def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
         ("def f(x):\n    return 2 * x\ndef shows():\n    print(table)", "print(1)", False, False),
     ],
 )
-def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str, given: bool, alone: bool) -> None:
+def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str, given: bool, is_plain: bool) -> None:
     effects = Effects(["f"])
     effects.has_no_effect(GIVEN, given=True)
     effects.has_no_effect(exercise, given=False)
-    assert effects.has_no_effect(later, given) is alone
+    assert effects.has_no_effect(later, given) is is_plain
 
 
 @pytest.mark.parametrize(
-    ("cells", "alone"),
+    ("cells", "is_plain"),
     [
         (["def f(x):\n    return 2 * x", "shows = lambda: print(table)", "print(f(table))"], True),
         (["def f(x):\n    return 2 * x", "print(table)", "table = 3"], True),
@@ -208,12 +208,12 @@ def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str
     ],
     ids=["no exercise reads it", "read once", "later helper", "helper with memory", "helper", "replaced", "attribute"],
 )
-def test_the_possible_effects_of_an_exercise_decide(cells: list[str], alone: bool) -> None:
+def test_the_possible_effects_of_an_exercise_decide(cells: list[str], is_plain: bool) -> None:
     effects = Effects(["f"])
     effects.has_no_effect(GIVEN, given=True)
     for source in cells[:-1]:
         effects.has_no_effect(source, given=False)
-    assert effects.has_no_effect(cells[-1], given=True) is alone
+    assert effects.has_no_effect(cells[-1], given=True) is is_plain
 
 
 class Counted(ForkServer):

@@ -17,19 +17,19 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def silent() -> Iterator[socket.socket]:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        yield ours
+    examiner_end, student_end = socket.socketpair()
+    with examiner_end, student_end:
+        yield examiner_end
 
 
 class Machine:
     """A clock that goes on by a tenth of a second whenever it is read, and one process that has parts of that time.
 
-    ran, waited: the parts in which it runs, and in which it waits for a processor. own: in which the examiner waits.
+    ran, waited: the parts in which it runs, and in which it waits for a processor. own_time: in which the examiner waits.
     """
 
-    def __init__(self, ran: float, waited: float, own: float = 0.0) -> None:
-        self.now, self.ran, self.waited, self.own = 0.0, ran, waited, own
+    def __init__(self, ran: float, waited: float, own_time: float = 0.0) -> None:
+        self.now, self.ran, self.waited, self.own = 0.0, ran, waited, own_time
 
     def own_wait(self) -> float:
         return self.own * self.now
@@ -42,9 +42,9 @@ class Machine:
         return [CpuTime(1, self.ran * self.now, self.waited * self.now)]
 
 
-def wait_until_over(silent: socket.socket, ran: float, waited: float, own: float = 0.0) -> tuple[float, Effort]:
+def wait_until_over(silent: socket.socket, ran: float, waited: float, own_time: float = 0.0) -> tuple[float, Effort]:
     """(seconds of the machine's clock until ten are over, the bound)."""
-    machine = Machine(ran, waited, own)
+    machine = Machine(ran, waited, own_time)
     bound = Effort(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
     with pytest.raises(ProtocolTimeout):
         bound.wait(silent)
@@ -58,7 +58,7 @@ def test_a_process_that_runs_has_its_seconds(silent: socket.socket) -> None:
 
 def test_the_examiners_own_waiting_is_not_charged_to_the_process(silent: socket.socket) -> None:
     """It answers a check's callbacks, and on a busy machine it waits for that as the process waits for its own turn."""
-    took, bound = wait_until_over(silent, ran=0.2, waited=0.4, own=0.4)
+    took, bound = wait_until_over(silent, ran=0.2, waited=0.4, own_time=0.4)
     assert took == pytest.approx(50, abs=3) and not bound.was_starved()
 
 
@@ -118,7 +118,7 @@ def test_the_time_left_for_the_whole_submission_ends_it_before_its_own_limit(sil
 
 
 def test_an_answer_ends_the_wait() -> None:
-    ours, theirs = socket.socketpair()
-    with ours, theirs:
-        theirs.send(b"x")
-        Effort(5.0, lambda: []).wait(ours)
+    examiner_end, student_end = socket.socketpair()
+    with examiner_end, student_end:
+        student_end.send(b"x")
+        Effort(5.0, lambda: []).wait(examiner_end)

@@ -337,8 +337,8 @@ def test_checks_run_again_in_a_process_that_remembers_nothing(
 ) -> None:
     """Of the first time: a hidden check's inputs would reach a visible one, whose text a student reads."""
     monkeypatch.setattr(Effort, "was_starved", Effort.is_over)
-    came = examined(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
-    first, second = came["check-double"].outcomes
+    results = examined(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
+    first, second = results["check-double"].outcomes
     assert first.passed and not second.passed
     assert second.cause is Cause.BUSY and "ValueError" not in second.error
-    assert compute_earned(came["check-add"].outcomes, 1) == 1
+    assert compute_earned(results["check-add"].outcomes, 1) == 1

@@ -252,8 +252,8 @@ def test_a_replay_leaves_its_constants_as_they_are() -> None:
     norm = nn.BatchNorm1d(3)
     data = probes.captured(norm, torch.randn(5, 3))
     before = [t.clone() for t in data["constants"]]
-    again = Graph(data)
-    assert torch.equal(again(torch.ones(5, 3)), again(torch.ones(5, 3)))
+    second_graph = Graph(data)
+    assert torch.equal(second_graph(torch.ones(5, 3)), second_graph(torch.ones(5, 3)))
     assert all(torch.equal(a, b) for a, b in zip(before, data["constants"], strict=True))
 
 

@@ -35,7 +35,7 @@ def graded(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[
         Step("check-double", "check", CHECK),
     ]
     seen = examine(steps, fork_server.student, Timeouts())
-    return [o.passed for o in seen["check-double"].outcomes], [n for came in seen.values() for n in came.changed]
+    return [o.passed for o in seen["check-double"].outcomes], [n for result in seen.values() for n in result.changed]
 
 
 def test_names_that_checks_use_directly_or_indirectly_are_kept() -> None:
@@ -101,7 +101,7 @@ def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) ->
     ]
     seen = examine(steps, fork_server.student, Timeouts())
     assert [o.passed for o in seen["check-double"].outcomes] == [False, False]
-    assert "labkit.probes.probe" in [name for came in seen.values() for name in came.changed]
+    assert "labkit.probes.probe" in [name for result in seen.values() for name in result.changed]
 
 
 def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) -> None:

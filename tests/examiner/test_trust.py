@@ -172,11 +172,11 @@ def test_unreferenced_objects_are_forgotten():
 def test_a_random_state_is_sent_only_when_it_is_new():
     from autograder.rpc.global_state import GlobalState
 
-    ours = GlobalState()
-    first, second = len(to_bytes(ours.read())), len(to_bytes(ours.read()))
+    state = GlobalState()
+    first, second = len(to_bytes(state.read())), len(to_bytes(state.read()))
     assert first > 5000 and second < 200
     torch.rand(1)
-    assert 5000 < len(to_bytes(ours.read())) < 6000
+    assert 5000 < len(to_bytes(state.read())) < 6000
 
 
 def test_a_handle_of_one_process_means_nothing_in_another():
