@@ -14,10 +14,10 @@ VERSIONS = Versions(gradlab="0", python="3", torch="2")
 
 def mark(minutes_ago: float, cause: str = "watch") -> PastMark:
     """Of a submission that came a minute before it was marked."""
-    when = NOW - timedelta(minutes=minutes_ago)
-    submitted = when - timedelta(minutes=1)
+    marked = NOW - timedelta(minutes=minutes_ago)
+    submitted = marked - timedelta(minutes=1)
     return PastMark(
-        when=when.replace(tzinfo=UTC), cause=cause, points=1, worth=2, submitted=submitted, versions=VERSIONS
+        when=marked.replace(tzinfo=UTC), cause=cause, points=1, worth=2, submitted=submitted, versions=VERSIONS
     )
 
 
@@ -49,8 +49,8 @@ def test_submissions_after_the_end_of_marking_are_left_for_gradlab_grade() -> No
 
 def test_an_extension_moves_the_end_for_its_student() -> None:
     until = datetime(2026, 2, 1, 10, 0, tzinfo=UTC)
-    more = Extension(lab="x", student="ben", until=until + timedelta(hours=5))
-    term = Term(labs={"x": LabTerm(until=until)}, extension=(more,))
+    extension = Extension(lab="x", student="ben", until=until + timedelta(hours=5))
+    term = Term(labs={"x": LabTerm(until=until)}, extension=(extension,))
     assert decide(NOW, [], resolve_lab_term(term, "x", "ada"), NOW).refusal
     assert decide(NOW, [], resolve_lab_term(term, "x", "ben"), NOW).is_due
 
@@ -96,7 +96,7 @@ def test_a_marked_submission_may_still_get_its_page() -> None:
 
 def test_a_submission_with_the_time_of_a_teammates_gets_no_extra_attempt() -> None:
     marks = [mark(30)]
-    (when,) = (each.submitted for each in marks)
-    assert when is not None
-    assert decide(when, marks, LabTerm(attempts=3), NOW, is_collected=True).is_due, "perhaps its page is missing"
-    assert "exactly the same time" in decide(when, marks, LabTerm(attempts=3), NOW, is_collected=False).refusal
+    (timestamp,) = (each.submitted for each in marks)
+    assert timestamp is not None
+    assert decide(timestamp, marks, LabTerm(attempts=3), NOW, is_collected=True).is_due, "perhaps its page is missing"
+    assert "exactly the same time" in decide(timestamp, marks, LabTerm(attempts=3), NOW, is_collected=False).refusal
