@@ -125,8 +125,8 @@ def test_a_mark_of_an_earlier_build_of_the_lab_is_reported(whole: bool, small_co
 
 def test_the_quick_reader_finds_the_same_marks_and_notes(small_course: Path) -> None:
     written = write_class(small_course, [Handed("ada", notes=("Something was put right.",))])
-    whole, quick = written.read().members[0], written.read(whole=False).members[0]
-    assert (quick.points, quick.messages) == (whole.points, whole.messages) == (2, ["Something was put right."])
+    full, quick = written.read().members[0], written.read(whole=False).members[0]
+    assert (quick.points, quick.messages) == (full.points, full.messages) == (2, ["Something was put right."])
     assert not quick.checks
 
 

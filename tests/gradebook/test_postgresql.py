@@ -90,24 +90,24 @@ def on_postgresql(course: Path, db_url: str) -> Any:
     return api
 
 
-def graded(api: Any, where: LocalExecutor) -> dict[str, bool]:
+def graded(api: Any, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
-    done = list(grade_lab(api, LAB, where))
+    done = list(grade_lab(api, LAB, executor))
     assert not any(d.failure for d in done)
     return {d.student: d.kept for d in done}
 
 
 def all_rows(db_url: str) -> dict[str, list[str]]:
     """Every row of every table. A random id is replaced by what its row says."""
-    said: dict[Any, str] = {}
+    contents: dict[Any, str] = {}
     rows: dict[str, list[str]] = {}
     engine = create_engine(db_url)
     with engine.connect() as connection:
         for table in Base.metadata.sorted_tables:
             rows[table.name] = []
             for row in connection.execute(select(table)).mappings():
-                shown = repr({k: said.get(v, v) for k, v in row.items() if v in said or not is_random(v)})
-                said.setdefault(row.get("id"), shown)
+                shown = repr({k: contents.get(v, v) for k, v in row.items() if v in contents or not is_random(v)})
+                contents.setdefault(row.get("id"), shown)
                 rows[table.name].append(shown)
             rows[table.name].sort()
         rows["alembic_version"] = [repr(row) for row in connection.execute(text("SELECT * FROM alembic_version"))]
@@ -162,8 +162,8 @@ def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small
     desk, question = open_desk(small_course), (answered_class.LAB, answered_class.LAB, answered_class.QUESTION)
     assert desk.db_url == db_url
     with open_gradebook(db_url, desk.course_id) as one, open_gradebook(db_url, desk.course_id) as other:
-        asked = list_questions(desk, one)[answered_class.LAB]
-        assert {q.name: q.waiting for q in asked} == {"why": 4, "sum_of_squares": 0}
+        questions = list_questions(desk, one)[answered_class.LAB]
+        assert {q.name: q.waiting for q in questions} == {"why": 4, "sum_of_squares": 0}
         place = find_place(desk, one, *question)
         half, full = (Item(id=f"{n:08x}", text="x", points=n) for n in (1, 3))
         assert change_items(desk, one, place, (half, full), Rubric().version, lambda _: False)
@@ -180,8 +180,8 @@ def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small
     given = "SELECT manual_score FROM grade WHERE manual_score IS NOT NULL AND NOT needs_manual_grade ORDER BY 1"
     with psycopg.connect(db_url.replace("+psycopg", "")) as connection:
         assert connection.execute(given).fetchall() == [(1.5,), (2.5,)]
-        said = connection.execute("SELECT manual_comment FROM comment WHERE manual_comment IS NOT NULL")
-        assert said.fetchall() == [("Why $x$?",)]
+        comments = connection.execute("SELECT manual_comment FROM comment WHERE manual_comment IS NOT NULL")
+        assert comments.fetchall() == [("Why $x$?",)]
     assert not (small_course / "gradebook.db").exists()
 
 
