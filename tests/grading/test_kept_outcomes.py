@@ -22,6 +22,6 @@ def test_two_matrices_are_kept_only_for_visible_checks(small_course: Path) -> No
             with check(planned.id, planned.label):
                 assert_close(torch.zeros(3, 4), torch.ones(3, 4))
     assert all(outcome.difference for outcome in outcomes)
-    kept = _grade_cell(cell, StepResult(outcomes=outcomes), "").checks
-    assert [bool(outcome.difference) for outcome in kept] == [not planned.hidden for planned in facts.checks]
+    checks = _grade_cell(cell, StepResult(outcomes=outcomes), "").checks
+    assert [bool(outcome.difference) for outcome in checks] == [not planned.hidden for planned in facts.checks]
     assert {planned.hidden for planned in facts.checks} == {True, False}

@@ -158,14 +158,14 @@ out""",
 LATE = {"a worker": "at work", "a descriptor": "b\n", "a program": "err\n"}
 
 
-def here(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
+def run_in_gradlab(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
     """The outputs of each of these cells in a student process."""
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(sources, start=1)]
     seen = examine(steps, fork_server.student)
-    return [came.outputs for came in seen.values()]
+    return [result.outputs for result in seen.values()]
 
 
-def stock(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str, Any]]]:
+def run_in_stock_kernel(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str, Any]]]:
     """The same of a stock kernel. If it hangs, loses a reply or shows something only after its cell, ask another one."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     place = {"metadata": {"path": home}}
@@ -179,10 +179,10 @@ def stock(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str,
     except CellTimeoutError:
         if tries == 1:
             raise
-        return stock(sources, home, tries - 1)
+        return run_in_stock_kernel(sources, home, tries - 1)
     texts = {cell.source: "".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells}
     if tries > 1 and any(shown not in texts.get(CELLS[name], shown) for name, shown in LATE.items()):
-        return stock(sources, home, tries - 1)
+        return run_in_stock_kernel(sources, home, tries - 1)
     return [cell.outputs for cell in notebook.cells]
 
 
@@ -216,18 +216,20 @@ def _digest(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def small_cells(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]:
     sources = [SEEDS, *CELLS.values()]
-    pairs = zip(here(fork_server, sources), stock(sources, tmp_path_factory.mktemp("home")), strict=True)
+    pairs = zip(
+        run_in_gradlab(fork_server, sources), run_in_stock_kernel(sources, tmp_path_factory.mktemp("home")), strict=True
+    )
     return dict(zip(["seeds", *CELLS], pairs, strict=True))
 
 
 @pytest.mark.parametrize("name", CELLS)
 def test_a_cell_has_the_same_outputs_as_in_a_stock_kernel(name: str, small_cells: dict[str, tuple[Any, Any]]) -> None:
-    ours, theirs = small_cells[name]
-    assert same(ours) == same(theirs)
+    gradlab_outputs, stock_outputs = small_cells[name]
+    assert same(gradlab_outputs) == same(stock_outputs)
 
 
 def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_server: ForkServer) -> None:
-    deep, group, left, mute, closed, after = here(
+    deep, group, exited, mute, closed, after = run_in_gradlab(
         fork_server,
         [
             "def down(n):\n    return down(n + 1)\ndown(0)",  # a kernel takes seconds for a thousand frames
@@ -240,7 +242,7 @@ def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_se
     )
     assert len(deep[0]["traceback"]) < 70 and "frames in the middle were left out" in deep[0]["traceback"][-2]
     assert [output["output_type"] for output in group] == ["stream", "error"]
-    assert "a notebook goes on after exit()" in left[0]["text"]
+    assert "a notebook goes on after exit()" in exited[0]["text"]
     assert mute[0]["evalue"] == "(its message can't be shown)"
     assert closed[0]["ename"] == "ZeroDivisionError"
     assert after == [{"output_type": "stream", "name": "stdout", "text": "1\n2\n"}]
@@ -248,7 +250,7 @@ def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_se
 
 def test_nested_loops_run_if_a_package_allows_them(fork_server: ForkServer) -> None:
     """Not asked of a stock kernel, whose own loops the package changes too: once in a while that one hangs."""
-    *_, shown = here(
+    *_, shown = run_in_gradlab(
         fork_server,
         [
             "import asyncio\nasync def three():\n    return 3",
@@ -269,12 +271,12 @@ def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: For
         "async def on():\n    while True:\n        await asyncio.sleep(0)\ngoing_on = asyncio.create_task(on())",
     ]
     for number, cell in enumerate(harm):
-        *_, shown = here(fork_server, [*harm[:1], cell, "print(await asyncio.sleep(0, 7))"])
+        *_, shown = run_in_gradlab(fork_server, [*harm[:1], cell, "print(await asyncio.sleep(0, 7))"])
         assert shown == [{"output_type": "stream", "name": "stdout", "text": "7\n"}], number
 
 
 def test_cd_goes_back_to_where_the_notebook_is(fork_server: ForkServer) -> None:
-    *_, shown = here(
+    *_, shown = run_in_gradlab(
         fork_server, ["import os\nhome = os.getcwd()", "%cd -q /\n%cd -q -\nprint(os.getcwd() == home, _dh[0] == home)"]
     )
     assert shown[0]["text"] == "True True\n"
@@ -282,21 +284,21 @@ def test_cd_goes_back_to_where_the_notebook_is(fork_server: ForkServer) -> None:
 
 def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_server: ForkServer) -> None:
     """A kernel hangs up the terminal of such programs; here they end with the submission."""
-    (shown,) = here(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
+    (shown,) = run_in_gradlab(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
     assert shown[0]["text"].replace("\r", "") == "started\ngoes on\n"
 
 
 def test_everything_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
     """And it ends, where a program that it leaves running goes on writing for ever."""
-    whole, beside = here(
+    long_output, next_output = run_in_gradlab(
         fork_server, ["!head -c 60000 /dev/zero | tr '\\0' x", "!yes & echo started\nprint('goes on')"]
     )
-    assert whole[0]["text"] == "x" * 60_000
-    assert beside[0]["text"]
+    assert long_output[0]["text"] == "x" * 60_000
+    assert next_output[0]["text"]
 
 
 def test_outputs_are_bounded_without_counting_cleared_ones(fork_server: ForkServer) -> None:
-    lines, characters, shown, written, piped, frames = here(
+    lines, characters, shown, written, piped, frames = run_in_gradlab(
         fork_server,
         [
             "for i in range(9000): print(i)",
@@ -326,9 +328,14 @@ def test_a_worked_solution_has_the_same_outputs_as_in_a_stock_kernel(
     notebook = nbformat.read(ROOT / "source" / lab / f"{lab}.ipynb", as_version=4)
     steps = [step for step in list_steps(notebook) if step.kind != "check"]
     sources = [SEEDS, *(step.source for step in steps)]
-    ours, theirs = here(fork_server, sources)[1:], stock(sources, tmp_path)[1:]
-    differing = [n for n, (own, its) in enumerate(zip(ours, theirs, strict=True)) if same(own) != same(its)]
-    again = stock(sources, tmp_path)[1:] if differing else theirs
+    gradlab_outputs, stock_outputs = (
+        run_in_gradlab(fork_server, sources)[1:],
+        run_in_stock_kernel(sources, tmp_path)[1:],
+    )
+    differing = [
+        n for n, (own, its) in enumerate(zip(gradlab_outputs, stock_outputs, strict=True)) if same(own) != same(its)
+    ]
+    second_outputs = run_in_stock_kernel(sources, tmp_path)[1:] if differing else stock_outputs
     for n in differing:  # pids and times of the lab's own: a stock kernel puts out others, too, when it is asked again
-        assert same(theirs[n]) != same(again[n]), (steps[n].id, ours[n], theirs[n])
+        assert same(stock_outputs[n]) != same(second_outputs[n]), (steps[n].id, gradlab_outputs[n], stock_outputs[n])
     assert len(differing) < len(steps) / 4
