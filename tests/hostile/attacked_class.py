@@ -79,16 +79,16 @@ def grade_attacked(root: Path) -> Attacked:
         what: f"canary-{what}-{secrets.token_hex(8)}"
         for what in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
     }
-    breach, there = f"breach-{secrets.token_hex(8)}", frozenset(_pids())
+    breach, old_pids = f"breach-{secrets.token_hex(8)}", frozenset(_pids())
     with ExitStack() as stack:
-        known, heard = stack.enter_context(_surroundings())
+        secrets_before, heard = stack.enter_context(_surroundings())
         memory = ctypes.create_string_buffer(canaries["memory"].encode())
         os.environ["GRADLAB_TEST_SECRET"] = canaries["environment"]
         stack.callback(os.environ.pop, "GRADLAB_TEST_SECRET")
         sound = make_course(root, LAB, _lab_source(canaries))
         with (root / "nbgrader_config.py").open("a") as config:
             config.write(f"{LIMITS}# {canaries['config']}\n")
-        known |= {
+        secrets_before |= {
             "COURSE": str(root),
             "NEIGHBOUR": "000_a_neighbour",
             "BREACH": breach,
@@ -99,7 +99,7 @@ def grade_attacked(root: Path) -> Attacked:
         write(folder_of(root, "000_a_neighbour", LAB), neighbour)
         for name in names():
             folder = folder_of(root, attacker(name), LAB)
-            hand_in(read_attack(name), folder, copy.deepcopy(sound), known)
+            hand_in(read_attack(name), folder, copy.deepcopy(sound), secrets_before)
             if name in followed():
                 write(folder_of(root, after(name), LAB), sound)
         api = open_course(root)
@@ -120,7 +120,7 @@ def grade_attacked(root: Path) -> Attacked:
             list(canaries.values()),
             breach,
             damage,
-            [*_files_left(Path(known["DROP"])), *_processes_left(there)],
+            [*_files_left(Path(secrets_before["DROP"])), *_processes_left(old_pids)],
             heard(),
         )
 
@@ -155,7 +155,7 @@ def _surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
         (named / "socket").chmod(0o777)
         for each in (tcp, unix, nameless):
             each.listen()
-        known = {
+        secret_values = {
             "DROP": str(drop),
             "GRADER": os.getpid(),
             "LEFT": LEFT,
@@ -165,7 +165,7 @@ def _surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
             "ABSTRACT": abstract,
         }
         try:
-            yield known, lambda: [*_heard((tcp, unix, nameless), "accept"), *_heard((udp,), "recv", 100)]
+            yield secret_values, lambda: [*_heard((tcp, unix, nameless), "accept"), *_heard((udp,), "recv", 100)]
         finally:
             shutil.rmtree(drop)
             shutil.rmtree(named)
@@ -184,14 +184,14 @@ def _heard(sockets: tuple[socket.socket, ...], act: str, *arguments: int) -> lis
 
 def _hashes(root: Path) -> dict[Path, str]:
     """All that grading does not write: the course's own files, and what was handed in."""
-    kept = [p for top in ("labs", "source", "release", "solutions", "submitted") for p in (root / top).rglob("*")]
-    kept += [p for p in root.iterdir() if p.is_file() and not p.name.startswith("gradebook.db")]
+    paths = [p for top in ("labs", "source", "release", "solutions", "submitted") for p in (root / top).rglob("*")]
+    paths += [p for p in root.iterdir() if p.is_file() and not p.name.startswith("gradebook.db")]
     # The runner puts links aside in the folder of whoever handed them in.
-    own = [p for p in kept if "submitted" in p.parts and ".not-followed" in p.name]
+    renamed_files = [p for p in paths if "submitted" in p.parts and ".not-followed" in p.name]
     return {
         p.relative_to(root).with_name(p.name.removesuffix(".not-run")): hashlib.sha256(p.read_bytes()).hexdigest()
-        for p in kept
-        if p.is_file() and not p.is_symlink() and p not in own
+        for p in paths
+        if p.is_file() and not p.is_symlink() and p not in renamed_files
     }
 
 
@@ -202,27 +202,27 @@ def _outputs(root: Path, student: str) -> str:
 
 
 def _files_left(drop: Path) -> list[str]:
-    left = [str(p) for p in drop.iterdir()]
+    paths = [str(p) for p in drop.iterdir()]
     for place in filter(_is_listable, SHARED_PLACES):
-        left += [f"{place}/{name}" for name in os.listdir(place) if LEFT in name]
-    return left + [str(p) for fork_server in _fork_servers() for p in (_home(fork_server) / "tmp").glob("gradlab-*")]
+        paths += [f"{place}/{name}" for name in os.listdir(place) if LEFT in name]
+    return paths + [str(p) for fork_server in _fork_servers() for p in (_home(fork_server) / "tmp").glob("gradlab-*")]
 
 
 def _is_listable(place: str) -> bool:
     return os.access(place, os.R_OK | os.X_OK)
 
 
-def _processes_left(there: frozenset[int]) -> list[str]:
+def _processes_left(old_pids: frozenset[int]) -> list[str]:
     """Processes with the attacks' mark, and children of the fork server, which has none when nobody is graded.
 
     there: before anybody was graded.
     """
-    left = []
-    for pid in sorted({*_pids()} - there):
+    processes = []
+    for pid in sorted({*_pids()} - old_pids):
         marked = LEFT.encode() in _read(pid, "cmdline")
         if (marked or _parent(pid) in _fork_servers()) and b"\nState:\tZ" not in _read(pid, "status"):
-            left.append(f"process {pid}: {_read(pid, 'cmdline')!r}")
-    return left
+            processes.append(f"process {pid}: {_read(pid, 'cmdline')!r}")
+    return processes
 
 
 def _fork_servers() -> list[int]:

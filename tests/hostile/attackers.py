@@ -5,7 +5,7 @@ The first line says what it tries. Then come options as comments, and the cells,
   exercise  in place of `double`             end             behind the last check
   file: X   beside the notebook              folder          run by the test, with `folder` and `notebook`, to spoil these
 Where there is no `exercise`, the answer of `double` is wrong, or right where `# expects: double=2` says so. `# expects:
-shift=any` says that the attacker's other marks may be lost; without it they stay. `# told: TEXT | TEXT` says
+shift=any` says that the attacker's other marks may be lost; without it they stay. `# message: TEXT | TEXT` says
 that one of these must be in the result that the student reads: which limit comes first can depend on the machine.
 Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, as if they had been told, and HELPERS. What they
 catch they print: BREACH, or a canary.
@@ -57,7 +57,7 @@ class Attack:
     tries: str
     cells: dict[str, str]
     expects: dict[str, float | None] = field(default_factory=dict)
-    told: str = ""
+    message: str = ""
 
 
 def names() -> list[str]:
@@ -67,30 +67,30 @@ def names() -> list[str]:
 
 def read_attack(name: str) -> Attack:
     (path,) = ATTACKS.glob(f"*/{name}.py")
-    head, *rest = HEADER.split(path.read_text())
+    head, *parts = HEADER.split(path.read_text())
     options = dict(re.findall(r"^# (\w+): (.+)$", head, re.MULTILINE))
     expects: dict[str, float | None] = {"double": 0.0, "shift": 1.0, "total": 1.0}
     for pair in options.get("expects", "").split():
         exercise, points = pair.split("=")
         expects[exercise] = None if points == "any" else float(points)
-    cells = {where: source.strip("\n") for where, source in zip(rest[::2], rest[1::2], strict=True)}
-    return Attack(name, head.splitlines()[0].removeprefix("# "), cells, expects, options.get("told", ""))
+    cells = {place: source.strip("\n") for place, source in zip(parts[::2], parts[1::2], strict=True)}
+    return Attack(name, head.splitlines()[0].removeprefix("# "), cells, expects, options.get("message", ""))
 
 
-def hand_in(attack: Attack, folder: Path, notebook: Notebook, known: dict[str, Any]) -> None:
+def hand_in(attack: Attack, folder: Path, notebook: Notebook, values: dict[str, Any]) -> None:
     """Write the attack into a submission's folder. known: the names that the attacker's cells find."""
     cell(notebook, DOUBLE)["source"] = attack.cells.get("exercise", RIGHT if attack.expects["double"] == 2 else WRONG)
-    preamble = "\n".join(f"{name} = {value!r}" for name, value in known.items()) + HELPERS
-    for where, place in (("after", at(notebook, DOUBLE) + 1), ("before", at(notebook, DOUBLE)), ("first", 0)):
-        if where in attack.cells:
-            notebook["cells"].insert(place, code(attack.cells[where], id=f"attack-{where}"))
+    preamble = "\n".join(f"{name} = {value!r}" for name, value in values.items()) + HELPERS
+    for position, place in (("after", at(notebook, DOUBLE) + 1), ("before", at(notebook, DOUBLE)), ("first", 0)):
+        if position in attack.cells:
+            notebook["cells"].insert(place, code(attack.cells[position], id=f"attack-{position}"))
     notebook["cells"].insert(0, code(preamble, id="attack-known"))
     if "end" in attack.cells:
         notebook["cells"].append(code(attack.cells["end"], id="attack-end"))
-    for where, source in attack.cells.items():
-        if where.startswith("file: "):
-            (folder / where.removeprefix("file: ")).write_text(source)
+    for position, source in attack.cells.items():
+        if position.startswith("file: "):
+            (folder / position.removeprefix("file: ")).write_text(source)
     if "folder" in attack.cells:
-        exec(attack.cells["folder"], {"folder": folder, "notebook": notebook, **known})
+        exec(attack.cells["folder"], {"folder": folder, "notebook": notebook, **values})
     write(folder, notebook)
     assert (folder / f"{LAB}.ipynb").exists()

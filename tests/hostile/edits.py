@@ -151,8 +151,8 @@ def merge(notebook: Notebook, into: str, *others: str) -> None:
 
 def split(notebook: Notebook, identity: str, at_line: int) -> None:
     """As JupyterLab splits a cell: the metadata goes to both halves, the id to the last."""
-    place, whole = at(notebook, identity), cell(notebook, identity)
-    lines = whole["source"].split("\n")
-    first = {**copy.deepcopy(whole), "id": "first-half", "source": "\n".join(lines[:at_line]).strip("\n")}
-    whole["source"] = "\n".join(lines[at_line:]).strip("\n")
+    place, original = at(notebook, identity), cell(notebook, identity)
+    lines = original["source"].split("\n")
+    first = {**copy.deepcopy(original), "id": "first-half", "source": "\n".join(lines[:at_line]).strip("\n")}
+    original["source"] = "\n".join(lines[at_line:]).strip("\n")
     notebook["cells"].insert(place, first)

@@ -33,8 +33,8 @@ def test_it_earns_nothing_and_costs_only_itself(graded: Attacked, name: str) -> 
     points = {e.name: e.points for e in result.exercises}
     wanted = {exercise: points[exercise] if p is None else p for exercise, p in attack.expects.items()}
     assert points == wanted, [(c.label, c.seen) for e in result.exercises for c in e.checks]
-    said = f"{describe_notes(result.notes)} {[c.seen for e in result.exercises for c in e.checks]}"
-    assert any(text in said for text in attack.told.split(" | ")), said
+    visible_text = f"{describe_notes(result.notes)} {[c.seen for e in result.exercises for c in e.checks]}"
+    assert any(text in visible_text for text in attack.message.split(" | ")), visible_text
 
 
 @each

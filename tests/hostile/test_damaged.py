@@ -47,9 +47,9 @@ def test_there_are_many_kinds_of_damage_and_each_says_how_it_happens() -> None:
 def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(graded: Class, name: str) -> None:
     """Slow: the first of them grades them all."""
     assert name not in graded.failures, graded.failures[name]
-    result, kept = graded.results[name], CASES[name].kept
+    result, intact = graded.results[name], CASES[name].intact
     points = {e.name: e.points for e in result.exercises}
-    assert points == {e: worth if e in kept else 0 for e, worth in EXERCISES.items()}, result.notes
+    assert points == {e: worth if e in intact else 0 for e, worth in EXERCISES.items()}, result.notes
 
 
 @pytest.mark.slow

@@ -39,11 +39,11 @@ def inbox(tmp_path: Path) -> Inbox:
     return Inbox(tmp_path / "inbound", tmp_path / "outbound", tmp_path / "feedback", check_owner=False)
 
 
-def submit(inbox: Inbox, student: str, when: str = ONE, secret: str = "a secret", name: str = "x") -> Path:
-    folder = inbox.inbound / f"{student}+{LAB}+{when}+{name}"
+def submit(inbox: Inbox, student: str, timestamp: str = ONE, secret: str = "a secret", name: str = "x") -> Path:
+    folder = inbox.inbound / f"{student}+{LAB}+{timestamp}+{name}"
     folder.mkdir()
     (folder / f"{LAB}.ipynb").write_text("the notebook")
-    (folder / "timestamp.txt").write_text(when)
+    (folder / "timestamp.txt").write_text(timestamp)
     if secret:
         (folder / SECRET).write_text(secret)
     return folder
@@ -64,7 +64,7 @@ def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("student", "when", "why"),
+    ("student", "timestamp", "reason"),
     [
         ("ada", "2026-99-99 99:99:99 UTC", "no valid time"),
         ("ada", "9999-12-31 23:59:59 -2359", "no valid time"),
@@ -78,12 +78,12 @@ def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
     ],
 )
 def test_a_malformed_name_counts_for_no_one_and_can_be_displayed(
-    inbox: Inbox, student: str, when: str, why: str
+    inbox: Inbox, student: str, timestamp: str, reason: str
 ) -> None:
-    submit(inbox, student, when)
+    submit(inbox, student, timestamp)
     submit(inbox, "ben")
     wrong, sound = sorted(arrivals(inbox), key=lambda arrival: not arrival.problem)
-    assert why in wrong.problem and select_newest([wrong, sound], NOW) == [sound]
+    assert reason in wrong.problem and select_newest([wrong, sound], NOW) == [sound]
     io.TextIOWrapper(io.BytesIO(), encoding="utf-8").write(wrong.shown_name)
     assert wrong.shown_name.isprintable()
 
@@ -216,7 +216,7 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
 
 def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
     memory = InboxMemory()
-    kept = submit(inbox, "ada").name
+    current_name = submit(inbox, "ada").name
     for look in range(3):
         names = [f"junk{look}", f"mallory{look}+{LAB}+{ONE}+x", f"eve{look}+{LAB}+never+x"]
         for name in names:
@@ -225,8 +225,13 @@ def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
         list(inbox.iter_arrivals([LAB], memory))
         for name in [*names, f"made_up{look}+{LAB}+{ONE}+x"]:
             shutil.rmtree(inbox.inbound / name)
-    assert [each.folder.name for each in inbox.iter_arrivals([LAB], memory)] == [kept]
-    assert set(memory.arrivals) == {kept} and not memory.skipped and not memory.incomplete and len(memory.counts) == 1
+    assert [each.folder.name for each in inbox.iter_arrivals([LAB], memory)] == [current_name]
+    assert (
+        set(memory.arrivals) == {current_name}
+        and not memory.skipped
+        and not memory.incomplete
+        and len(memory.counts) == 1
+    )
 
 
 def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox: Inbox) -> None:
@@ -315,10 +320,10 @@ def test_a_folder_that_is_a_link_belongs_to_no_one(inbox: Inbox, tmp_path: Path)
     (wrong,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
     assert wrong.problem == "its folder is a link"
     (inbox.inbound / wrong.folder.name).unlink()
-    own = submit(inbox, "mallory")
+    folder = submit(inbox, "mallory")
     (arrival,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
-    own.rename(tmp_path / "aside")
-    own.symlink_to(another)  # swapped between the look and the copy
+    folder.rename(tmp_path / "aside")
+    folder.symlink_to(another)  # swapped between the look and the copy
     with pytest.raises(OSError):
         collect_submission(arrival, tmp_path)
     assert not (tmp_path / "submitted" / "mallory" / LAB).exists()

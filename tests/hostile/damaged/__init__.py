@@ -19,16 +19,16 @@ Edit = Callable[[Notebook], None]
 class Case:
     sentence: str
     note: str
-    kept: frozenset[str]
+    intact: frozenset[str]
     damage: Damage
 
 
-def written(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) -> Callable[[Damage], Case]:
+def written(sentence: str, *, note: str = "", intact: Collection[str] = EXERCISES) -> Callable[[Damage], Case]:
     """The function writes what stands in submitted/STUDENT/LAB."""
-    return lambda damage: Case(sentence, note, frozenset(kept), damage)
+    return lambda damage: Case(sentence, note, frozenset(intact), damage)
 
 
-def edited(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) -> Callable[[Edit], Case]:
+def edited(sentence: str, *, note: str = "", intact: Collection[str] = EXERCISES) -> Callable[[Edit], Case]:
     """The function edits the sound notebook, which is then written."""
 
     def of(edit: Edit) -> Case:
@@ -36,6 +36,6 @@ def edited(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) 
             edit(notebook)
             write(folder, notebook)
 
-        return Case(sentence, note, frozenset(kept), damage)
+        return Case(sentence, note, frozenset(intact), damage)
 
     return of

@@ -34,13 +34,13 @@ def edited_given(notebook: Notebook) -> None:
     constant(notebook)["source"] = "STEP = 5.0"
 
 
-@edited("All exercises are as they were handed out: the student never saved.", note="Was your work saved", kept=[])
+@edited("All exercises are as they were handed out: the student never saved.", note="Was your work saved", intact=[])
 def not_saved(notebook: Notebook) -> None:
     for identity in (DOUBLE, SHIFT, TOTAL):
         cell(notebook, identity)["source"] = untouched(notebook, identity)
 
 
-@edited("Marks of a merge conflict stand in one exercise's cell.", kept=["double", "total"])
+@edited("Marks of a merge conflict stand in one exercise's cell.", intact=["double", "total"])
 def merge_conflict_in_a_cell(notebook: Notebook) -> None:
     cell(notebook, SHIFT)["source"] = "<<<<<<< HEAD\ndef shift(x):\n    return x\n=======\n>>>>>>> theirs"
 
@@ -148,7 +148,7 @@ def magics(notebook: Notebook) -> None:
     add(notebook, "%run ../other.py", id="magic-4")
 
 
-@written("A hundred thousand empty cells: a key was held down.", note="more than 2,000 cells", kept=[])
+@written("A hundred thousand empty cells: a key was held down.", note="more than 2,000 cells", intact=[])
 def a_hundred_thousand_cells(folder: Path, notebook: Notebook) -> None:
     notebook["cells"] += [code("")] * 100_000
     write_bytes(folder, json.dumps(notebook).encode())
@@ -160,7 +160,7 @@ deleted_check = edited("A check cell is deleted: it looked like clutter.", note=
 deleted_exercise = edited(
     "An exercise's cell is deleted: cut instead of copied.",
     note="put back, empty: exercise-shift",
-    kept=["double", "total"],
+    intact=["double", "total"],
 )(lambda notebook: drop(notebook, SHIFT))
 deleted_given = edited("The cell with the imports is deleted: cut instead of copied.", note="missing were put back: ")(
     lambda notebook: drop(notebook, notebook["cells"][0]["id"])

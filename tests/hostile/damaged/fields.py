@@ -64,7 +64,7 @@ def tags_of_converters(notebook: Notebook) -> None:
 @edited(
     "Cells are tagged skip-execution: to run the notebook faster, or for full marks without a test.",
     note="do not count",
-    kept=["double", "shift"],
+    intact=["double", "shift"],
 )
 def tags_that_skip(notebook: Notebook) -> None:
     for each in notebook["cells"]:
@@ -72,7 +72,7 @@ def tags_that_skip(notebook: Notebook) -> None:
     cell(notebook, TOTAL)["source"] = "def total(x):\n    return x"
 
 
-@edited("It is the notebook of another lab: the wrong file was chosen.", note="another lab", kept=[])
+@edited("It is the notebook of another lab: the wrong file was chosen.", note="another lab", intact=[])
 def another_lab(notebook: Notebook) -> None:
     others = {"double": "norm", "shift": "mean", "total": "median"}
     for each in notebook["cells"]:
@@ -83,17 +83,17 @@ def another_lab(notebook: Notebook) -> None:
         each["source"] = "# another lab\n" + each["source"].replace("def ", "def other_")
 
 
-@edited("The list of cells became an object: a script numbered them.", note="no list of cells", kept=[])
+@edited("The list of cells became an object: a script numbered them.", note="no list of cells", intact=[])
 def cells_are_no_list(notebook: Notebook) -> None:
     notebook["cells"] = dict(enumerate(notebook["cells"]))
 
 
-@edited("A cell's source is null: a script cleared it so.", note="left out", kept=["shift", "total"])
+@edited("A cell's source is null: a script cleared it so.", note="left out", intact=["shift", "total"])
 def source_null(notebook: Notebook) -> None:
     cell(notebook, DOUBLE)["source"] = None
 
 
-@edited("A cell's source is a number: a script wrote a result there.", note="left out", kept=["double", "total"])
+@edited("A cell's source is a number: a script wrote a result there.", note="left out", intact=["double", "total"])
 def source_number(notebook: Notebook) -> None:
     cell(notebook, SHIFT)["source"] = 3.0
 
@@ -147,7 +147,7 @@ def format_4_0(notebook: Notebook) -> None:
         del each["id"]
 
 
-@edited("The notebook says that it is of format 5: a version to come saved it.", note="format 2, 3 or 4", kept=[])
+@edited("The notebook says that it is of format 5: a version to come saved it.", note="format 2, 3 or 4", intact=[])
 def format_5(notebook: Notebook) -> None:
     notebook["nbformat"] = 5
 

@@ -8,14 +8,16 @@ from tests.hostile.damaged import written
 from tests.hostile.edits import DOUBLE, FILE, Notebook, cell, courses_notebook, write_bytes
 
 
-@written("The file ends in the middle: the disk was full, or the upload broke off.", note="cut off", kept=[])
+@written("The file ends in the middle: the disk was full, or the upload broke off.", note="cut off", intact=[])
 def truncated_json(folder: Path, notebook: Notebook) -> None:
     text = json.dumps(notebook)
     write_bytes(folder, text[: len(text) // 2].encode())
 
 
 @written(
-    "Marks of a merge conflict stand in the file: git pull, and nobody looked.", note="merge conflict markers", kept=[]
+    "Marks of a merge conflict stand in the file: git pull, and nobody looked.",
+    note="merge conflict markers",
+    intact=[],
 )
 def merge_conflict(folder: Path, notebook: Notebook) -> None:
     text = json.dumps(notebook, indent=1)
@@ -43,22 +45,22 @@ def crlf(folder: Path, notebook: Notebook) -> None:
     write_bytes(folder, json.dumps(notebook, indent=1).replace("\n", "\r\n").encode())
 
 
-@written("The notebook is a zip archive with its name changed.", note="zip archive", kept=[])
+@written("The notebook is a zip archive with its name changed.", note="zip archive", intact=[])
 def zip_archive(folder: Path, notebook: Notebook) -> None:
     with zipfile.ZipFile(folder / FILE, "w") as archive:
         archive.writestr("notebook", str(notebook))
 
 
-@written("More than a hundred megabytes: videos were shown in cells.", note="over 100 MB", kept=[])
+@written("More than a hundred megabytes: videos were shown in cells.", note="over 100 MB", intact=[])
 def over_a_hundred_megabytes(folder: Path, notebook: Notebook) -> None:
     with (folder / FILE).open("wb") as file:
         file.truncate(100_000_001)
 
 
-empty_file = written("The file is empty: the disk was full.", note="No notebook named 01_door.ipynb", kept=[])(
+empty_file = written("The file is empty: the disk was full.", note="No notebook named 01_door.ipynb", intact=[])(
     lambda folder, notebook: write_bytes(folder, b"")
 )
-deeply_nested_json = written("The JSON is nested a hundred thousand times.", note="not JSON", kept=[])(
+deeply_nested_json = written("The JSON is nested a hundred thousand times.", note="not JSON", intact=[])(
     lambda folder, notebook: write_bytes(folder, b'{"nbformat": 4, "cells": ' + b"[" * 100_000)
 )
 byte_order_mark = written("The file begins with a byte order mark: an editor on Windows saved it.", note="UTF-8-SIG")(
@@ -71,11 +73,11 @@ instructors_version = written(
     "It is the instructor's notebook, with solutions and hidden tests: it leaked.", note="instructor's version"
 )(lambda folder, notebook: write_bytes(folder, courses_notebook(folder).read_bytes()))
 only_numbers = written(
-    "The file holds a list of numbers: the wrong JSON was handed in.", note="not a notebook of format", kept=[]
+    "The file holds a list of numbers: the wrong JSON was handed in.", note="not a notebook of format", intact=[]
 )(lambda folder, notebook: write_bytes(folder, b"[1, 2, 3]"))
 python_export = written(
-    "The notebook is a Python file with its name changed: exported as a script.", note="Python file", kept=[]
+    "The notebook is a Python file with its name changed: exported as a script.", note="Python file", intact=[]
 )(lambda folder, notebook: write_bytes(folder, "\n\n".join(c["source"] for c in notebook["cells"]).encode()))
 web_page = written(
-    "The notebook is the page of a login: downloaded after the session had ended.", note="web page", kept=[]
+    "The notebook is the page of a login: downloaded after the session had ended.", note="web page", intact=[]
 )(lambda folder, notebook: write_bytes(folder, b"<!DOCTYPE html>\n<html><title>Log in</title></html>"))

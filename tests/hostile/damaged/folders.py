@@ -7,7 +7,7 @@ from tests.hostile.damaged import written
 from tests.hostile.edits import FILE, LAB, Notebook, courses_notebook, write
 
 
-@written("The folder is empty: the upload broke off.", note="No notebook named 01_door.ipynb", kept=[])
+@written("The folder is empty: the upload broke off.", note="No notebook named 01_door.ipynb", intact=[])
 def nothing_at_all(folder: Path, notebook: Notebook) -> None:
     assert folder.is_dir()
 
@@ -23,7 +23,7 @@ def folder_in_a_folder(folder: Path, notebook: Notebook) -> None:
 @written(
     "A folder has the notebook's name: macOS unpacked a bundle so.",
     note="a link, a folder, a pipe or a device",
-    kept=[],
+    intact=[],
 )
 def folder_as_notebook(folder: Path, notebook: Notebook) -> None:
     (folder / FILE).mkdir()
@@ -36,7 +36,7 @@ def two_notebooks(folder: Path, notebook: Notebook) -> None:
     (folder / "draft.ipynb").write_text("{}")
 
 
-@written("Two notebooks, and neither has the lab's name.", note="not graded: a.ipynb, b.ipynb", kept=[])
+@written("Two notebooks, and neither has the lab's name.", note="not graded: a.ipynb, b.ipynb", intact=[])
 def two_other_names(folder: Path, notebook: Notebook) -> None:
     write(folder, notebook, "a.ipynb")
     write(folder, notebook, "b.ipynb")
@@ -48,7 +48,7 @@ def unreadable_timestamp(folder: Path, notebook: Notebook) -> None:
     (folder / "timestamp.txt").write_text("yesterday, I think")
 
 
-@written("The folder is a link to another student's.", note="link", kept=[])
+@written("The folder is a link to another student's.", note="link", intact=[])
 def linked_folder(folder: Path, notebook: Notebook) -> None:
     other = folder.parent.parent / "linked_folder_neighbour" / LAB
     other.mkdir(parents=True)
@@ -90,13 +90,13 @@ name_that_is_no_text = written(
 link_as_notebook = written(
     "The notebook is a symbolic link: to the solution of the course, or to one's own cloud folder.",
     note="link",
-    kept=[],
+    intact=[],
 )(lambda folder, notebook: (folder / FILE).symlink_to(courses_notebook(folder)))
 link_to_nowhere = written(
-    "The notebook is a link to a file that only exists on the student's machine.", note="link", kept=[]
+    "The notebook is a link to a file that only exists on the student's machine.", note="link", intact=[]
 )(lambda folder, notebook: (folder / FILE).symlink_to("/home/student/nowhere.ipynb"))
 pipe_as_notebook = written(
     "A pipe stands in the notebook's place, and who opens it waits for ever.",
     note="a link, a folder, a pipe or a device",
-    kept=[],
+    intact=[],
 )(lambda folder, notebook: os.mkfifo(folder / FILE))
