@@ -90,9 +90,9 @@ def test_the_sandbox_holds_inside(with_pytest: str) -> None:
     """All of tests/sandbox but what needs root; under CI=true a layer that is missing fails them."""
     mounts = tuple(f"--volume={ROOT / name}:/checkout/{name}:ro" for name in ("tests", "pyproject.toml"))
     line = "cd /checkout && pytest -q -p no:cacheprovider tests/sandbox"
-    told = run(with_pytest, "sh", "-c", line, options=(*FULL, *mounts, "--env=CI=true"), check=False)
-    print(f"\ntests/sandbox in a container with full isolation:\n{told}")
-    assert re.search(r"\n\d+ passed, \d+ skipped in ", told)
+    result = run(with_pytest, "sh", "-c", line, options=(*FULL, *mounts, "--env=CI=true"), check=False)
+    print(f"\ntests/sandbox in a container with full isolation:\n{result}")
+    assert re.search(r"\n\d+ passed, \d+ skipped in ", result)
 
 
 def test_it_grades_a_class(grader: str, options: tuple[str, ...], folder: Path, labs: list[Lab]) -> None:
@@ -103,8 +103,8 @@ def test_it_grades_a_class(grader: str, options: tuple[str, ...], folder: Path, 
         refusal = run(grader, "sh", "-c", grade, options=options, check=False)
         assert "Missing:" in refusal and f"--isolation={strongest}" in refusal
     line = f"{grade} --isolation={strongest} && gradlab feedback {LAB} && gradlab report {LAB} && gradlab export"
-    told = run(grader, "sh", "-c", line, options=options)
-    print(f"\ngraded at {strongest}:\n{told}")
+    result = run(grader, "sh", "-c", line, options=options)
+    print(f"\ngraded at {strongest}:\n{result}")
     with (folder / "results" / "marks.csv").open() as file:
         marks = {row["id"]: float(row[LAB]) for row in csv.DictReader(file)}
     (lab,) = (lab for lab in labs if lab.name == LAB)

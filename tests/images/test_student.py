@@ -42,11 +42,11 @@ def found(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str]]:
     command = ["grep", "-raFoZH", "-f", str(listed), "--exclude-dir=proc", "--exclude-dir=sys", str(tree)]
     done = subprocess.run(command, capture_output=True, env={"LC_ALL": "C"})
     assert done.returncode in (0, 1), done.stderr
-    where: dict[str, set[str]] = {}
+    places: dict[str, set[str]] = {}
     for hit in done.stdout.splitlines():
         name, _, pattern = hit.partition(b"\0")
-        where.setdefault(patterns[pattern.decode()], set()).add(str(Path(name.decode()).relative_to(tree)))
-    return where
+        places.setdefault(patterns[pattern.decode()], set()).add(str(Path(name.decode()).relative_to(tree)))
+    return places
 
 
 def test_the_search_finds_what_it_must(scratch: Path) -> None:
@@ -65,9 +65,9 @@ def test_nothing_private_is_in_any_file(packages: str, student: str, scratch: Pa
     assert len(usual) < len(lines) / 20, usual
     with files(student) as tree:
         assert not found(tree, lines - usual.keys(), scratch)
-        own = tree / "opt/gradlab"
-        assert {path.name for path in own.iterdir()} == {"labext", "labkit", "release"}
-        assert not found(own, lines | set(MARKERS), scratch)
+        package_folder = tree / "opt/gradlab"
+        assert {path.name for path in package_folder.iterdir()} == {"labext", "labkit", "release"}
+        assert not found(package_folder, lines | set(MARKERS), scratch)
         marked = {name for names in found(tree, set(MARKERS), scratch).values() for name in names}
         assert not [name for name in marked if "/site-packages/nbgrader/" not in name]
         assert not [path for name in ("autograder", "exercises", "lab.py") for path in tree.rglob(name)]
@@ -77,9 +77,9 @@ def test_nothing_private_is_in_any_file(packages: str, student: str, scratch: Pa
 
 def test_everything_that_a_student_needs_is_installed(student: str) -> None:
     script = "id -u; pip list --format=freeze; c++ --version; touch /opt/gradlab/x"
-    told = run(student, "sh", "-c", script, check=False)
-    assert told.startswith("1000\n") and "Permission denied" in told
-    assert "gradlab==" not in told
+    result = run(student, "sh", "-c", script, check=False)
+    assert result.startswith("1000\n") and "Permission denied" in result
+    assert "gradlab==" not in result
     assert "No module named 'autograder'" in run(student, "python", "-c", "import autograder", check=False)
     script = "import torch, labkit; print(torch.compile(lambda x: x.sin() + 1)(torch.zeros(3)).tolist())"
     assert "[1.0, 1.0, 1.0]" in run(student, "python", "-c", script)
@@ -102,8 +102,8 @@ def test_jupyterlab_answers_and_is_healthy(student: str) -> None:
 def test_a_released_notebook_runs(student: str, lab: str) -> None:
     """To its end, unanswered: nothing raises, and the checks say that nothing is written yet."""
     path = f"/opt/gradlab/release/{lab}/{lab}.ipynb"
-    told = run(student, "jupyter", "nbconvert", "--execute", "--allow-errors", "--to=notebook", "--stdout", path)
-    notebook = nbformat.reads(told[told.index("{\n") : told.rindex("}") + 1], as_version=4)
+    result = run(student, "jupyter", "nbconvert", "--execute", "--allow-errors", "--to=notebook", "--stdout", path)
+    notebook = nbformat.reads(result[result.index("{\n") : result.rindex("}") + 1], as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in cells if cell.source.strip())
     outputs = [output for cell in cells for output in cell.outputs]
