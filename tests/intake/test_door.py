@@ -118,10 +118,10 @@ def test_an_untouched_copy_does_not_undo_the_answer(lab: Lab, tmp_path: Path) ->
 
 def test_added_cells_stay_after_the_cell_they_followed_without_their_metadata(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
-        mine = nbformat.v4.new_code_cell(
+        added_cell = nbformat.v4.new_code_cell(
             "helper = 1", metadata={"tags": ["skip-execution"], "nbgrader": {"points": 99}}
         )
-        notebook.cells.insert([c.id for c in notebook.cells].index(EXERCISE), mine)
+        notebook.cells.insert([c.id for c in notebook.cells].index(EXERCISE), added_cell)
 
     repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
     sources = [c.source for c in repaired.notebook.cells]
@@ -169,8 +169,8 @@ def with_questions(small_course: Path) -> Lab:
     """The small lab with two questions in words at its end."""
     question = "\n# %% question: {} [markdown] points=3\n# {}\n#\n# ### BEGIN SOLUTION\n# So.\n# ### END SOLUTION\n"
     source = small_course / "labs" / "01_squares" / "lab.py"
-    more = question.format("why", "Why?") + "\n# %% [markdown]\n# One more.\n" + question.format("how", "How?")
-    source.write_text(source.read_text() + more)
+    questions = question.format("why", "Why?") + "\n# %% [markdown]\n# One more.\n" + question.format("how", "How?")
+    source.write_text(source.read_text() + questions)
     return next(read_labs(read_course(small_course)))
 
 

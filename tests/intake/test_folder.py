@@ -60,12 +60,12 @@ def test_only_plain_files_are_left_and_files_outside_are_untouched(
         assert [p.name for p in outside.iterdir()] == ["secret"]
         assert (outside / "secret").read_text() == "secret"
         assert os.path.lexists(folder / "n.ipynb")
-        rest = [Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)]
-        for path in rest:
+        paths = [Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)]
+        for path in paths:
             str(path).encode()
             assert path == folder / "n.ipynb" or path.is_dir() or (path.is_file() and not path.is_symlink())
-        assert all("secret" not in p.read_text() for p in rest if p.is_file() and not p.is_symlink())
-        before = sorted(rest)
+        assert all("secret" not in p.read_text() for p in paths if p.is_file() and not p.is_symlink())
+        before = sorted(paths)
         normalize_folder(folder, "n")
         assert sorted(Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)) == before
 
@@ -151,8 +151,8 @@ def test_files_that_a_tool_runs_from_its_working_folder_are_renamed(tmp_path: Pa
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
     normalize_folder(tmp_path, "n")
-    kept = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
-    assert kept == ["..n..ipynb", ".DS_Store", "data.csv", "lab", "model.pth", "n.ipynb", "numbers.json", "words", "x"]
+    names = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
+    assert names == ["..n..ipynb", ".DS_Store", "data.csv", "lab", "model.pth", "n.ipynb", "numbers.json", "words", "x"]
     assert sorted(p.name for p in (tmp_path / "lab").iterdir()) == ["conf.json.not-run", "index.html.j2.not-run"]
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["pyproject.toml.not-run"]
 

@@ -72,9 +72,9 @@ def assert_sound(result: RepairedNotebook) -> None:
         if cell.metadata.get("nbgrader", {}).get("locked"):
             assert next(c for c in result.notebook.cells if c.id == cell.id).source == cell.source
     for name in EXERCISES:
-        own = next(c for c in result.notebook.cells if c.id == f"exercise-{name}")
-        assert own.cell_type == "code"
-        assert ANSWERS[name] in own.source
+        exercise_cell = next(c for c in result.notebook.cells if c.id == f"exercise-{name}")
+        assert exercise_cell.cell_type == "code"
+        assert ANSWERS[name] in exercise_cell.source
 
 
 @given(st.lists(EDIT, max_size=6))
@@ -102,11 +102,11 @@ def test_changes_are_reported_unless_there_are_none(edits: list[tuple[str, int, 
     after = [(c["id"], c["source"]) for c in notebook["cells"]]
     ids = {identity for identity, _ in after}
     copies = [(c["metadata"].get("nbgrader", {}).get("grade_id"), c["source"]) for c in notebook["cells"]]
-    lost = [pair for pair in before if pair not in after + copies and pair[0].startswith("check")]
-    lost += [pair for pair in before if pair[0] not in ids and pair[0].startswith("exercise")]
+    lost_cells = [pair for pair in before if pair not in after + copies and pair[0].startswith("check")]
+    lost_cells += [pair for pair in before if pair[0] not in ids and pair[0].startswith("exercise")]
     moved = [pair for pair in after if pair in before] != [pair for pair in before if pair in after]
     stripped = any(kind == "strip" for kind, _, _ in edits)  # found again by its text: nothing is put right
-    assert result.notes or not (lost or moved) or stripped
+    assert result.notes or not (lost_cells or moved) or stripped
 
 
 def test_a_notebook_of_nothing_but_halves_does_not_take_minutes() -> None:

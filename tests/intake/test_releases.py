@@ -36,35 +36,35 @@ def fetched_before(tmp_path: Path) -> Path:
 
 def notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """What is told of the first release with these texts changed, and the cells that are graded, by name."""
-    handed_in = nbformat.read(course / "first" / "release" / LAB / f"{LAB}.ipynb", as_version=4)
-    for cell in handed_in.cells:
+    submission = nbformat.read(course / "first" / "release" / LAB / f"{LAB}.ipynb", as_version=4)
+    for cell in submission.cells:
         for before, after in change.items():
             cell.source = cell.source.replace(before, after)
     path = course / "handed_in.ipynb"
-    path.write_text(json.dumps(handed_in))
+    path.write_text(json.dumps(submission))
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
     repaired = repair(read_submission(path), source, read_releases(read_release_bytes(course, LAB)))
     return describe_notes(repaired.notes), {cell.id: cell.source for cell in repaired.notebook.cells}
 
 
 def test_the_courses_own_changes_are_reported_as_the_courses(fetched_before: Path) -> None:
-    told, cells = notes(fetched_before, {"raise NotImplementedError()": "return x"})
-    (outdated,) = [note for note in told if "The course changed these cells after you fetched the lab" in note]
+    messages, cells = notes(fetched_before, {"raise NotImplementedError()": "return x"})
+    (outdated,) = [note for note in messages if "The course changed these cells after you fetched the lab" in note]
     assert "check-shift" in outdated and "check-double" not in outdated
-    assert not any("changed were put back" in note or "missing" in note for note in told)
+    assert not any("changed were put back" in note or "missing" in note for note in messages)
     assert "STEP = 3.5" in cells.values() and "STEP = 3.0" not in cells.values() and "NEW = 1" in cells.values()
     assert "return x" in cells["exercise-double"]
 
 
 def test_an_unedited_old_stub_counts_as_unwritten(fetched_before: Path) -> None:
-    told, cells = notes(fetched_before, {})
+    messages, cells = notes(fetched_before, {})
     assert "Twice x" in cells["exercise-double"]
-    assert any("No exercise has been changed" in note for note in told)
+    assert any("No exercise has been changed" in note for note in messages)
 
 
 def test_a_students_change_to_an_old_cell_is_still_reported(fetched_before: Path) -> None:
-    told, _ = notes(fetched_before, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"})
-    (changed,) = [note for note in told if "changed were put back" in note]
+    messages, _ = notes(fetched_before, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"})
+    (changed,) = [note for note in messages if "changed were put back" in note]
     assert "check-shift" in changed
 
 
