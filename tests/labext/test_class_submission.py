@@ -59,9 +59,9 @@ def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
     to = find_class(notebook, Workspace(student))
     assert to is not None
     watching = answer_the_next(student, tmp_path / f"{LAB}.html")
-    told = asyncio.run(submit_notebook(to, notebook, wait=3600))
+    reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
-    assert told == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
+    assert reply == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
     assert get_page_path(notebook).read_text() == PAGE
     (arrived,) = inbox(student).iter_arrivals([LAB])
     assert json.loads((arrived.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
@@ -81,9 +81,9 @@ def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_
     words = "It will be marked after 2026-02-01 14:20 UTC."
     page = render_unmarked_page(LAB, "ada", "today", words)
     watching = answer_the_next(student, tmp_path / f"{LAB}.html", page)
-    told = asyncio.run(submit_notebook(to, notebook, wait=3600))
+    reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
-    assert told == {"words": f"Handed in. {words}", "marked": False}
+    assert reply == {"words": f"Handed in. {words}", "marked": False}
     assert get_page_path(notebook).read_text() == "of the last mark"
 
 
@@ -106,14 +106,14 @@ def test_without_an_exchange_that_offers_the_lab_there_is_no_class(student: Path
 @pytest.mark.slow
 def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_path: Path) -> None:
     """Slow: nbgrader submits in a process of its own."""
-    trace, own = tmp_path / "it_ran", tmp_path / "own"
-    own.mkdir()
-    (student / "nbgrader_config.py").rename(own / "nbgrader_config.py")
+    trace, student_folder = tmp_path / "it_ran", tmp_path / "own"
+    student_folder.mkdir()
+    (student / "nbgrader_config.py").rename(student_folder / "nbgrader_config.py")
     for name in ("nbgrader_config.py", "jupyter_config.py", "sqlalchemy.py", "nbgrader.py"):
         (student / name).write_text(f"open({str(trace)!r}, 'w')\n")
     student.chmod(0o777)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JUPYTER_CONFIG_DIR", str(own))
+        patch.setenv("JUPYTER_CONFIG_DIR", str(student_folder))
         to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
         assert to is not None and not to.runs_config
         assert asyncio.run(submit_notebook(to, student / LAB / f"{LAB}.ipynb", wait=0.1)) == {

@@ -93,21 +93,27 @@ def test_a_students_name_is_shown_as_text(server: LabServer) -> None:
 def test_no_address_makes_it_run_a_configuration_of_another_user(server: LabServer, tmp_path: Path) -> None:
     """Slow: a server starts. A picture in a submission can name any address of this server."""
     trace = tmp_path / "it_ran"
-    handed_in, shared = server.folder / "submitted" / "mallory" / LAB, tmp_path / "shared"
-    for folder in (handed_in, shared):
+    submission, shared = server.folder / "submitted" / "mallory" / LAB, tmp_path / "shared"
+    for folder in (submission, shared):
         folder.mkdir(parents=True)
         (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
     shared.chmod(0o777)
     (server.folder / "source" / "link").symlink_to(shared)
     for name in ("jupyter_config.py", "nbgrader_config.py"):
         (shared / name).write_text(f"open({str(trace)!r}, 'w')\n")
-    for path in (handed_in, shared, f"{shared}/../shared", server.folder / "source" / "link", server.folder / "source"):
+    for path in (
+        submission,
+        shared,
+        f"{shared}/../shared",
+        server.folder / "source" / "link",
+        server.folder / "source",
+    ):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             DIRECT.open(f"{server.address('formgrader')}&path={path}")
-    own = f"{server.address('formgrader')}&path={server.folder}"
+    course_address = f"{server.address('formgrader')}&path={server.folder}"
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        DIRECT.open(urllib.request.Request(own, headers={"Sec-Fetch-Dest": "image"}))
-    DIRECT.open(own).close()
+        DIRECT.open(urllib.request.Request(course_address, headers={"Sec-Fetch-Dest": "image"}))
+    DIRECT.open(course_address).close()
     assert not trace.exists()
 
 
@@ -153,11 +159,11 @@ def test_a_course_inside_another_or_among_submissions_may_not_configure_it(cours
 
 def test_no_link_in_a_path_is_followed(course: Path) -> None:
     """nbgrader takes `link/..` away as text, and reads what is beside the link."""
-    theirs = course.parent / "theirs"
-    theirs.mkdir()
-    (theirs / "link").symlink_to(course / "source")
+    foreign_folder = course.parent / "theirs"
+    foreign_folder.mkdir()
+    (foreign_folder / "link").symlink_to(course / "source")
     (course.parent / "to_it").symlink_to(course)
-    for path in (theirs / "link" / "..", course.parent / "to_it"):
+    for path in (foreign_folder / "link" / "..", course.parent / "to_it"):
         assert not can_configure(str(path), read_workspace(course, [str(course.parent / "to_it")]))
 
 
