@@ -18,12 +18,12 @@ def arguments() -> tuple[Tensor, dict[str, Any]]:
 
 
 def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
-    x, more = arguments()
-    assert unchanged(lambda x, more, n: len(more) + n, x, more, n=2) == 6
+    x, table = arguments()
+    assert unchanged(lambda x, table, n: len(table) + n, x, table, n=2) == 6
 
 
 @pytest.mark.parametrize(
-    ("change", "where"),
+    ("change", "message"),
     [
         (lambda x, more: x.detach().mul_(2), "argument 1"),
         (lambda x, more: x.requires_grad_(False), "requires_grad of argument 1 is False"),
@@ -38,9 +38,9 @@ def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
     ],
 )
 def test_a_call_that_changes_an_argument_is_reported(
-    change: Callable[[Tensor, dict[str, Any]], Any], where: str
+    change: Callable[[Tensor, dict[str, Any]], Any], message: str
 ) -> None:
-    with pytest.raises(AssertionError, match=f"after the call, {where}"):
+    with pytest.raises(AssertionError, match=f"after the call, {message}"):
         unchanged(change, *arguments())
 
 

@@ -47,9 +47,9 @@ def test_an_exception_of_a_backward_pass_is_the_students() -> None:
         "with check('a'):\n  f(torch.ones(1, requires_grad=True)).backward()\n"
         "with check('b'):\n  torch.ones(2) + torch.ones(3)"
     )
-    through, own = outcomes_of(source, f=f, torch=torch)
-    assert (through.error, through.blame) == ("RuntimeError", "student")
-    assert (own.error, own.blame) == ("RuntimeError", "check")
+    raised_through, own_error = outcomes_of(source, f=f, torch=torch)
+    assert (raised_through.error, raised_through.blame) == ("RuntimeError", "student")
+    assert (own_error.error, own_error.blame) == ("RuntimeError", "check")
 
 
 def test_an_unwritten_exercise_is_called_unwritten() -> None:

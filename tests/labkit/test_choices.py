@@ -34,7 +34,7 @@ def test_all_questions_answered_by_letters_pass_whether_right_or_wrong() -> None
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "message"),
     [
         (None, "your result is a NoneType"),
         ({"q1": "a"}, r"your keys are \['q1'\]"),
@@ -44,8 +44,8 @@ def test_all_questions_answered_by_letters_pass_whether_right_or_wrong() -> None
         ({"q1": "a", "q2": "b", "q3": [True, 2]}, r'q3 has no letters: write them as one text, such as "ac"'),
     ],
 )
-def test_input_that_is_not_an_answer_is_reported(answers: object, said: str) -> None:
-    with pytest.raises(AssertionError, match=said):
+def test_input_that_is_not_an_answer_is_reported(answers: object, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
         assert_answered(answers, questions=3)
 
 

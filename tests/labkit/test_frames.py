@@ -63,9 +63,9 @@ def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_next_to_it()
     names = {part.tag.split("}")[1]: part.text for part in root}
     assert (names["title"], names["desc"]) == ("a title", "words 'of' one")
     assert (root.get("role"), root.get("aria-label")) == ("img", "a title")
-    told = json.loads(image_of(two_frames().html)["data-picture"])
-    assert told["words"] == ["words 'of' one", "words of the other"]
-    assert told["groups"] == [{"name": "part", "labels": ["first", "second"], "steps": False}]
+    data = json.loads(image_of(two_frames().html)["data-picture"])
+    assert data["words"] == ["words 'of' one", "words of the other"]
+    assert data["groups"] == [{"name": "part", "labels": ["first", "second"], "steps": False}]
 
 
 def test_nothing_is_fetched_from_elsewhere_and_nothing_needs_an_id() -> None:

@@ -59,8 +59,8 @@ def test_a_tensor_in_the_memory_of_a_freed_gradient_counts() -> None:
         model(torch.ones(2, 8)).sum().backward()
         with memory.watch(model) as watch:
             model.zero_grad()
-            kept = [torch.empty(1000) for _ in range(4)]
-        assert watch.peak == 4 * len(kept) * 1000
+            tensors = [torch.empty(1000) for _ in range(4)]
+        assert watch.peak == 4 * len(tensors) * 1000
 
 
 def test_a_step_goes_up_and_down_again() -> None:

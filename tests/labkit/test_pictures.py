@@ -92,6 +92,6 @@ def test_drawing_leaves_pyplot_alone() -> None:
 
 
 def test_the_same_expression_gives_the_same_picture_wherever_it_is_in_memory() -> None:
-    kept = [expression() for _ in range(2)]
-    first, second = (show_graph(out, {"x": x}).html for out, x in kept)
+    expressions = [expression() for _ in range(2)]
+    first, second = (show_graph(out, {"x": x}).html for out, x in expressions)
     assert first == second

@@ -25,9 +25,9 @@ def test_each_scale_is_a_step_that_moves_the_same_bars() -> None:
 
 def test_autocast_casts_the_weight_and_the_input_of_a_product() -> None:
     layer = nn.Linear(3, 2, bias=False)
-    told = show_dtypes(layer, torch.ones(1, 3)).words.splitlines()
-    assert told[0] == "no autocast: mm float32 -> float32"
-    assert told[1].count("_to_copy float32 -> bfloat16") == 2 and told[1].endswith("mm bfloat16 -> bfloat16")
+    lines = show_dtypes(layer, torch.ones(1, 3)).words.splitlines()
+    assert lines[0] == "no autocast: mm float32 -> float32"
+    assert lines[1].count("_to_copy float32 -> bfloat16") == 2 and lines[1].endswith("mm bfloat16 -> bfloat16")
 
 
 def test_each_mode_is_a_frame() -> None:

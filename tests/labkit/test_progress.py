@@ -68,14 +68,14 @@ def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
 
 
 def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
-    told = {}
+    states = {}
     for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():
         ran_on = "def f():\n    return 2" if name == "stale" else MINE
         found = parse_progress(lab(MINE, verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
         assert found is not None
         data = found.as_dict()
-        told[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
-    assert told == {
+        states[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
+    assert states == {
         "passing": (True, False, 1, ""),
         "failing": (False, False, 0, "f"),
         "stale": (False, True, 0, "f"),
@@ -180,8 +180,8 @@ def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_interv
     def days_ago(days: int) -> str:
         return (date.today() - timedelta(days=days)).isoformat()
 
-    def right(again: int, days: int) -> dict[str, object]:
-        return {"right": True, "missed": True, "again": again, "on": days_ago(days)}
+    def right(repeats: int, days: int) -> dict[str, object]:
+        return {"right": True, "missed": True, "again": repeats, "on": days_ago(days)}
 
     made = {
         "wrong": {"right": False, "missed": True, "again": 0, "on": days_ago(0)},
@@ -196,10 +196,10 @@ def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_interv
         "a day that is none": {"right": True, "missed": True, "again": 1, "on": "soon"},
     }
     notebook = lab()
-    for name, kept in made.items():
-        asked = cell("predict", exercise=name)
-        asked["metadata"]["gradlab_prediction"] = kept
-        notebook["cells"].append(asked)
+    for name, record in made.items():
+        prediction = cell("predict", exercise=name)
+        prediction["metadata"]["gradlab_prediction"] = record
+        notebook["cells"].append(prediction)
     found = parse_progress(notebook, "01_one/01_one.ipynb", {})
     assert found is not None
     assert found.missed == ("wrong", "right yesterday", "twice, long ago", "three times")

@@ -163,10 +163,10 @@ def test_hints_are_unfolded_on_a_page_that_shows_no_details() -> None:
 
 
 def test_a_hint_is_left_out_if_it_does_not_fit_the_failure() -> None:
-    nothing = repr(verdict(Outcome("a", seen="your result is None", cause=Cause.NOTHING, hint="Which line is slow?")))
+    text = repr(verdict(Outcome("a", seen="your result is None", cause=Cause.NOTHING, hint="Which line is slow?")))
     part = repr(verdict(Outcome("a", seen="the gradients[0] is None", hint="Which line is slow?")))
     assert "return" not in part and "Which line is slow?" in part
-    assert NO_RETURN in nothing and "slow" not in nothing
+    assert NO_RETURN in text and "slow" not in text
     raised = repr(verdict(Outcome("a", seen="raised TypeError: no", error="TypeError", hint="Which line is slow?")))
     assert "raised TypeError" in raised and "slow" not in raised
 

@@ -11,7 +11,7 @@ LINES = ["h = x * 3", "y = h.exp()", "write", "y.sum().backward()"]
 
 
 def fates(lines: list[str]) -> dict[str, str]:
-    return {kept.node: kept.fate for step in follow(lines, X) for kept in step.kept}
+    return {record.node: record.fate for step in follow(lines, X) for record in step.kept}
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,9 @@ def fates(lines: list[str]) -> dict[str, str]:
 )
 def test_a_write_to_a_saved_tensor_is_caught_or_unnoticed(write: str, fate: str, error: str) -> None:
     steps = follow([write if line == "write" else line for line in LINES], X)
-    assert [(kept.node, kept.name, kept.fate) for step in steps for kept in step.kept] == [("ExpBackward0", "y", fate)]
+    assert [(record.node, record.name, record.fate) for step in steps for record in step.kept] == [
+        ("ExpBackward0", "y", fate)
+    ]
     assert steps[-1].error == error
 
 
