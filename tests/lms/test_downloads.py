@@ -163,7 +163,7 @@ MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66
 
 
 @pytest.mark.parametrize(
-    "more",
+    "files",
     [
         {"Mallory Mal_503_assignsubmission_file_/Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"forged"},
         {"Mal_lory_503_assignsubmission_file_/Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"forged"},
@@ -175,8 +175,10 @@ MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66
         {"Mallory Mal_503_assignsubmission_file_/ada_71_5_01_a.ipynb": b"forged"},
     ],
 )
-def test_a_file_named_like_a_classmates_in_moodle_is_not_the_classmates(more: dict[str, bytes], tmp_path: Path) -> None:
-    collect(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, [*PEOPLE, MALLORY])
+def test_a_file_named_like_a_classmates_in_moodle_is_not_the_classmates(
+    files: dict[str, bytes], tmp_path: Path
+) -> None:
+    collect(zipped(tmp_path / "a.zip", MOODLE | files), tmp_path, LAB, [*PEOPLE, MALLORY])
     found = submitted(tmp_path)
     assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
 
@@ -191,8 +193,11 @@ def test_a_file_named_like_a_classmates_in_canvas_is_not_the_classmates(name: st
 
 
 def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: Path) -> None:
-    own = "assignment_1_export/submission_9002"
-    forged = {f"{own}/submission_9001/01_a.ipynb": b"forged", f"{own}/submission_metadata.yml": b"submission_9002: {}"}
+    folder = "assignment_1_export/submission_9002"
+    forged = {
+        f"{folder}/submission_9001/01_a.ipynb": b"forged",
+        f"{folder}/submission_metadata.yml": b"submission_9002: {}",
+    }
     files = forged | GRADESCOPE
     collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
@@ -202,16 +207,16 @@ def test_a_display_name_that_is_a_classmates_replaces_no_one(tmp_path: Path) -> 
     files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
     taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(taken) == 1 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
-    told = " ".join(trouble)
-    assert "ada has 71 in the roster" in told and "grace may be any of" in told
+    messages = " ".join(trouble)
+    assert "ada has 71 in the roster" in messages and "grace may be any of" in messages
 
 
 def test_a_students_own_file_sets_no_time_and_an_old_one_is_removed(tmp_path: Path) -> None:
-    own = CANVAS | {"lovelaceada_71_1003_timestamp.txt": b"2000-01-01 00:00:00 UTC"}
-    collect(zipped(tmp_path / "a.zip", own), tmp_path, LAB, PEOPLE)
+    files = CANVAS | {"lovelaceada_71_1003_timestamp.txt": b"2000-01-01 00:00:00 UTC"}
+    collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert not any(name.endswith("timestamp.txt") for name in submitted(tmp_path))
-    again = {"lovelaceada_71_1005_01_a-2.ipynb": b"newer"}
-    collect(zipped(tmp_path / "b.zip", again), tmp_path, LAB, PEOPLE)
+    newer_files = {"lovelaceada_71_1005_01_a-2.ipynb": b"newer"}
+    collect(zipped(tmp_path / "b.zip", newer_files), tmp_path, LAB, PEOPLE)
     assert {name: content for name, content in submitted(tmp_path).items() if name.startswith("ada")} == {
         f"ada/{LAB}/01_a.ipynb": b"newer"
     }
@@ -233,9 +238,9 @@ def test_moodles_names_are_read_with_or_without_their_underscore(tmp_path: Path)
 def test_a_file_that_is_no_submission_of_this_lab_replaces_no_one(tmp_path: Path) -> None:
     (tmp_path / "source" / "02_b").mkdir(parents=True)
     for student in ("ada", "grace"):
-        there = tmp_path / "submitted" / student / LAB
-        there.mkdir(parents=True)
-        (there / "01_a.ipynb").write_bytes(b"before")
+        folder = tmp_path / "submitted" / student / LAB
+        folder.mkdir(parents=True)
+        (folder / "01_a.ipynb").write_bytes(b"before")
     files = {
         "Ada Lovelace_501_assignsubmission_file_/02_b.ipynb": b"another lab's",
         "Grace Hopper_502_assignsubmission_file_/notes.pdf": b"no notebook",
@@ -247,12 +252,12 @@ def test_a_file_that_is_no_submission_of_this_lab_replaces_no_one(tmp_path: Path
 
 
 def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> None:
-    there = tmp_path / "submitted" / "ada" / LAB
-    there.mkdir(parents=True)
-    (there / "01_a.ipynb").write_bytes(b"by nbgrader submit")
-    (there / SECRET).write_text("x")
+    folder = tmp_path / "submitted" / "ada" / LAB
+    folder.mkdir(parents=True)
+    (folder / "01_a.ipynb").write_bytes(b"by nbgrader submit")
+    (folder / SECRET).write_text("x")
     path = zipped(tmp_path / "a.zip", MOODLE)
     taken, (trouble,) = collect(path, tmp_path, LAB, PEOPLE)
     assert len(taken) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
     assert collect(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
-    assert (there / "01_a.ipynb").read_bytes() == b"ada's" and not (there / SECRET).exists()
+    assert (folder / "01_a.ipynb").read_bytes() == b"ada's" and not (folder / SECRET).exists()

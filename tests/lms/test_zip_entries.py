@@ -40,8 +40,8 @@ def test_no_name_in_moodles_online_text_changes_the_owner_of_a_file(first: str, 
     assert taken == ["ada", "grace"]
     assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
     assert submitted(tmp_path)[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
-    told = "\n".join(trouble)
-    assert name in told and "onlinetext.html" in told
+    messages = "\n".join(trouble)
+    assert name in messages and "onlinetext.html" in messages
 
 
 @pytest.mark.parametrize(
@@ -102,11 +102,11 @@ def test_one_students_many_files_cost_no_one_else(tmp_path: Path, monkeypatch: p
 
 def test_files_of_one_name_and_names_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     first = "Ada Lovelace_501_assignsubmission_file_"
-    more = {f"{first}/a/01_a.ipynb": b"deeper", f"{first}/timestamp.txt": b"", f"{first}/{'x' * 255}": b""}
-    taken, trouble = collect(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, PEOPLE)
+    files = {f"{first}/a/01_a.ipynb": b"deeper", f"{first}/timestamp.txt": b"", f"{first}/{'x' * 255}": b""}
+    taken, trouble = collect(zipped(tmp_path / "a.zip", MOODLE | files), tmp_path, LAB, PEOPLE)
     assert taken == ["ada", "grace"] and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
-    told = "\n".join(trouble)
-    assert f"{first}/a/01_a.ipynb" in told and "timestamp.txt" in told and "x" * 200 in told
+    messages = "\n".join(trouble)
+    assert f"{first}/a/01_a.ipynb" in messages and "timestamp.txt" in messages and "x" * 200 in messages
 
 
 @pytest.mark.parametrize(
