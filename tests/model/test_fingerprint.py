@@ -108,10 +108,10 @@ def test_every_named_module_exists() -> None:
 
 
 def is_covered(path: str, names: tuple[str, ...]) -> bool:
-    package, _, rest = path.partition("/")
+    package, _, module = path.partition("/")
     if package == "labkit":
-        return rest.split("/")[0] not in DISPLAY or rest.startswith("pictures/")
-    return any(rest == name or rest.startswith(f"{name}/") for name in names)
+        return module.split("/")[0] not in DISPLAY or module.startswith("pictures/")
+    return any(module == name or module.startswith(f"{name}/") for name in names)
 
 
 def follow_imports(*modules: str) -> set[str]:
