@@ -45,7 +45,7 @@ display(explore_formats(0.1))
 """
 
 
-def graded(course: Path, source: str, where: LocalExecutor) -> Any:
+def graded(course: Path, source: str, executor: LocalExecutor) -> Any:
     (lab,) = read_labs(read_course(course))
     notebook = fill_notebook(lab, {"sum_of_squares": source})
     notebook.cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": "<script>alert('cell')</script>"})
@@ -53,7 +53,7 @@ def graded(course: Path, source: str, where: LocalExecutor) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook))
     api = open_course(course)
-    (result,) = grade_lab(api, LAB, where)
+    (result,) = grade_lab(api, LAB, executor)
     assert not result.failure
     return api
 
@@ -192,21 +192,21 @@ def test_limits_of_the_configuration_apply_and_the_result_records_them(small_cou
     assert result is not None
     assert "the time limit of 1 s for a cell was reached" in " ".join(describe_notes(result.notes))
     assert result.cells[0].points == 0
-    again = load_result(small_course, LAB, "mallory")
-    assert again is not None and again.notes == ()
-    assert any("the memory limit of 0.5 GiB" in check.seen for check in again.cells[0].checks)
-    assert "landlock" in again.isolation and again.versions.torch
+    second_result = load_result(small_course, LAB, "mallory")
+    assert second_result is not None and second_result.notes == ()
+    assert any("the memory limit of 0.5 GiB" in check.seen for check in second_result.cells[0].checks)
+    assert "landlock" in second_result.isolation and second_result.versions.torch
 
 
 def test_nbgraders_feedback_hides_what_the_term_hides(small_course: Path) -> None:
     visible, hidden = Outcome("a", "3 and 4 give 25", passed=True), Outcome("b", "other shapes", hidden=True)
     write_class(small_course, [Handed("ada", points=1.0, checks=(visible, hidden))])
     page = small_course / "feedback" / "ada" / LAB / f"{LAB}.html"
-    for tell, told in (("visible", "1 of 1 points without hidden checks"), ("all", "1 of 2 points")):
+    for tell, score in (("visible", "1 of 1 points without hidden checks"), ("all", "1 of 2 points")):
         (small_course / FILE).write_text(f'[labs.{LAB}]\ntell = "{tell}"\n')
         assert open_course(small_course).api.generate_feedback(LAB, force=True)["success"]
         text = page.read_text()
-        assert f'content="{told}"' in text and ("other shapes" in text) == (tell == "all")
+        assert f'content="{score}"' in text and ("other shapes" in text) == (tell == "all")
 
 
 def test_the_old_name_of_the_package_works_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:
