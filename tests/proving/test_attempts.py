@@ -175,12 +175,12 @@ def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: lis
         answers = [(exercise, answer) for exercise in lab.exercises for answer in exercise.answers]
         examined = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
         together = [try_it(answer.source) for exercise, try_it in iter_notebooks(lab) for answer in exercise.answers]
-        for (exercise, answer), here, there in zip(answers, examined, together, strict=True):
+        for (exercise, answer), examined_result, single_process_result in zip(answers, examined, together, strict=True):
             place = f"{lab.name}, {exercise.name}, {answer.label}"
             if answer.liar:  # in one process it deceives the checks
-                assert here.points <= there.points, place
+                assert examined_result.points <= single_process_result.points, place
             else:
-                assert earned(here) == earned(there), place
+                assert earned(examined_result) == earned(single_process_result), place
 
 
 def test_the_code_of_an_answer_does_not_run_in_the_process_that_runs_the_checks(lab: Lab) -> None:
@@ -214,9 +214,9 @@ def test_objects_whose_methods_always_return_one_value_are_tried(lab: Lab) -> No
 
 
 def test_a_check_that_only_asks_whether_the_result_is_true_is_refused(tmp_path: Path) -> None:
-    whole = "assert_close(double(torch.ones(1)), torch.tensor([2.0]))"
+    comparison = "assert_close(double(torch.ones(1)), torch.tensor([2.0]))"
     with pytest.raises(SourceError, match="a truth test"):
-        lab_of(tmp_path, SOURCE.replace(whole, "assert double(torch.ones(1))"))
+        lab_of(tmp_path, SOURCE.replace(comparison, "assert double(torch.ones(1))"))
 
 
 def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
