@@ -30,12 +30,12 @@ def test_difficulty_is_the_mean_or_none_for_few(shares: list[float]) -> None:
 @given(st.lists(st.tuples(st.floats(0, 4), POINTS), min_size=MIN_PAIRS, max_size=40))
 def test_discrimination_is_the_correlation_with_the_rest(pairs: list[tuple[float, float]]) -> None:
     item = [round(a, 2) for a, _ in pairs]
-    rest = [round(b, 2) for _, b in pairs]
-    found = compute_discrimination(item, [a + b for a, b in zip(item, rest, strict=True)])
+    other_points = [round(b, 2) for _, b in pairs]
+    found = compute_discrimination(item, [a + b for a, b in zip(item, other_points, strict=True)])
     if found is None:
-        assert np.ptp(item) < 1e-6 or np.ptp(rest) < 1e-6
+        assert np.ptp(item) < 1e-6 or np.ptp(other_points) < 1e-6
         return
-    assert found.r == pytest.approx(np.corrcoef(item, rest)[0, 1], abs=1e-6)
+    assert found.r == pytest.approx(np.corrcoef(item, other_points)[0, 1], abs=1e-6)
     assert -1 <= found.low <= found.r <= found.high <= 1
 
 
@@ -52,10 +52,12 @@ def test_the_interval_is_fishers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("item", "rest"), [([1.0] * 20, list(range(20))), (list(range(20)), [1.0] * 20), ([0, 1], [1, 0])]
+    ("item", "other_points"), [([1.0] * 20, list(range(20))), (list(range(20)), [1.0] * 20), ([0, 1], [1, 0])]
 )
-def test_there_is_no_discrimination_if_nothing_differs_or_few_wrote(item: list[float], rest: list[float]) -> None:
-    assert compute_discrimination(item, [a + b for a, b in zip(item, rest, strict=True)]) is None
+def test_there_is_no_discrimination_if_nothing_differs_or_few_wrote(
+    item: list[float], other_points: list[float]
+) -> None:
+    assert compute_discrimination(item, [a + b for a, b in zip(item, other_points, strict=True)]) is None
 
 
 @given(st.lists(POINTS, min_size=MIN_STUDENTS, max_size=60))

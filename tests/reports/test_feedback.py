@@ -58,12 +58,12 @@ def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_shown()
     exercises = [
         ExerciseResult(name=name, points=0, worth=1, checks=(visible, hidden, visible)) for name in ("first", "second")
     ]
-    told = build_student_view(exercises)
-    first, second, third = (check.seen for check in told["first"])
+    view = build_student_view(exercises)
+    first, second, third = (check.seen for check in view["first"])
     assert first == "raised ValueError: secret 7"
     assert second == "your code raised ValueError"
     assert third.startswith("your code raised ValueError. ") and "secret" not in third
-    assert not any("secret" in check.seen for check in told["second"])
+    assert not any("secret" in check.seen for check in view["second"])
 
 
 def test_an_exercise_that_is_not_written_is_called_so() -> None:
@@ -123,16 +123,24 @@ def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
     """What a page says of an exercise's checks that reached these limits; 0: the machine was too busy."""
     reasons = [build_timeout(each) if each else STARVED for each in seconds]
     checks = tuple(
-        Outcome(f"c{n}", "it ends", seen=str(why), blame="process", hidden=hidden, cause=why.cause, limit=why.seconds)
-        for n, why in enumerate(reasons)
+        Outcome(
+            f"c{n}",
+            "it ends",
+            seen=str(reason),
+            blame="process",
+            hidden=hidden,
+            cause=reason.cause,
+            limit=reason.seconds,
+        )
+        for n, reason in enumerate(reasons)
     )
     exercise = ExerciseResult(name="f", points=0, worth=1, checks=checks)
     page = render_feedback_page(
         SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=(exercise,)), nbformat.v4.new_notebook()
     )
-    told = [check.seen for check in build_student_view([exercise])["f"]]
-    assert all(f'<div class="why">{text}</div>' in page for text in told)
-    return told
+    messages = [check.seen for check in build_student_view([exercise])["f"]]
+    assert all(f'<div class="why">{text}</div>' in page for text in messages)
+    return messages
 
 
 @pytest.mark.parametrize("hidden", [False, True])
@@ -146,8 +154,8 @@ def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) ->
 
 def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
     late = [Outcome(f"c{n}", "it ends", cause=Cause.TIME, limit=20, blame="process") for n in range(2)]
-    own = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame="student")
-    exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, own))
+    students_error = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame="student")
+    exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, students_error))
     assert build_student_view([exercise])["f"][2].seen == str(build_timeout(1))
 
 
@@ -175,22 +183,26 @@ def test_the_page_shows_the_students_and_the_expected_matrix_of_a_visible_check(
     ],
 )
 def test_the_page_says_how_late_a_submission_is_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
-    came = datetime(2027, 2, 3, 18)
-    result = SubmissionResult(student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=came, late=7500)
+    submitted = datetime(2027, 2, 3, 18)
+    result = SubmissionResult(
+        student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=submitted, late=7500
+    )
     page = render_feedback_page(result, nbformat.v4.new_notebook(), tell)
     assert words in page and (penalty == 0 or "without a penalty" not in page)
 
 
 def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
     form = Outcome("form", "a tensor comes back", required=True, seen="your result is None")
-    kept = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
-    exercises = [ExerciseResult(name="f", points=0, worth=6, checks=(form, kept, Outcome("values", weight=3)))]
-    told = {check.label: (check.points, check.unpaid) for check in build_student_view(exercises)["f"]}
-    assert told["a tensor comes back"] == (1, "The exercise pays nothing until this check passes.")
-    assert told["x is as it was"] == (2, "Pays once this passes: a tensor comes back.")
-    assert told["values"] == (3, "")
-    alone = build_student_view([ExerciseResult(name="f", points=0, worth=1, checks=(kept, Outcome("values")))])["f"]
-    assert alone[0].unpaid == "Pays once a check of your result's values passes."
+    guard = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
+    exercises = [ExerciseResult(name="f", points=0, worth=6, checks=(form, guard, Outcome("values", weight=3)))]
+    points_by_label = {check.label: (check.points, check.unpaid) for check in build_student_view(exercises)["f"]}
+    assert points_by_label["a tensor comes back"] == (1, "The exercise pays nothing until this check passes.")
+    assert points_by_label["x is as it was"] == (2, "Pays once this passes: a tensor comes back.")
+    assert points_by_label["values"] == (3, "")
+    guard_views = build_student_view([ExerciseResult(name="f", points=0, worth=1, checks=(guard, Outcome("values")))])[
+        "f"
+    ]
+    assert guard_views[0].unpaid == "Pays once a check of your result's values passes."
 
 
 @pytest.mark.parametrize(
@@ -289,8 +301,8 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
 
 
 def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> None:
-    form, kept = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
-    exercise = ExerciseResult(name="f", points=2, worth=2, checks=(form, kept), excused=frozenset())
+    form, guard = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
+    exercise = ExerciseResult(name="f", points=2, worth=2, checks=(form, guard), excused=frozenset())
     failed, passed = build_student_view([exercise])["f"]
     assert (failed.unpaid, passed.unpaid) == (EXCUSED, "")
     result = SubmissionResult(student="ada", lab="x", points=2, worth=2, exercises=(exercise,))
@@ -309,9 +321,11 @@ def test_worked_solutions_are_shown_from_their_time_on_but_not_to_students_with_
         folder.mkdir(parents=True)
         shutil.copy(course / "source" / lab.name / f"{lab.name}.ipynb", folder)
         named = [ExerciseResult(name=e.name, points=0, worth=e.points) for e in lab.exercises]
-        when = datetime(2026, 2, 1, 9, 5)
+        submitted = datetime(2026, 2, 1, 9, 5)
         results.append(
-            SubmissionResult(student=student, lab=lab.name, points=0, worth=1, exercises=tuple(named), submitted=when)
+            SubmissionResult(
+                student=student, lab=lab.name, points=0, worth=1, exercises=tuple(named), submitted=submitted
+            )
         )
 
     def pages(term: str) -> list[bool]:
@@ -320,11 +334,11 @@ def test_worked_solutions_are_shown_from_their_time_on_but_not_to_students_with_
         assert all("Handed in 2026-02-01 09:05 UTC." in text for text in texts)
         return ["The worked solution" in text for text in texts]
 
-    told = f"[labs.{lab.name}]\nsolutions = {{}}\n"
-    more = f'[[extension]]\nlab = "{lab.name}"\nstudent = "ben"\nuntil = 2999-01-01T00:00:00Z\n'
-    assert pages("") == pages(told.format("2999-01-01T00:00:00Z")) == [False, False]
-    assert pages(told.format("2026-01-01T00:00:00Z")) == [True, True]
-    assert pages(told.format("2026-01-01T00:00:00Z") + more) == [True, False]
+    term_file = f"[labs.{lab.name}]\nsolutions = {{}}\n"
+    extension = f'[[extension]]\nlab = "{lab.name}"\nstudent = "ben"\nuntil = 2999-01-01T00:00:00Z\n'
+    assert pages("") == pages(term_file.format("2999-01-01T00:00:00Z")) == [False, False]
+    assert pages(term_file.format("2026-01-01T00:00:00Z")) == [True, True]
+    assert pages(term_file.format("2026-01-01T00:00:00Z") + extension) == [True, False]
     page = (course / "feedback" / "ada" / lab.name / f"{lab.name}.html").read_text()
     solution = page.partition("The worked solution")[2].partition("</details>")[0]
     assert "return (x * x).sum()" in solution and "SOLUTION" not in solution

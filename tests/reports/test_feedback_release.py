@@ -39,8 +39,10 @@ def test_a_submission_from_outside_the_exchange_does_not_stop_the_release_of_oth
 
 
 def test_students_who_may_still_hand_in_are_named() -> None:
-    more = {"ill": NOW + timedelta(days=1), "was_ill": NOW - timedelta(days=1)}
+    extensions = {"ill": NOW + timedelta(days=1), "was_ill": NOW - timedelta(days=1)}
     assert describe_still_working(None, {}, NOW) == "" and describe_still_working(NOW, {}, NOW) == ""
-    assert describe_still_working(NOW, more, NOW) == "ill until 2027-02-02 12:00 UTC"
-    assert describe_still_working(NOW + timedelta(hours=6), more, NOW) == "everyone until 2027-02-01 18:00 UTC"
-    assert describe_still_working(NOW, more, NOW, NOW + timedelta(hours=8)) == "everyone until 2027-02-01 20:00 UTC"
+    assert describe_still_working(NOW, extensions, NOW) == "ill until 2027-02-02 12:00 UTC"
+    assert describe_still_working(NOW + timedelta(hours=6), extensions, NOW) == "everyone until 2027-02-01 18:00 UTC"
+    assert (
+        describe_still_working(NOW, extensions, NOW, NOW + timedelta(hours=8)) == "everyone until 2027-02-01 20:00 UTC"
+    )

@@ -21,10 +21,10 @@ def test_a_jpeg_of_many_scans_is_not_shown() -> None:
     """A browser goes over all of its pixels for each scan, however short that is."""
     file = io.BytesIO()
     Image.new("RGB", (40, 30), (9, 99, 199)).save(file, "JPEG", progressive=True)
-    whole = file.getvalue()
-    assert count_pixels(base64.b64encode(whole).decode()) == 1200
-    scan = whole[whole.rindex(b"\xff\xda") : -2]
-    many = whole[:-2] + scan * 20 + whole[-2:]
+    jpeg = file.getvalue()
+    assert count_pixels(base64.b64encode(jpeg).decode()) == 1200
+    scan = jpeg[jpeg.rindex(b"\xff\xda") : -2]
+    many = jpeg[:-2] + scan * 20 + jpeg[-2:]
     assert Image.open(io.BytesIO(many)).size == (40, 30) and count_pixels(base64.b64encode(many).decode()) is None
 
 

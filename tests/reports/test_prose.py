@@ -34,10 +34,10 @@ def test_no_text_becomes_an_element_that_runs_or_an_address(text: str) -> None:
 
 
 def test_a_picture_is_the_cells_own_or_only_named() -> None:
-    own = {"plot.png": {"image/png": PIXEL}, "page.html": {"text/html": "<b>"}}
-    assert f"data:image/png;base64,{PIXEL}" in render_prose("![a plot](attachment:plot.png)", own)
+    attachments = {"plot.png": {"image/png": PIXEL}, "page.html": {"text/html": "<b>"}}
+    assert f"data:image/png;base64,{PIXEL}" in render_prose("![a plot](attachment:plot.png)", attachments)
     for source in ("attachment:page.html", "attachment:other.png", "https://example.org/pixel.png"):
-        assert "<img" not in render_prose(f"![x]({source})", own)
+        assert "<img" not in render_prose(f"![x]({source})", attachments)
 
 
 def test_a_text_too_long_to_format_is_shown_whole() -> None:
@@ -82,8 +82,8 @@ def test_texts_of_a_page_share_a_bound() -> None:
 
 
 def test_a_picture_is_in_a_text_once_and_a_page_has_a_bound_on_its_length() -> None:
-    own = {"a": {"image/png": PIXEL}}
-    assert render_prose("![](attachment:a)" * 500, own).count("data:image/png") == 1
+    attachments = {"a": {"image/png": PIXEL}}
+    assert render_prose("![](attachment:a)" * 500, attachments).count("data:image/png") == 1
     with bound_page():
         budget = _budget.get()
         assert budget is not None
@@ -107,13 +107,13 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
 
 def test_the_cache_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watch and a desk run for a term."""
-    monkeypatch.setattr("autograder.reports.prose._CACHE", kept := {})
+    monkeypatch.setattr("autograder.reports.prose._CACHE", cache := {})
     address = f"http://a.org/{'x' * 900}"
-    assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not kept
+    assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not cache
     monkeypatch.setattr("autograder.reports.prose.MAX_CACHED", 3)
     for number in range(5):
         assert render_prose(f"**{number}**") == f"<p><strong>{number}</strong></p>\n"
-    assert list(kept) == ["**2**", "**3**", "**4**"]
+    assert list(cache) == ["**2**", "**3**", "**4**"]
     assert "href" not in render_prose(f"[a]({address}{'x' * 200})")
 
 

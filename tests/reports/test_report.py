@@ -28,15 +28,15 @@ def failed(seen: str = "nan", misconception: str = "") -> Outcome:
     return Outcome("finite", "finite & <sound>", seen=seen, misconception=misconception, hidden=True)
 
 
-def member(student: str, points: float | None = 4.0, why: Mark | None = None, **more: object) -> Member:
-    known: dict[str, object] = {
+def member(student: str, points: float | None = 4.0, mark: Mark | None = None, **fields: object) -> Member:
+    defaults: dict[str, object] = {
         "handed_in": True,
         "graded": True,
-        "marks": {"softmax": Mark(points), "why": why or Mark(None, waits=True)},
+        "marks": {"softmax": Mark(points), "why": mark or Mark(None, waits=True)},
         "written": {"softmax": f"code of {student}", "why": "because"},
         "page": f"../feedback/{student}/x/x.html",
     }
-    return Member(student, **(known | more))  # type: ignore[arg-type]
+    return Member(student, **(defaults | fields))  # type: ignore[arg-type]
 
 
 def lab(*members: Member, due: datetime | None = None) -> LabClass:
@@ -61,11 +61,11 @@ def test_marks_count_what_is_known_and_say_what_waits() -> None:
 
 
 def test_text_of_students_and_checks_is_not_markup() -> None:
-    told = failed(EVIL, EVIL)
+    failure = failed(EVIL, EVIL)
     one = member(
-        EVIL, 0.0, checks={"softmax": (told,)}, written={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
+        EVIL, 0.0, checks={"softmax": (failure,)}, written={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
     )
-    page = render_report(lab(one, *(member(f"{EVIL}{n}", 0.0, checks={"softmax": (told,)}) for n in range(6))))
+    page = render_report(lab(one, *(member(f"{EVIL}{n}", 0.0, checks={"softmax": (failure,)}) for n in range(6))))
     assert "<script>alert" not in page
     assert page.count("</script>") == page.count("<script")
     assert "finite &amp; &lt;sound&gt;" in page
@@ -89,12 +89,12 @@ def test_each_row_leads_to_the_students_page_names_the_team_and_says_if_no_page_
 
 
 def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
-    wrote = [member(f"s{n}", float(n % 5)) for n in range(10)]
+    members = [member(f"s{n}", float(n % 5)) for n in range(10)]
     blank = [member(f"b{n}", 0.0, written={}, checks={"softmax": (failed(),)}) for n in range(5)]
-    softmax, why = findings.summarize_exercises(lab(*wrote, *blank))
+    softmax, question = findings.summarize_exercises(lab(*members, *blank))
     assert (softmax.wrote, softmax.blank, softmax.share) == (10, 5, 0.5)
-    assert (why.wrote, why.blank, why.waiting, why.share) == (10, 5, 10, None)
-    assert findings.list_failed_checks(lab(*wrote, *blank)) == []
+    assert (question.wrote, question.blank, question.waiting, question.share) == (10, 5, 10, None)
+    assert findings.list_failed_checks(lab(*members, *blank)) == []
 
 
 def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
@@ -102,8 +102,12 @@ def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
     other = member("o", checks={"softmax": (failed("7"),)})
     group = lab(other, *rounded)
     assert findings.list_failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
-    (known,) = findings.list_misconceptions(group)
-    assert (known.failures, len(known.members), known.example) == (("it was rounded",), 3, "code of r0")
+    (misconception,) = findings.list_misconceptions(group)
+    assert (misconception.failures, len(misconception.members), misconception.example) == (
+        ("it was rounded",),
+        3,
+        "code of r0",
+    )
     (alike,) = findings.find_alike_answers(group)
     assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
     assert "it was rounded" in render_report(group)
@@ -161,8 +165,8 @@ def test_students_with_an_extension_are_listed_with_its_end(tmp_path: Path) -> N
     write_class_json(group, tmp_path / "x.json")
     with (tmp_path / "x.csv").open(newline="") as file:
         assert [row["extended_until"] for row in csv.DictReader(file)] == ["2027-02-03T18:00:00Z", ""]
-    said = json.loads((tmp_path / "x.json").read_text())
-    assert [student["extended_until"] for student in said["students"]] == ["2027-02-03T18:00:00Z", None]
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert [student["extended_until"] for student in document["students"]] == ["2027-02-03T18:00:00Z", None]
 
 
 def test_no_one_is_missing_before_the_first_submission() -> None:
@@ -191,8 +195,11 @@ def test_the_same_as_csv_and_json(tmp_path: Path) -> None:
     assert (first["student"], first["points"], first["softmax"], first["why"]) == ("'=1+1", "3.0", "4.0", "")
     assert (first["submitted"], first["standing"]) == ("2027-01-01T00:00:00Z", "to be read, late")
     assert (second["points"], second["standing"]) == ("", "missing")
-    said = json.loads((tmp_path / "x.json").read_text())
-    assert said["standing"]["late"] == ["=1+1"] and said["students"][0]["marks"] == {"softmax": 4.0, "why": None}
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert document["standing"]["late"] == ["=1+1"] and document["students"][0]["marks"] == {
+        "softmax": 4.0,
+        "why": None,
+    }
 
 
 def test_a_lab_without_submissions_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:

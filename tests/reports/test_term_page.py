@@ -43,7 +43,7 @@ def test_a_student_who_misses_two_labs_of_the_class_is_falling_behind() -> None:
     behind = {row.student: row.behind for row in build_rows(labs)}
     assert not behind["ada"] and "2 labs are missing: 0, 1" in behind["cleo"][0]
     few = [lab(str(n), [10, None, None, None, None]) for n in range(3)]
-    assert not any("missing" in why for row in build_rows(few) for why in row.behind)
+    assert not any("missing" in reason for row in build_rows(few) for reason in row.behind)
 
 
 def test_fewer_or_few_points_mean_falling_behind_and_waiting_marks_do_not() -> None:
@@ -57,7 +57,7 @@ def test_fewer_or_few_points_mean_falling_behind_and_waiting_marks_do_not() -> N
         replace(one, members=(replace(one.members[0], marks={"e": Mark(None, waits=True)}), one.members[1]))
         for one in labs[3:]
     ]
-    assert not any("last two" in why for why in build_rows([*labs[:3], *waiting])[0].behind)
+    assert not any("last two" in reason for reason in build_rows([*labs[:3], *waiting])[0].behind)
 
 
 def test_a_student_without_submissions_is_falling_behind_once_a_lab_is_due_for_them() -> None:
@@ -179,9 +179,9 @@ def test_the_commands_write_the_pages_and_report_the_status_of_each_lab(small_co
     write_class(small_course, class_, "2027-02-01 18:00 UTC", missing=["gone"])
     add_extension(small_course, Extension(lab=LAB, student="gone", until="2027-02-03T18:00:00Z"))
     runner = CliRunner()
-    told = runner.invoke(app, ["status", "--course", str(small_course)]).output
-    assert LAB in told and "44%" in told and f"gradlab feedback {LAB}" in told
-    assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in told and "2027-02-01 18:00" in told
+    output = runner.invoke(app, ["status", "--course", str(small_course)]).output
+    assert LAB in output and "44%" in output and f"gradlab feedback {LAB}" in output
+    assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in output and "2027-02-01 18:00" in output
     for arguments in (["report", LAB], ["report"]):
         done = runner.invoke(app, [*arguments, "--course", str(small_course)])
         assert done.exit_code == 0 and "Next: open it" in done.output
@@ -196,9 +196,9 @@ def test_no_date_is_cut_in_a_narrow_terminal(small_course: Path) -> None:
     limits = "attempts = 3\nwait_minutes = 10\nuntil = 2027-02-08T18:00:00Z\nsolutions = 2027-02-15T18:00:00Z"
     with (small_course / "term.toml").open("a") as file:
         file.write(f"[labs.{LAB}]\npractice = true\n{limits}\n")
-    told = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
-    assert "…" not in told
-    assert all(f"2027-02-{day}" in told for day in ("01", "08", "15")) and "practice" in told
+    output = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
+    assert "…" not in output
+    assert all(f"2027-02-{day}" in output for day in ("01", "08", "15")) and "practice" in output
 
 
 def test_a_submission_in_the_exchange_is_listed_for_collecting(small_course: Path, tmp_path: Path) -> None:
