@@ -84,12 +84,12 @@ def _damaged_bytes(data: bytes, rng: random.Random) -> bytes:
     changed = bytearray(data)
     for _ in range(rng.choice((1, 2, 8))):
         place = rng.randrange(len(changed)) if changed else 0
-        what = rng.randrange(4)
-        if what == 0:
+        damage = rng.randrange(4)
+        if damage == 0:
             changed[place : place + 1] = bytes([rng.randrange(256)])
-        elif what == 1:
+        elif damage == 1:
             changed[place : place + rng.randrange(9)] = b""
-        elif what == 2:
+        elif damage == 2:
             changed[place:place] = rng.randbytes(rng.randrange(1, 9))
         else:
             changed[place : place + 1] = rng.choice(
@@ -104,14 +104,14 @@ def _changed(value: Any, rng: random.Random) -> Any:
         return _other(value, rng)
     items = list(value)
     place = rng.randrange(len(items))
-    what = rng.randrange(12)
-    if what == 0:
+    change = rng.randrange(12)
+    if change == 0:
         del items[place]
-    elif what == 1:
+    elif change == 1:
         items.insert(place, items[rng.randrange(len(items))])
-    elif what == 2:
+    elif change == 2:
         items[place] = rng.choice(JUNK)
-    elif what == 3:
+    elif change == 3:
         other = rng.randrange(len(items))
         items[place], items[other] = items[other], items[place]
     else:

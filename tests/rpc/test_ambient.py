@@ -28,32 +28,32 @@ DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
 def test_a_state_is_sent_after_each_draw_and_only_then(name: str) -> None:
     """Twice: the second Gaussian number comes from what the first one kept, and leaves the words as they are."""
     source, draw = DRAWS[name]
-    here = GlobalState()
-    here.read()
+    sender = GlobalState()
+    sender.read()
     for _ in range(2):
         draw()
-        told = [state is not None for state in here.read()[-1]]
-        assert told == [n == source for n in range(len(RANDOM))] or "seeded" in name
-        assert here.read()[-1] == [None] * len(RANDOM)
+        is_sent = [state is not None for state in sender.read()[-1]]
+        assert is_sent == [n == source for n in range(len(RANDOM))] or "seeded" in name
+        assert sender.read()[-1] == [None] * len(RANDOM)
 
 
 def test_a_second_gaussian_number_that_numpy_restores_is_sent() -> None:
     """The words are what they were when it was used."""
     np.random.seed(12), np.random.randn()
-    kept = np.random.get_state()
+    numpy_state = np.random.get_state()
     np.random.randn()
-    here = GlobalState()
-    here.read()
-    np.random.set_state(kept)
-    assert here.read()[-1][2] is not None
+    state = GlobalState()
+    state.read()
+    np.random.set_state(numpy_state)
+    assert state.read()[-1][2] is not None
 
 
 def test_a_state_that_is_sent_makes_the_other_end_draw_the_same() -> None:
-    there, here = GlobalState(), GlobalState()
+    receiver, sender = GlobalState(), GlobalState()
     random.gauss(0, 1)
-    state = here.read()
+    state = sender.read()
     drawn = [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()]
-    there.apply(state)
+    receiver.apply(state)
     assert [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()] == drawn
 
 

@@ -88,8 +88,8 @@ def test_many_values_of_one_hash_are_refused_in_a_list_too(values: list[Any]) ->
 
 
 def test_many_equal_values_and_many_others_are_kept() -> None:
-    kept = [(0, 0)] * 5000 + [(n, n) for n in range(5000)] + [complex(n, 1) for n in range(2000)] + [2**70] * 2000
-    assert arrived(kept) == kept
+    numbers = [(0, 0)] * 5000 + [(n, n) for n in range(5000)] + [complex(n, 1) for n in range(2000)] + [2**70] * 2000
+    assert arrived(numbers) == numbers
 
 
 def test_values_that_are_only_shared_are_kept() -> None:
@@ -107,11 +107,11 @@ def test_a_list_that_holds_itself_is_kept() -> None:
 
 
 def test_an_argument_returned_many_times_counts_each_time() -> None:
-    ours, theirs = Exchange(), Exchange()
-    (big,) = theirs.unpack(ours.pack((torch.zeros(2**22),)))
-    ours.unpack(theirs.pack([big] * 10))
+    examiner, student = Exchange(), Exchange()
+    (big,) = student.unpack(examiner.pack((torch.zeros(2**22),)))
+    examiner.unpack(student.pack([big] * 10))
     with pytest.raises(ProtocolError):
-        ours.unpack(theirs.pack([big] * 100))
+        examiner.unpack(student.pack([big] * 100))
 
 
 @pytest.mark.parametrize("make", [set, lambda keys: dict.fromkeys(keys), frozenset], ids=["set", "dict", "frozenset"])

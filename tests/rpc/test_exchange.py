@@ -31,10 +31,10 @@ def tensors(draw: Any) -> torch.Tensor:
     """A view with random geometry over random bytes."""
     dtype = DTYPES[draw(DTYPE)]
     memory = draw(st.binary(min_size=64, max_size=64))
-    whole = torch.frombuffer(bytearray(memory), dtype=torch.uint8)
+    source = torch.frombuffer(bytearray(memory), dtype=torch.uint8)
     if dtype is torch.bool:
-        whole = whole % 2
-    base = torch.empty(0, dtype=dtype).set_(whole.untyped_storage(), 0, (64 // dtype.itemsize,), (1,)).data
+        source = source % 2
+    base = torch.empty(0, dtype=dtype).set_(source.untyped_storage(), 0, (64 // dtype.itemsize,), (1,)).data
     size = draw(st.lists(st.integers(0, 3), max_size=3))
     stride = draw(st.lists(st.integers(0, 3), min_size=len(size), max_size=len(size)))
     reach = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
@@ -72,10 +72,10 @@ def test_nested_values_arrive_as_they_are(value):
 
 @given(VALUES)
 def test_values_return_as_the_same_objects(value):
-    ours, theirs = Exchange(), Exchange()
-    message = ours.pack([value, [value]])
-    back = theirs.pack(theirs.unpack(message))
-    assert observe(ours.unpack(back)) == observe([value, [value]])
+    examiner, student = Exchange(), Exchange()
+    message = examiner.pack([value, [value]])
+    reply = student.pack(student.unpack(message))
+    assert observe(examiner.unpack(reply)) == observe([value, [value]])
 
 
 @settings(max_examples=5_000 if NIGHTLY else 500)
@@ -195,13 +195,13 @@ def test_values_nested_too_deep_are_refused_on_both_sides():
 
 def test_a_value_that_did_not_pass_has_no_number() -> None:
     """Else all later numbers would mean other objects on the other side."""
-    ours, theirs = Exchange(), Exchange()
+    examiner, student = Exchange(), Exchange()
     t = torch.ones(2)
     with pytest.raises(ProtocolError):
-        ours.pack([t, object()])
-    (got,) = theirs.unpack(ours.pack((t,)))
+        examiner.pack([t, object()])
+    (got,) = student.unpack(examiner.pack((t,)))
     assert got.tolist() == [1, 1]
-    assert ours.unpack(theirs.pack(got)) is t
+    assert examiner.unpack(student.pack(got)) is t
 
 
 def test_only_the_used_part_of_a_storage_arrives() -> None:

@@ -60,11 +60,11 @@ def test_random_bytes_are_a_value_or_refused(data):
 
 @given(PLAIN, st.integers(0, 1000))
 def test_a_cut_frame_is_a_closed_connection(value, at):
-    whole = to_bytes(value)
-    whole = HEADER.pack(len(whole)) + whole
+    frame = to_bytes(value)
+    frame = HEADER.pack(len(frame)) + frame
     a, b = socket.socketpair()
     with a, b:
-        a.sendall(whole[: min(at, len(whole) - 1)])
+        a.sendall(frame[: min(at, len(frame) - 1)])
         a.close()
         with pytest.raises(ConnectionClosed):
             receive(b, 5)

@@ -24,31 +24,31 @@ EXAMPLES = (100_000 if NIGHTLY else 2_000) // MESSAGES // 2
 
 def _served() -> tuple[Here, list[Any]]:
     """A check's functions, and all requests of a process that uses them in every way."""
-    here, seen = Here(), []
-    ours, theirs = socket.socketpair()
+    recorder, seen = Here(), []
+    examiner_end, student_end = socket.socketpair()
 
     def serve() -> None:
         while True:
             try:
-                _, request = receive(ours)
+                _, request = receive(examiner_end)
             except ConnectionClosed:
                 return
             seen.append(request)
-            send(ours, here.serve(request))
+            send(examiner_end, recorder.serve(request))
 
     threading.Thread(target=serve, daemon=True).start()
-    there = There(theirs, {})
+    server = There(student_end, {})
     w = torch.ones(3, requires_grad=True)
     objects: list[Any] = [Seen(lambda x: x * w), iter([1, [2.0]]), lambda *a, **k: (a, k)]
-    f, items, echo = (there.get_proxy(here.get_number(o)) for o in objects)
+    f, items, echo = (server.get_proxy(recorder.get_number(o)) for o in objects)
     x = torch.linspace(-1, 1, 3).requires_grad_()
     (g,) = torch.autograd.grad(f(x).pow(3).sum(), x, create_graph=True)
     g.sum().backward()
     f(x).sum().backward(retain_graph=True)
     next(items), iter(items), echo(1, "a", [x, {"b": 2.5}], c=f)
-    theirs.close()
-    ours.close()
-    return here, seen
+    student_end.close()
+    examiner_end.close()
+    return recorder, seen
 
 
 HERE, REQUESTS = _served()

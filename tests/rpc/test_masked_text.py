@@ -104,16 +104,26 @@ def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
 
 def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_its_own() -> None:
     """A name has a hundred letters: a message that quoted it would hold what a hidden check passed in."""
-    said = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
+    students_tuple = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
     sent = collections.namedtuple("Batch", "x")(1)
     values.pack_tuple(sent, lambda part: part)
     claiming = values.unpack("record", ["torch.return_types.max" + "B" * 90, ["values"], 1], lambda part: part)
     assert repr(values.strip_names(claiming)) == "Record(field0=1)", "whatever module it names"
     largest = torch.max(torch.ones(1, 1), 0)
     assert type(values.strip_names(largest)).__name__ == "max", "torch's own keep theirs"
-    assert type(values.strip_names(said)).__name__ == "Record" and values.strip_names(said) == said
-    assert type(values.strip_names(said))._fields == ("field0",), "and no name of a field"
+    assert (
+        type(values.strip_names(students_tuple)).__name__ == "Record"
+        and values.strip_names(students_tuple) == students_tuple
+    )
+    assert type(values.strip_names(students_tuple))._fields == ("field0",), "and no name of a field"
     assert repr(values.strip_names(sent)) == "Batch(x=1)"
-    for value in (values.strip_names(said), said, [said], {"a": said}, [b"letters"], type("B" * 30, (), {})()):
+    for value in (
+        values.strip_names(students_tuple),
+        students_tuple,
+        [students_tuple],
+        {"a": students_tuple},
+        [b"letters"],
+        type("B" * 30, (), {})(),
+    ):
         assert not set(describe(value)) & {"\u4e00", "B"} and "letters" not in describe(value)
     assert describe([1, 2.5, None, True]) == "[1, 2.5, None, True]"
