@@ -79,12 +79,12 @@ def become(identity: str) -> None:
         find_runtime_paths.cache_clear()  # fewer of them are open to this user
 
 
-def keep_capabilities(kept: Collection[int]) -> None:
+def keep_capabilities(capabilities: Collection[int]) -> None:
     """Give up all others, for the programs that this process starts as well."""
     last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
-    for capability in {*range(last + 1)} - {*kept}:
+    for capability in {*range(last + 1)} - {*capabilities}:
         prctl(PR_CAPBSET_DROP, capability)
-    now = int(read_status()["CapPrm"], 16) & sum(1 << capability for capability in kept)
+    now = int(read_status()["CapPrm"], 16) & sum(1 << capability for capability in capabilities)
     data = (ctypes.c_uint32 * 6)(now & 0xFFFFFFFF, now & 0xFFFFFFFF, 0, now >> 32, now >> 32, 0)
     call("capset", (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), data)
 
@@ -105,14 +105,14 @@ def scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
 def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Outcome:
     """What becomes of act(world) in a child that took only these layers. Its parent is of the same identity."""
     uid = STUDENT if UID in layers else None
-    with scratch(identity, uid) as own, scratch(identity) as outside:
+    with scratch(identity, uid) as own_scratch, scratch(identity) as outside_scratch:
         reading, writing = os.pipe()
         middle = os.fork()
         if middle == 0:
             os.close(reading)
             try:
                 become(identity)
-                _middle(act, Plan(own, frozenset(layers), uid=uid, **plan), outside, writing)
+                _middle(act, Plan(own_scratch, frozenset(layers), uid=uid, **plan), outside_scratch, writing)
             finally:
                 os._exit(0)
         os.close(writing)
@@ -174,11 +174,11 @@ def assert_stopped(act: Act, *layers: Layer, identity: str = "root", by: tuple[i
     """The attempt succeeds without the layers, so that this test can fail, and is stopped with them."""
     free = unhindered(act, identity)
     assert not free.stopped, f"fails without {layers} as well: {free}"
-    held = attempt(act, *layers, identity=identity, **plan)
-    assert held.stopped, f"{layers} let it pass: {held}"
+    outcome = attempt(act, *layers, identity=identity, **plan)
+    assert outcome.stopped, f"{layers} let it pass: {outcome}"
     if by:
         names = [errno.errorcode[number] for number in by]
-        assert held.by(*by), f"{held}, not {names}"
+        assert outcome.by(*by), f"{outcome}, not {names}"
 
 
 def wait_at_most(seconds: float) -> None:

@@ -53,13 +53,13 @@ def supervise(
 
     start = replace(limits, memory=max(limits.memory, ROOM_TO_START))
     supervisor = Supervisor(frozenset(layers), start, find_runtime_paths(), network, "cpu", enter_and_act)
-    ours, theirs = socket.socketpair()
-    with ours:
-        pid, trouble = supervisor.start(theirs.detach())
+    parent_end, child_end = socket.socketpair()
+    with parent_end:
+        pid, trouble = supervisor.start(child_end.detach())
         assert isinstance(pid, int) and pid, trouble
-        while not select.select([ours], [], [], 0.001)[0]:
+        while not select.select([parent_end], [], [], 0.001)[0]:
             supervisor.poll()  # as a fork server does while a run takes its layers
-        assert ours.recv(1) == b"x", "it did not enter its sandbox"
+        assert parent_end.recv(1) == b"x", "it did not enter its sandbox"
         state = supervisor.running[pid].watch
         if more is not None:
             begun = memory_watch._measure_pages(state, find_run_processes(state.run))
@@ -71,11 +71,11 @@ def supervise(
             supervisor.adopt(pid, "")
             limit, status = supervisor.status(pid)
             with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
-                ours.send(b"l", socket.MSG_DONTWAIT)
+                parent_end.send(b"l", socket.MSG_DONTWAIT)
             looks = looks and looks - 1
             time.sleep(0.01)
         peak = supervisor.stop(pid)
-        said, gone = _read_to_the_end(ours)
+        said, gone = _read_to_the_end(parent_end)
     assert status is None or isinstance(status, int)
     return Ending(str(limit), status, peak, said, gone)
 
@@ -93,14 +93,14 @@ def wait_for_looks(control: int, count: int = 1) -> None:
         os.read(control, 1)
 
 
-def _read_to_the_end(ours: socket.socket) -> tuple[bytes, bool]:
-    ours.settimeout(60)
-    said = b""
+def _read_to_the_end(parent_end: socket.socket) -> tuple[bytes, bool]:
+    parent_end.settimeout(60)
+    output = b""
     try:
-        while chunk := ours.recv(1 << 16):
-            said += chunk
+        while chunk := parent_end.recv(1 << 16):
+            output += chunk
     except ConnectionResetError:  # it ended before it read all of the looks
-        return said, True
+        return output, True
     except TimeoutError:
-        return said, False
-    return said, True
+        return output, False
+    return output, True

@@ -167,7 +167,7 @@ def test_a_run_never_returns_into_its_parents_code(tmp_path: Path, capfd: pytest
     def fail() -> None:
         raise SystemExit("back to the grader")
 
-    here = os.getpid()
+    parent_pid = os.getpid()
     try:
         cases = [
             (Plan(tmp_path, frozenset(), keep=(2,)), fail, 1),
@@ -178,7 +178,7 @@ def test_a_run_never_returns_into_its_parents_code(tmp_path: Path, capfd: pytest
             run = launch(plan, act)
             assert os.waitstatus_to_exitcode(os.waitpid(run.pid, 0)[1]) == status
     finally:
-        if os.getpid() != here:
+        if os.getpid() != parent_pid:
             os._exit(0)
     assert "absent" in capfd.readouterr().err
 

@@ -119,8 +119,8 @@ def test_no_descriptor_of_the_parent_stays_open(identity: str) -> None:
 def test_kept_descriptors_stay(identity: str) -> None:
     first, second = os.pipe()
     try:
-        kept = attempt(lambda _: os.write(second, b"x"), DESCRIPTORS, identity=identity, keep=(second, 1))
-        assert kept.value == 1
+        outcome = attempt(lambda _: os.write(second, b"x"), DESCRIPTORS, identity=identity, keep=(second, 1))
+        assert outcome.value == 1
         assert attempt(lambda _: os.read(first, 1), DESCRIPTORS, identity=identity, keep=(second,)).by(errno.EBADF)
     finally:
         os.close(first)

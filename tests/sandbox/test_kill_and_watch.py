@@ -61,12 +61,12 @@ def judged(
     with scratch(identity, uid) as path:
 
         def fork_and_judge() -> tuple[object, bool]:
-            alive, held = os.pipe()
+            alive, write_end = os.pipe()
             run = launch(
-                Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, keep=(held,)),
-                lambda: (os.write(held, b"x"), act(held)),
+                Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, keep=(write_end,)),
+                lambda: (os.write(write_end, b"x"), act(write_end)),
             )
-            os.close(held)
+            os.close(write_end)
             assert os.read(alive, 1) == b"x"
             result = judge(run)
             return result, bool(select.select([alive], [], [], patience)[0] and os.read(alive, 64) == b"")
@@ -104,11 +104,11 @@ def act_as(identity: str, act: Callable[[], T]) -> T:
             os._exit(0)
     os.close(answer)
     with os.fdopen(answers, "rb") as pipe:
-        told = pickle.loads(pipe.read())
+        reply = pickle.loads(pipe.read())
     os.waitpid(child, 0)
-    if isinstance(told, AssertionError):
-        raise told
-    result: T = told
+    if isinstance(reply, AssertionError):
+        raise reply
+    result: T = reply
     return result
 
 
@@ -119,16 +119,16 @@ def check_needs(way: str, needs: Needs) -> None:
     needs(*layers, identity=identity)
 
 
-def escapees(held: int) -> None:
+def escapees(write_end: int) -> None:
     for _ in range(3):
-        acts.daemon(held)
+        acts.daemon(write_end)
     stopped = os.fork()
     if stopped == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
     wait_at_most(LONG)
 
 
-def hopper(held: int) -> None:
+def hopper(write_end: int) -> None:
     """One that is never long under the same pid: each generation forks the next and ends."""
     if os.fork():
         wait_at_most(LONG)
@@ -226,28 +226,28 @@ def many_small(control: int) -> None:
 
 
 def shared(_: int) -> None:
-    kept = acts.hidden_shared_memory(TAKEN[0])
+    memory = acts.hidden_shared_memory(TAKEN[0])
     wait_at_most(LONG)
-    kept.close()
+    memory.close()
 
 
 def shared_in_parts(_: int) -> None:
-    kept = [acts.hidden_shared_memory(TAKEN[0] // 10) for _ in range(10)]
+    memories = [acts.hidden_shared_memory(TAKEN[0] // 10) for _ in range(10)]
     wait_at_most(LONG)
-    kept.clear()
+    memories.clear()
 
 
 def memory_file(_: int) -> None:
     descriptor = os.memfd_create("big")
     os.ftruncate(descriptor, TAKEN[0])
-    kept = mmap.mmap(descriptor, TAKEN[0])
-    kept[:: resource.getpagesize()] = b"x" * (len(kept) // resource.getpagesize())
+    mapping = mmap.mmap(descriptor, TAKEN[0])
+    mapping[:: resource.getpagesize()] = b"x" * (len(mapping) // resource.getpagesize())
     wait_at_most(LONG)
 
 
-def unreadable(held: int) -> None:
+def unreadable(write_end: int) -> None:
     prctl(PR_SET_DUMPABLE, 0)
-    shared(held)
+    shared(write_end)
 
 
 def escaped(control: int) -> None:
@@ -260,7 +260,7 @@ def escaped(control: int) -> None:
     wait_at_most(LONG)
 
 
-def without_its_first_thread(held: int) -> None:
+def without_its_first_thread(write_end: int) -> None:
     def alone() -> None:
         block = fill(TAKEN[0])
         time.sleep(LONG)  # no alarm: only the first thread can set one
@@ -292,8 +292,8 @@ SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_gro
 @pytest.mark.parametrize("act", GREEDY)
 def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    own = measure_own_memory()  # a run that ends its first process no longer holds this
-    TAKEN[0] = (own // (10 * MIB) + 13) * 10 * MIB  # a tenth of it is whole, too
+    own_memory = measure_own_memory()  # a run that ends its first process no longer holds this
+    TAKEN[0] = (own_memory // (10 * MIB) + 13) * 10 * MIB  # a tenth of it is whole, too
     assert_ended_by_memory(supervised(way, act_when_watched(act), more=100 * MIB))
 
 
@@ -320,58 +320,58 @@ def test_memory_that_other_programs_share_counts_even_if_each_is_smaller_than_th
 
 def unread_pairs(_: int) -> None:
     """Each takes what a socket's buffer may, as far as the descriptors reach."""
-    kept = [socket.socketpair() for _ in range(150)]
+    pairs = [socket.socketpair() for _ in range(150)]
     wait_at_most(LONG)
-    kept.clear()
+    pairs.clear()
 
 
 def unread_in_flight(_: int) -> None:
     """The same in sockets that no process has open: they travel in another one."""
     carrier, _end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     carrier.setblocking(False)
-    kept = [carrier]
+    sockets = [carrier]
     with contextlib.suppress(OSError):
         for _ in range(300):
             ends = socket.socketpair()
             socket.send_fds(carrier, [b"x"], [each.fileno() for each in ends])
             for each in ends:
                 each.close()
-    kept += [each for _ in range(100) for each in socket.socketpair()]
+    sockets += [each for _ in range(100) for each in socket.socketpair()]
     wait_at_most(LONG)
 
 
 def unread_replies_of_the_kernel(_: int) -> None:
     """Netlink answers each request, up to the size of the socket's buffer."""
     request = struct.pack("=IHHIIBxxx", 20, 18, 0x301, 0, 0, socket.AF_UNSPEC)  # RTM_GETLINK, of all
-    kept = []
+    sockets = []
     for _ in range(400):
-        kept.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
-        kept[-1].setblocking(False)
+        sockets.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+        sockets[-1].setblocking(False)
         with contextlib.suppress(OSError):
             for _ in range(400):
-                kept[-1].send(request)
+                sockets[-1].send(request)
     wait_at_most(LONG)
 
 
 def unread_connections(_: int) -> None:
     """Of a byte each, for which the kernel can take as much as for a full buffer."""
-    listener, kept = socket.socket(socket.AF_INET), []
+    listener, sockets = socket.socket(socket.AF_INET), []
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     for _ in range(220):
-        kept.append(socket.socket(socket.AF_INET))
-        kept[-1].connect(listener.getsockname())
-        kept[-1].send(b"x")
-        kept.append(listener.accept()[0])
+        sockets.append(socket.socket(socket.AF_INET))
+        sockets[-1].connect(listener.getsockname())
+        sockets[-1].send(b"x")
+        sockets.append(listener.accept()[0])
     wait_at_most(LONG)
 
 
 def unread_datagrams_of_closed_senders(_: int) -> None:
     """Each waits in its receiver and is as large as a buffer, whose socket is gone."""
-    kept = []
+    sockets = []
     for number in range(40):
-        kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-        kept[-1].bind(f"\0gradlab test {number}")
+        sockets.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        sockets[-1].bind(f"\0gradlab test {number}")
         for _ in range(11):
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
                 sender.setblocking(False)
@@ -381,14 +381,14 @@ def unread_datagrams_of_closed_senders(_: int) -> None:
 
 def unread_records(_: int) -> None:
     """Of a byte each, in a buffer of its own."""
-    listener, kept = socket.socket(socket.AF_INET), []
+    listener, sockets = socket.socket(socket.AF_INET), []
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     for _ in range(12):
         sender = socket.socket(socket.AF_INET)
         sender.connect(listener.getsockname())
         sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        kept += [sender, listener.accept()[0]]
+        sockets += [sender, listener.accept()[0]]
         sender.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             for _ in range(20_000):
@@ -430,7 +430,7 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
     """/proc/PID belongs to root when a process makes itself undumpable; its status still names its uid."""
     needs(UID)
 
-    def hidden(held: int) -> None:
+    def hidden(write_end: int) -> None:
         prctl(PR_SET_DUMPABLE, 0)
         wait_at_most(LONG)
 
@@ -471,9 +471,9 @@ def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
     def claim(run: Run) -> tuple[bool, int]:
         with claim_uid([STUDENT, STUDENT + 1]) as uid:
             other = uid == STUDENT + 1
-        left = len(find_run_processes(run))
+        process_count = len(find_run_processes(run))
         kill_it(run)
-        return other, left
+        return other, process_count
 
     assert judged("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
 

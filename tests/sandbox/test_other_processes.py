@@ -95,12 +95,12 @@ def test_proc_shows_no_other_process(identity: str, needs: Needs) -> None:
 
 
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
-@pytest.mark.parametrize("more", [(), (LANDLOCK, PRIVILEGES)])
+@pytest.mark.parametrize("added_layers", [(), (LANDLOCK, PRIVILEGES)])
 def test_the_machines_proc_shows_others_but_nothing_in_them(
-    identity: str, more: tuple[Layer, ...], needs: Needs
+    identity: str, added_layers: tuple[Layer, ...], needs: Needs
 ) -> None:
     """Where no /proc of the run's own is to be had: what is seen, and what the other layers close, each without Landlock."""
-    layers = (*IN_ITS_TREE[identity], *more)
+    layers = (*IN_ITS_TREE[identity], *added_layers)
     needs(*layers, identity=identity)
     assert not attempt(acts.parent_is_seen, *layers, identity=identity).stopped
     for act in READING:

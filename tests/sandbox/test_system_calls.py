@@ -98,11 +98,13 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
                 found[name] = error.errno or 0
         return found
 
-    free, held = (attempt(outcomes, *layers, identity=identity).value for layers in ((), (SECCOMP,)))
-    let_past = [name for name, number in held.items() if number != errno.EPERM]
+    free_outcomes, filtered_outcomes = (
+        attempt(outcomes, *layers, identity=identity).value for layers in ((), (SECCOMP,))
+    )
+    let_past = [name for name, number in filtered_outcomes.items() if number != errno.EPERM]
     assert let_past == ["personality is left"]
-    known = REFUSED_TO_USERS if identity == "user" else set()
-    refused_anyway = {name for name, number in free.items() if number == errno.EPERM} - known
+    exempt_calls = REFUSED_TO_USERS if identity == "user" else set()
+    refused_anyway = {name for name, number in free_outcomes.items() if number == errno.EPERM} - exempt_calls
     assert not refused_anyway, "these prove nothing: the kernel refuses them without seccomp"
 
 
@@ -224,12 +226,12 @@ def test_locks_of_parts_of_a_file_are_not_kept(identity: str, needs: Needs) -> N
         with tempfile.TemporaryDirectory() as folder, open(Path(folder, "locked"), "wb") as file:
             fcntl.lockf(file, fcntl.LOCK_EX, 10, 5)
             node = os.fstat(file.fileno()).st_ino
-            kept = sum(f":{node} " in line for line in Path("/proc/locks").read_text().splitlines())
+            lock_count = sum(f":{node} " in line for line in Path("/proc/locks").read_text().splitlines())
             with contextlib.closing(sqlite3.connect(Path(folder, "database"))) as database:
                 database.execute("create table t (x)")
                 database.execute("insert into t values (1)")
                 database.commit()
-                return kept, database.execute("select count(*) from t").fetchone()[0]
+                return lock_count, database.execute("select count(*) from t").fetchone()[0]
 
     assert attempt(lock, identity=identity).value == (1, 1)
     assert attempt(lock, SECCOMP, identity=identity).value == (0, 1)

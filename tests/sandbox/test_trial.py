@@ -73,7 +73,7 @@ def test_no_trial_is_made_if_python_is_closed_to_the_run(monkeypatch: pytest.Mon
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: ["/root"])
     monkeypatch.setattr(doctor, "try_together", lambda layers: ("no", {}) if MOUNTS in layers else 1 / 0)
     found = find_layers()
-    assert not any(there for name, there, _ in doctor.report(found) if name.startswith("--isolation"))
+    assert not any(is_offered for name, is_offered, _ in doctor.report(found) if name.startswith("--isolation"))
     with pytest.raises(GradlabError, match=r"can't enter /root; run chmod o\+x /root"):
         require("same-user", found)
 
@@ -99,11 +99,11 @@ def children_of_this_process() -> str:
         return file.read()
 
 
-def as_container(*lost: int) -> tuple[dict[Layer, doctor.LayerState], frozenset[Layer]]:
+def as_container(*capabilities: int) -> tuple[dict[Layer, doctor.LayerState], frozenset[Layer]]:
     """What is available to a container's root without these capabilities, and what it would put in a plan."""
 
     def look(_: object) -> tuple[list[doctor.LayerState], list[bool]]:
-        keep_capabilities(OF_A_CONTAINER - {*lost})
+        keep_capabilities(OF_A_CONTAINER - {*capabilities})
         found = find_layers()
         return [*found.values()], [layer in select_layers(found) for layer in LAYERS]
 

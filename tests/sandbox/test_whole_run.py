@@ -17,22 +17,22 @@ FULL = (NETWORK, IPC, MOUNTS, PROC, LANDLOCK, SECCOMP)
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
+def report() -> dict[str, Any]:
     return {}
 
 
 @pytest.fixture(params=WITH_CONTAINER)
-def runs(request: pytest.FixtureRequest, told: dict[str, Any], needs: Needs) -> dict[str, Any]:
+def runs(request: pytest.FixtureRequest, report: dict[str, Any], needs: Needs) -> dict[str, Any]:
     identity = request.param
     if identity == "user" and ROOT and not has_capability(CAP_SYS_ADMIN):
         pytest.skip("root needs CAP_SYS_ADMIN to show an ordinary user a file tree of its own")
     needs(*FULL, PID if identity == "user" else UID, identity=identity)
-    if identity not in told:
+    if identity not in report:
         command = [sys.executable, "-m", "tests.sandbox.whole_run", identity]
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        told[identity] = json.loads(done.stdout)
-    return dict(told[identity])
+        report[identity] = json.loads(done.stdout)
+    return dict(report[identity])
 
 
 def test_an_honest_run_works(runs: dict[str, Any]) -> None:

@@ -152,9 +152,9 @@ def greedy(_: attempts.World, control: int) -> dict[str, Any]:
     for _ in range(4):
         if os.fork() == 0:
             os.read(ready, 1)
-            kept = torch.ones(100 << 20)  # 400 MiB
+            memory = torch.ones(100 << 20)  # 400 MiB
             attempts.wait_at_most(LONG)
-            del kept
+            del memory
     wait_for_looks(control)  # the supervisor counts them as the run's own now
     os.write(go, b"four")
     attempts.wait_at_most(LONG)
@@ -186,7 +186,7 @@ def main(identity: str) -> None:
     if identity == attempts.CONTAINER:
         attempts.become(identity)
     layers = require("full")
-    told: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
+    report: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
     adopt_orphans()
     runs: list[tuple[Callable[[attempts.World, int], Any], Network]] = [
         (honest, "local"),
@@ -197,8 +197,8 @@ def main(identity: str) -> None:
     ]
     with attempts.scratch(identity) as outside, attempts.surroundings(outside) as world:
         for act, network in runs:
-            told[act.__name__] = run(act, layers, network, world)
-    print(json.dumps(told))
+            report[act.__name__] = run(act, layers, network, world)
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":
