@@ -16,13 +16,13 @@ LABS = ("ps1", "ps2")
 KEPT = Path(__file__).with_name("stock_marks.json")
 
 
-def graded_by_stock(handed_in: Path, to: Path) -> Path:
+def graded_by_stock(submitted: Path, to: Path) -> Path:
     """A copy of the course, released and graded by nbgrader alone."""
-    course = copied(handed_in, to, STOCK)
+    course = copied(submitted, to, STOCK)
     released(course, LABS)
     for lab in LABS:
-        said = run(course, "nbgrader", "autograde", lab)
-        assert "exit status 0" in said, said
+        output = run(course, "nbgrader", "autograde", lab)
+        assert "exit status 0" in output, output
     return course
 
 
@@ -31,16 +31,16 @@ def marks_in(course: Path) -> Any:
     return json.loads(json.dumps(rows(course)))
 
 
-def kept_marks(handed_in: Path) -> Any:
+def kept_marks(submitted: Path) -> Any:
     """What stock nbgrader gave for these very files."""
-    kept = json.loads(KEPT.read_text())
-    assert kept["of"] == _of(handed_in), f"{KEPT.name} is of another course\n    fix: python -m tests.stock.kept"
-    return kept["marks"]
+    document = json.loads(KEPT.read_text())
+    assert document["of"] == _of(submitted), f"{KEPT.name} is of another course\n    fix: python -m tests.stock.kept"
+    return document["marks"]
 
 
-def _of(handed_in: Path) -> str:
-    files = sorted(path for path in handed_in.rglob("*") if path.is_file())
-    return digest(STOCK, *[part for path in files for part in (str(path.relative_to(handed_in)), path.read_text())])
+def _of(submitted: Path) -> str:
+    files = sorted(path for path in submitted.rglob("*") if path.is_file())
+    return digest(STOCK, *[part for path in files for part in (str(path.relative_to(submitted)), path.read_text())])
 
 
 if __name__ == "__main__":

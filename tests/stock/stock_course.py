@@ -82,10 +82,10 @@ def write(path: Path, content: str | bytes) -> None:
 
 def run(course: Path, *command: str) -> str:
     """The output of a command in the course's folder."""
-    here = Path(sys.executable).parent
-    environment = os.environ | {"PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+    scripts = Path(sys.executable).parent
+    environment = os.environ | {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        [here / command[0], *command[1:]], cwd=course, env=environment, capture_output=True, text=True
+        [scripts / command[0], *command[1:]], cwd=course, env=environment, capture_output=True, text=True
     )
     return f"{done.stdout}\n{done.stderr}\nexit status {done.returncode}"
 
@@ -102,8 +102,8 @@ def copied(course: Path, to: Path, config: str) -> Path:
 
 def released(course: Path, assignments: Sequence[str]) -> None:
     for assignment in assignments:
-        said = run(course, "nbgrader", "generate_assignment", assignment, "--force")
-        assert "exit status 0" in said, said
+        output = run(course, "nbgrader", "generate_assignment", assignment, "--force")
+        assert "exit status 0" in output, output
 
 
 def rows(course: Path) -> list[Row]:
@@ -115,9 +115,9 @@ def rows(course: Path) -> list[Row]:
                 for part in submission.notebooks:
                     grades = sorted((g.name, g.auto_score, g.needs_manual_grade) for g in part.grades)
                     comments = sorted((c.name, c.auto_comment) for c in part.comments)
-                    whose = f"{assignment.name}/{submission.student_id}"
+                    name = f"{assignment.name}/{submission.student_id}"
                     state = (part.score, part.max_score, part.needs_manual_grade)
-                    found.append((whose, part.name, *state, grades, comments))
+                    found.append((name, part.name, *state, grades, comments))
     return sorted(found)
 
 

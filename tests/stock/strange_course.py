@@ -35,8 +35,8 @@ def made(root: Path, files: Mapping[str, str], settings: str = "") -> Path:
     return root
 
 
-def grade(course: Path, where: LocalExecutor, lab: str = "a1") -> list[GradingOutcome]:
-    return list(grade_lab(open_course(course), lab, where))
+def grade(course: Path, executor: LocalExecutor, lab: str = "a1") -> list[GradingOutcome]:
+    return list(grade_lab(open_course(course), lab, executor))
 
 
 def document(course: Path, student: str, lab: str = "a1") -> Result:
@@ -77,8 +77,8 @@ def course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = 
     return read_content(root, "a1", gradebook, config).notebooks[0]
 
 
-def repaired(handed_in: str, course: StockNotebook) -> tuple[NotebookNode, list[str]]:
+def repaired(source: str, course: StockNotebook) -> tuple[NotebookNode, list[str]]:
     """The notebook to grade, without the notes in it, and these notes."""
-    notebook, notes = repair(read_notebook(handed_in.encode()), course)
+    notebook, notes = repair(read_notebook(source.encode()), course)
     notebook.cells = notebook.cells[1:] if notes else notebook.cells
     return notebook, describe_notes(notes)

@@ -42,15 +42,15 @@ def course(two_graders: LocalExecutor, tmp_path: Path) -> Iterator[Path]:
     yield root
 
 
-def changed(course: Path, where: LocalExecutor, **notebooks: list[Cell]) -> list[str]:
+def changed(course: Path, executor: LocalExecutor, **notebooks: list[Cell]) -> list[str]:
     """Grade the assignment with these notebooks, and give what the instructor is told of the change."""
     for path in (course / "source/a1").glob("*.ipynb"):
         path.unlink()
     for name, cells in notebooks.items():
         write(course / f"source/a1/{name}.ipynb", notebook(*cells))
-    with open_class(open_course(course), "a1", where) as (writer, _):
+    with open_class(open_course(course), "a1", executor) as (writer, _):
         lines = list(writer.lines)
-    assert not [done.failure for done in grade(course, where) if done.failure]
+    assert not [done.failure for done in grade(course, executor) if done.failure]
     return lines
 
 
@@ -93,8 +93,8 @@ def test_a_graded_cell_that_was_split_is_graded_in_its_parts(course: Path, two_g
 
 
 def test_points_that_changed_count_and_marks_by_hand_stay(course: Path, two_graders: LocalExecutor) -> None:
-    more = by_hand("words", "YOUR ANSWER HERE", 8)
-    assert changed(course, two_graders, p=[F, graded("t", T["source"], 6), more]) == []
+    question = by_hand("words", "YOUR ANSWER HERE", 8)
+    assert changed(course, two_graders, p=[F, graded("t", T["source"], 6), question]) == []
     now = found(course)
     assert (now["t"].points, now["words"].points, now["words"].worth) == (6, 3.5, 8)
 
@@ -105,10 +105,10 @@ def test_a_cell_of_another_kind_is_graded_as_it_is_now(course: Path, two_graders
 
 
 def test_notebooks_can_be_added_and_removed(course: Path, two_graders: LocalExecutor) -> None:
-    more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
-    changed(course, two_graders, p=[F, T, WORDS], q=more)
+    cells = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
+    changed(course, two_graders, p=[F, T, WORDS], q=cells)
     assert found(course)["p/words"].points == 3.5 and found(course)["q/g_is"].points == 0
-    changed(course, two_graders, q=more)
+    changed(course, two_graders, q=cells)
     assert set(found(course)) == {"g_is"}
     with open_course(course).api.gradebook as gradebook:
         assert gradebook.db.query(Grade).count() == 1
@@ -123,8 +123,8 @@ def test_a_notebook_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_g
 
 
 def test_marks_by_hand_in_a_notebook_that_is_gone_are_written_down(course: Path, two_graders: LocalExecutor) -> None:
-    more = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
-    (line,) = changed(course, two_graders, q=more)
+    cells = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), graded("g_is", "assert g == 1")]
+    (line,) = changed(course, two_graders, q=cells)
     assert "are kept in" in line and len((course / "results/a1" / LOST_MARKS).read_text().splitlines()) == 2
 
 

@@ -73,8 +73,8 @@ def test_an_object_that_claims_to_equal_everything_is_no_value_in_an_argument_ei
     assert (found["wrong"]["filled"], found["wrong"]["marked"]) == (0, 0)
     result = load_result(course, "ps1", "liar")
     assert result is not None
-    own = {cell.id for cell in result.cells if cell.own_process}
-    assert {"p1/filled", "p1/marked"} <= own, "only the submission's own process says so, and the result names it"
+    labels = {cell.id for cell in result.cells if cell.own_process}
+    assert {"p1/filled", "p1/marked"} <= labels, "only the submission's own process says so, and the result names it"
     honest = load_result(course, "ps1", "right")
     assert honest is not None and not any(cell.own_process for cell in honest.cells)
 

@@ -61,6 +61,6 @@ def test_an_endless_call_costs_its_cell_in_a_class(course: Path) -> None:
 def test_an_endless_call_costs_its_cell_with_nbgraders_own_command(course: Path) -> None:
     """Slow: the same, with limits of a minute, which this command's process counts."""
     released(course, ["ps1"])
-    said = run(course, "nbgrader", "autograde", "ps1")
-    assert "exit status 0" in said, said
+    output = run(course, "nbgrader", "autograde", "ps1")
+    assert "exit status 0" in output, output
     assert {student: marks(course, student) for student in ANSWERS} == WANTED

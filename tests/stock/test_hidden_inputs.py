@@ -44,7 +44,7 @@ CALLS = {
 }
 
 
-def page_of(root: Path, secret: int, submission: str, where: LocalExecutor) -> str:
+def page_of(root: Path, secret: int, submission: str, executor: LocalExecutor) -> str:
     source = notebook(
         solution("f", "def f(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION"),
         graded("seen", "assert f(1) == 2"),
@@ -54,7 +54,7 @@ def page_of(root: Path, secret: int, submission: str, where: LocalExecutor) -> s
         graded("part", "0.0990971 if g() else 1", 2),
     )
     course = made(root, {"source/a1/a1.ipynb": source, "submitted/mallory/a1/a1.ipynb": submission}, LIMITS)
-    assert not [done.failure for done in grade(course, where) if done.failure]
+    assert not [done.failure for done in grade(course, executor) if done.failure]
     result = read_result(f"sqlite:///{course}/gradebook.db", course, "a1", "mallory")
     (page,) = write_feedback([result], course, "a1")
     return page.read_text()

@@ -45,8 +45,8 @@ def test_the_report_and_the_export_lose_no_point(course: Path) -> None:
         right, wrong = csv.DictReader(file)
     assert [float(right[name] or -1) for name in NAMES] == [3, 5, 7, -1]
     assert (float(right["points"]), float(right["worth"]), float(wrong["points"])) == (15, 26, 7)
-    said = json.loads((course / "results" / "a1.json").read_text())
-    assert {each["name"]: each["by_hand"] for each in said["exercises"]} == dict.fromkeys(NAMES[:3], False) | {
+    document = json.loads((course / "results" / "a1.json").read_text())
+    assert {each["name"]: each["by_hand"] for each in document["exercises"]} == dict.fromkeys(NAMES[:3], False) | {
         "check-essay": True
     }
 

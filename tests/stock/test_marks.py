@@ -103,8 +103,8 @@ AUTOTESTS = """python3:
 """
 
 
-def grade(course: Path, lab: str, where: LocalExecutor) -> list[GradingOutcome]:
-    return list(grade_lab(open_course(course), lab, where))
+def grade(course: Path, lab: str, executor: LocalExecutor) -> list[GradingOutcome]:
+    return list(grade_lab(open_course(course), lab, executor))
 
 
 def made(root: Path) -> Path:
@@ -113,10 +113,14 @@ def made(root: Path) -> Path:
     write(root / "source/ps1/data.txt", "one two three\n")
     for student, answers in HANDED_IN.items():
         write(root / f"submitted/{student}/ps1/p1.ipynb", answered(SOURCE, RELEASED | answers))
-    again = json.loads(answered(SOURCE, RELEASED | RIGHT))
-    (place,) = [n for n, c in enumerate(again["cells"]) if c["metadata"].get("nbgrader", {}).get("grade_id") == "value"]
-    again["cells"].insert(place, again["cells"][place] | {"source": "a = 1"})
-    write(root / "submitted/twice/ps1/p1.ipynb", json.dumps(again))
+    second_notebook = json.loads(answered(SOURCE, RELEASED | RIGHT))
+    (place,) = [
+        n
+        for n, c in enumerate(second_notebook["cells"])
+        if c["metadata"].get("nbgrader", {}).get("grade_id") == "value"
+    ]
+    second_notebook["cells"].insert(place, second_notebook["cells"][place] | {"source": "a = 1"})
+    write(root / "submitted/twice/ps1/p1.ipynb", json.dumps(second_notebook))
     write(root / "submitted/broken/ps1/p1.ipynb", "no notebook")
     for name, text in (("old", OLD), ("bonus", BONUS), ("made", MADE)):
         write(root / f"source/ps3/{name}.ipynb", text)
@@ -282,12 +286,12 @@ def test_a_notebook_that_was_not_handed_in_earns_nothing_and_waits_for_no_one(co
 def test_feedback_reveals_nothing_about_a_hidden_test(course: Path) -> None:
     """Also not what the submission kept of one and printed in a later cell."""
     results = [read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", name) for name in ("keeps", "strips")]
-    kept, strips = (page.read_text() for page in write_feedback(results, course, "ps1"))
+    kept_page, stripped_page = (page.read_text() for page in write_feedback(results, course, "ps1"))
     assert "KEPT [([1, 2]" in (course / "autograded/keeps/ps1/p1.ipynb").read_text()
-    for page in (kept, strips):
+    for page in (kept_page, stripped_page):
         assert "HIDDEN" not in page and "isclose" not in page and "-7" not in page and "[7, 0]" not in page
-    assert "left out, since hidden tests ran before" in kept
-    assert "kept.append" in kept  # the student's own code
+    assert "left out, since hidden tests ran before" in kept_page
+    assert "kept.append" in kept_page  # the student's own code
 
 
 def test_graded_submissions_are_kept_and_only_changed_ones_are_graded(

@@ -77,8 +77,8 @@ def test_an_answer_whose_cell_lost_its_name_is_found_by_its_position(course: Sto
 
 
 def test_a_written_answer_stays_with_the_text_below_it(course: StockNotebook) -> None:
-    own = {**WORDS, "source": "In its cell."}
-    found, notes = repaired(notebook(Q1, own, text("More."), *SOURCE[2:]), course)
+    answer = {**WORDS, "source": "In its cell."}
+    found, notes = repaired(notebook(Q1, answer, text("More."), *SOURCE[2:]), course)
     assert of(found, "words").source == "In its cell." and ("own", "More.") in shape(found) and not notes
 
 
@@ -139,16 +139,16 @@ def test_tests_without_their_names_are_the_courses_by_their_text(course: StockNo
 
 
 def test_tests_are_restored_after_an_answer_that_lost_its_name(course: StockNotebook) -> None:
-    own = cell("def f(y):\n    return 1 + y")
-    found, notes = repaired(notebook(Q1, WORDS, Q2, own, CODE), course)
+    answer = cell("def f(y):\n    return 1 + y")
+    found, notes = repaired(notebook(Q1, WORDS, Q2, answer, CODE), course)
     names = [name for name, _ in shape(found)]
     assert names.index("f") + 1 == names.index("t") < names.index("code")
     assert any("put back: t, which begins `assert f(1) == 2`; free, which begins `Draw.`" in note for note in notes)
 
 
 def test_tests_are_restored_before_the_next_cell_if_the_answer_was_not_found(course: StockNotebook) -> None:
-    own = cell("g = lambda x: x + 1")
-    found, _ = repaired(notebook(Q1, WORDS, Q2, own, {**CODE, "source": "1"}), course)
+    answer = cell("g = lambda x: x + 1")
+    found, _ = repaired(notebook(Q1, WORDS, Q2, answer, {**CODE, "source": "1"}), course)
     assert [name for name, _ in shape(found)] == ["q1", "words", "course", "own", "t", "code", "free"]
 
 
@@ -171,9 +171,9 @@ def test_a_footer_that_nbgrader_adds_to_each_notebook_is_no_answer(tmp_path: Pat
 @pytest.mark.parametrize("name", ["told", "words", "t"])
 def test_a_cell_that_nbgrader_has_only_a_name_for_is_the_courses(name: str, tmp_path: Path) -> None:
     """nbgrader leaves the name where an instructor makes a graded cell an ordinary one again."""
-    told, setup = cell("Read chapter 2.", "markdown", grade_id=name), cell("import math", grade_id="setup")
-    course = course_notebook(tmp_path, notebook(setup, WORDS, told, F, T, told))
-    found, notes = repaired(notebook(setup, WORDS, told, F_STUB, T_RELEASED, told), course)
+    instruction, setup = cell("Read chapter 2.", "markdown", grade_id=name), cell("import math", grade_id="setup")
+    course = course_notebook(tmp_path, notebook(setup, WORDS, instruction, F, T, instruction))
+    found, notes = repaired(notebook(setup, WORDS, instruction, F_STUB, T_RELEASED, instruction), course)
     assert [each for each, _ in shape(found)] == ["course", "words", "course", "f", "t", "course"] and not notes
     assert of(found, "words").source == "YOUR ANSWER HERE" and not is_waiting(of(found, "words"))
 
@@ -190,16 +190,18 @@ def test_notes_name_what_a_student_finds_in_the_notebook(course: StockNotebook) 
     changed = {**T_RELEASED, "source": "pass", "metadata": json.loads(json.dumps(T["metadata"]))}
     changed["metadata"]["nbgrader"]["points"] = 50
     _, notes = repaired(notebook(*SOURCE[:4], changed, *SOURCE[5:]), course)
-    where = "t, your cell 5, which begins `assert f(1) == 2`"
+    place = "t, your cell 5, which begins `assert f(1) == 2`"
     assert notes == [
-        f"Course cells that were changed were put back as they were: {where}.",
-        f"Changed settings of cells (points, locks, tags) do not count: {where}.",
+        f"Course cells that were changed were put back as they were: {place}.",
+        f"Changed settings of cells (points, locks, tags) do not count: {place}.",
     ]
 
 
-@pytest.mark.parametrize("handed", [{"p.png": {"image/png": "BBBB"}}, {}])
-def test_a_locked_text_has_the_courses_pictures(handed: Any, tmp_path: Path) -> None:
-    own = {**given("q1", "## Question 1\n![p](attachment:p.png)", "markdown")}
-    course = course_notebook(tmp_path, notebook({**own, "attachments": {"p.png": {"image/png": "AAAA"}}}, WORDS))
-    found, _ = repaired(notebook({**own, "attachments": handed}, WORDS), course)
+@pytest.mark.parametrize("attachments", [{"p.png": {"image/png": "BBBB"}}, {}])
+def test_a_locked_text_has_the_courses_pictures(attachments: Any, tmp_path: Path) -> None:
+    course_cell = {**given("q1", "## Question 1\n![p](attachment:p.png)", "markdown")}
+    course = course_notebook(
+        tmp_path, notebook({**course_cell, "attachments": {"p.png": {"image/png": "AAAA"}}}, WORDS)
+    )
+    found, _ = repaired(notebook({**course_cell, "attachments": attachments}, WORDS), course)
     assert of(found, "q1").attachments == {"p.png": {"image/png": "AAAA"}}

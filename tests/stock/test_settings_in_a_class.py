@@ -48,9 +48,9 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
 
 
 def test_a_file_that_students_write_is_the_students_and_any_other_the_courses(course: Path) -> None:
-    wrote, stub = (marks(course, student, "a1", "p") for student in ("wrote", "stub"))
-    assert (wrote["theirs"], stub["theirs"]) == (1, 0)
-    assert wrote["given"] == stub["given"] == 1
+    writer_marks, stub_marks = (marks(course, student, "a1", "p") for student in ("wrote", "stub"))
+    assert (writer_marks["theirs"], stub_marks["theirs"]) == (1, 0)
+    assert writer_marks["given"] == stub_marks["given"] == 1
     assert (course / "autograded/stub/a1/helper.py").read_text().endswith("...\n")
     assert (course / "autograded/stub/a1/fixed.py").read_text() == "N = 3\n"
 

@@ -41,8 +41,8 @@ def test_a_valid_source_is_accepted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language, name", [("R", "ir"), ("julia", "julia-1.10"), ("octave", "octave"), ("scala", "x")])
 def test_other_languages_go_to_stock_nbgrader(language: str, name: str, tmp_path: Path) -> None:
-    said = refusal(tmp_path, with_kernel(language, name))
-    assert f"kernel of {language.lower()}" in said and "fix: grade it with stock nbgrader" in said
+    message = refusal(tmp_path, with_kernel(language, name))
+    assert f"kernel of {language.lower()}" in message and "fix: grade it with stock nbgrader" in message
 
 
 def test_a_language_in_another_case_is_corrected(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "cells, what",
+    "cells, problem",
     [
         (
             [F, T, {**T, "source": "assert x"}],
@@ -86,9 +86,9 @@ def test_a_file_that_is_no_notebook_is_named(tmp_path: Path) -> None:
         ([given("g", "x") | {"metadata": {"nbgrader": "?"}}], "nbgrader's metadata isn't a dictionary"),
     ],
 )
-def test_a_cell_that_nbgrader_refuses_is_named(cells: list[Cell], what: str, tmp_path: Path) -> None:
-    said = refusal(tmp_path, notebook(*cells))
-    assert what in said and "    fix: " in said
+def test_a_cell_that_nbgrader_refuses_is_named(cells: list[Cell], problem: str, tmp_path: Path) -> None:
+    message = refusal(tmp_path, notebook(*cells))
+    assert problem in message and "    fix: " in message
 
 
 def test_nbgraders_own_log_is_heard_afterwards(tmp_path: Path) -> None:

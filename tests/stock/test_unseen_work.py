@@ -36,7 +36,7 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     below += [*SOURCE[2:4], text("A word on f."), CODE, cell("print(6 * 7)"), DRAW, text("My drawing."), SOURCE[6]]
     below += [cell("m = 1000 + 1"), {**MORE, "source": "m = 23"}, cell("print('after', m)")]
     practice = [solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), cell("g + 40")]
-    asked = notebook(by_hand("w", "YOUR ANSWER HERE"))
+    source = notebook(by_hand("w", "YOUR ANSWER HERE"))
     files = {
         "source/a1/p.ipynb": notebook(*SOURCE),
         "submitted/below/a1/p.ipynb": notebook(*below),
@@ -44,9 +44,9 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
         "source/a2/p.ipynb": notebook(*practice),
         "submitted/below/a2/p.ipynb": notebook({**practice[0], "source": "g = 2"}, practice[1]),
         "source/a3/p.ipynb": notebook(*practice),
-        "source/a3/q.ipynb": asked,
+        "source/a3/q.ipynb": source,
         "submitted/below/a3/p.ipynb": notebook({**practice[0], "source": "g = 2"}, practice[1]),
-        "submitted/below/a3/q.ipynb": asked,
+        "submitted/below/a3/q.ipynb": source,
     }
     root = made(tmp_path_factory.mktemp("unseen"), files)
     for lab in ("a1", "a2", "a3"):
