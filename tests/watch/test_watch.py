@@ -46,15 +46,15 @@ def course(small_course: Path) -> Path:
     return small_course
 
 
-def submit(course: Path, student: str, when: str, source: str | None = None, content: str = "") -> Path:
+def submit(course: Path, student: str, timestamp: str, source: str | None = None, content: str = "") -> Path:
     """As `nbgrader submit` leaves it; the page that the student will fetch. content: in place of a notebook."""
     (lab,) = read_labs(read_course(course))
     notebook = fill_notebook(lab, collect_reference(lab) if source is None else {"sum_of_squares": source})
-    folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{when}+x1"
+    folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{timestamp}+x1"
     folder.mkdir()
     (folder / f"{LAB}.ipynb").write_text(content or json.dumps(notebook))
-    (folder / "timestamp.txt").write_text(when)
-    secret = f"secret of {student} {when}"
+    (folder / "timestamp.txt").write_text(timestamp)
+    secret = f"secret of {student} {timestamp}"
     (folder / "submission_secret.txt").write_text(secret)
     return course / "exchange" / "gradlab" / "feedback" / f"{notebook_hash(secret=secret, notebook_id=LAB)}.html"
 
@@ -113,8 +113,8 @@ def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kil
 @pytest.mark.slow
 def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marked(course: Path) -> None:
     """Slow: two watches start, each with a fork server."""
-    told = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
-    (course / FILE).write_text(told.format(1))
+    term = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
+    (course / FILE).write_text(term.format(1))
     first, right = submit(course, "ada", ONE, WRONG), submit(course, "ben", ONE)
     damaged = submit(course, "cy", ONE, content="not a notebook")
     running = start(course)
@@ -130,7 +130,7 @@ def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marke
     assert "Not marked: the only attempt is used up." in refused
     assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in refused
 
-    (course / FILE).write_text(told.format(2) + "wait_minutes = 600\n")  # it is looked at once more, and waits
+    (course / FILE).write_text(term.format(2) + "wait_minutes = 600\n")  # it is looked at once more, and waits
     while "It will be marked after 20" not in second.read_text():
         time.sleep(0.05)
     output = end(running)
@@ -206,10 +206,10 @@ def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path
     inbound = course / "exchange" / "gradlab" / "inbound"
     (inbound / f"ada+{LAB}+{ONE}+x1" / "submission_secret.txt").unlink()
     (inbound / f"ben+{LAB}+{ONE}+x1").write_text("no folder")
-    told: list[str] = []
+    messages: list[str] = []
     api, memory = open_course(course), InboxMemory()
-    on = WatchState(api, [LAB], open_inbox(api), told.append, Event(), Term(), memory=memory)
-    assert find_due_arrivals(on) == [] and told == []
+    on = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=memory)
+    assert find_due_arrivals(on) == [] and messages == []
     (line,) = describe_leftovers(on)
     assert line.startswith("2 may still be arriving, so run the same command in a minute: ")
     late = get_utc_now() + 2 * HANDING_IN
@@ -220,10 +220,10 @@ def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path
     }
     for _ in range(2):
         report_problems(on, late)
-    assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
+    assert sorted(words.partition(": ")[2][:14] for words in messages) == ["not marked, it"] * 2
     on.arrivals += [replace(on.arrivals[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
     report_problems(on, late)
-    assert len(told) == 3 and told[-1].startswith("a, b: "), "those of one reason in one line"
+    assert len(messages) == 3 and messages[-1].startswith("a, b: "), "those of one reason in one line"
     submit(course, "cy", ONE)
     assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
@@ -258,8 +258,8 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
 
 def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> None:
     api = open_course(course)
-    for student, when in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
-        submit(course, student, when)
+    for student, timestamp in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
+        submit(course, student, timestamp)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
     assert {arrival.student for arrival in find_due_arrivals(on)} == {"ada", "ben", "cy"} and describe_leftovers(
         on
@@ -277,8 +277,8 @@ def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> Non
 
 
 def test_submissions_that_count_for_no_one_are_named_where_an_instructor_looks(course: Path) -> None:
-    for student, when in (("ada", ONE), ("ben", AHEAD), ("cy", AHEAD)):
-        submit(course, student, when)
+    for student, timestamp in (("ada", ONE), ("ben", AHEAD), ("cy", AHEAD)):
+        submit(course, student, timestamp)
     inbound = course / "exchange" / "gradlab" / "inbound"
     (inbound / "essay.ipynb").write_text("saved into the exchange by hand")
     found, lines = read_exchange(open_course(course), [LAB])
