@@ -98,9 +98,9 @@ def worker(
 ) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
     """A worker, with a folder of its own and, as on a cluster, the scheduler's address in its environment."""
     place = folder / f"worker-{time.monotonic_ns()}"
-    known = {"DASK_SCHEDULER_ADDRESS": scheduler, **(environment or {})}
+    variables = {"DASK_SCHEDULER_ADDRESS": scheduler, **(environment or {})}
     command = ["worker", scheduler, "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
-    return started(*command, "--local-directory", str(place), *options, environment=known)
+    return started(*command, "--local-directory", str(place), *options, environment=variables)
 
 
 def descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_main") -> list[int]:
@@ -130,21 +130,21 @@ def test_a_cluster_grades_as_this_machine_does(
     hand_in(small_course, {"reaches_out": None}, REACHES_OUT.format(host=host, port=port))
     hand_in(small_course, {"damaged": None})
     (small_course / "submitted" / "damaged" / LAB / f"{LAB}.ipynb").write_text("this is not JSON {")
-    there = tmp_path / "there"
-    shutil.copytree(small_course, there)
+    folder = tmp_path / "there"
+    shutil.copytree(small_course, folder)
     assert not any(done.failure for done in grade_lab(open_course(small_course), LAB, two_graders))
-    assert not any(done.failure for done in graded(there, standing))
-    assert all(done.kept for done in graded(there, standing))
-    assert len(documents(there)) == 8
-    assert documents(there) == documents(small_course)
-    assert written(there) == written(small_course)
-    assert gradebook_rows(there) == gradebook_rows(small_course)
+    assert not any(done.failure for done in graded(folder, standing))
+    assert all(done.kept for done in graded(folder, standing))
+    assert len(documents(folder)) == 8
+    assert documents(folder) == documents(small_course)
+    assert written(folder) == written(small_course)
+    assert gradebook_rows(folder) == gradebook_rows(small_course)
 
-    notebook = nbformat.read(there / "autograded" / "reaches_out" / LAB / f"{LAB}.ipynb", as_version=4)
-    said = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
-    assert said.startswith("refused: ")
-    assert "told: []" in said
-    assert points(there)["reaches_out"] == 2
+    notebook = nbformat.read(folder / "autograded" / "reaches_out" / LAB / f"{LAB}.ipynb", as_version=4)
+    text = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
+    assert text.startswith("refused: ")
+    assert "told: []" in text
+    assert points(folder)["reaches_out"] == 2
 
 
 def test_submissions_of_a_lost_worker_and_of_a_lost_grader_are_graded(
@@ -253,10 +253,10 @@ def test_a_resource_that_no_worker_has_is_an_error_after_a_while(
 
     hand_in(small_course, {"student": None})
     command = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--cluster", scheduler, "--wait", "1"]
-    alone = subprocess.run(command, cwd=small_course, capture_output=True, text=True)
-    assert alone.returncode == 1
-    assert f"hasn't had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in alone.stderr
-    assert "Traceback" not in alone.stderr
+    completed = subprocess.run(command, cwd=small_course, capture_output=True, text=True)
+    assert completed.returncode == 1
+    assert f"hasn't had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in completed.stderr
+    assert "Traceback" not in completed.stderr
     with worker(scheduler, tmp_path):
         assert "network namespace" in DaskExecutor(scheduler, 1000).find_layers(Settings(), [small_course])
         assert f"fix: start one with dask worker {scheduler} --resources CUDA=1" in refused(scheduler, "cuda")
@@ -288,8 +288,8 @@ def test_a_worker_that_joins_later_is_checked_too() -> None:
 
 def test_a_submission_that_ends_its_graders_is_given_up() -> None:
     task = Task(LAB, "student", (NotebookFile(LAB, b"{}"),), b"", Settings())
-    again, empty, last = (plan_next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
-    assert again == replace(task, isolates_tests=True)
-    assert not isinstance(empty, Failure) and empty.notebooks[0].content is None
-    assert "failed twice" in empty.notebooks[0].refusal
-    assert isinstance(last, Failure) and "exit status -9" in last.reason
+    retry, blank_try, last_try = (plan_next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
+    assert retry == replace(task, isolates_tests=True)
+    assert not isinstance(blank_try, Failure) and blank_try.notebooks[0].content is None
+    assert "failed twice" in blank_try.notebooks[0].refusal
+    assert isinstance(last_try, Failure) and "exit status -9" in last_try.reason

@@ -47,8 +47,8 @@ def test_an_executor_gets_every_submission(
         folder = small_course / "submitted" / student / LAB
         folder.mkdir(parents=True)
         (folder / f"{LAB}.ipynb").write_bytes((small_course / "release" / LAB / f"{LAB}.ipynb").read_bytes())
-    where = make_executor("hall", "hall://north", "cpu", 5)
-    outcomes = {done.student: done.failure for done in grade_lab(open_course(small_course), LAB, where)}
+    executor = make_executor("hall", "hall://north", "cpu", 5)
+    outcomes = {done.student: done.failure for done in grade_lab(open_course(small_course), LAB, executor)}
     assert outcomes == dict.fromkeys(("ada", "ben"), "no seat within 5 s at hall://north")
 
 

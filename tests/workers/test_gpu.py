@@ -68,12 +68,12 @@ def _enter_and_wait(control: int) -> None:
 def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(runs: Supervisor) -> None:
     pids = []
     for _ in range(2):
-        ours, theirs = socket.socketpair()
-        pid, trouble = runs.start(theirs.detach())
+        parent_end, child_end = socket.socketpair()
+        pid, trouble = runs.start(child_end.detach())
         assert pid, trouble
         pids.append(pid)
-        assert ours.recv(64) == b"in its sandbox"
-        ours.close()
+        assert parent_end.recv(64) == b"in its sandbox"
+        parent_end.close()
     runs.measure_gpu_memory = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
     runs.poll()
     assert runs.status(pids[0])[0] == "GPU memory" and runs.status(pids[0])[1] is not None
@@ -81,14 +81,14 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(ru
 
 
 def test_the_limit_is_reported_whenever_it_is_asked_for(runs: Supervisor) -> None:
-    ours, theirs = socket.socketpair()
-    pid, trouble = runs.start(theirs.detach())
+    parent_end, child_end = socket.socketpair()
+    pid, trouble = runs.start(child_end.detach())
     assert pid, trouble
-    assert ours.recv(64) == b"in its sandbox"
+    assert parent_end.recv(64) == b"in its sandbox"
     runs.measure_gpu_memory = lambda: {pid: 2 << 30}
     runs.poll()
     assert [runs.status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
-    ours.close()
+    parent_end.close()
 
 
 cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here: not run")
@@ -107,10 +107,10 @@ def fork_server() -> Iterator[ForkServer]:
 def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course: Course) -> None:
     for lab in read_labs(course):
         settings = make_settings(LEVEL, device="cuda")
-        handed_in = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
+        content = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
         source = nbformat.writes(build_source_notebook(lab)).encode()
         result = grade_lab_task(
-            Task(lab.name, "ada", (NotebookFile(lab.name, handed_in),), source, settings), fork_server
+            Task(lab.name, "ada", (NotebookFile(lab.name, content),), source, settings), fork_server
         ).result
         assert result.device == "cuda" and torch.cuda.get_device_name() in result.versions.gpu
         assert [cell.id for cell in result.cells if cell.points < cell.worth] == []

@@ -41,21 +41,21 @@ def task(student: str) -> Task:
     return Task("lab", student, (NotebookFile("lab", b"{}"),), COURSE, SETTINGS)
 
 
-def grade_lab_task(asked: Task, fork_server: ForkServer) -> GradedSubmission:
+def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     """In place of the real one: does to its process what the student's name says, and tells its pid as a note."""
-    if asked.student == "dies always" or (asked.student == "dies" and asked.notebooks[0].content is not None):
+    if task.student == "dies always" or (task.student == "dies" and task.notebooks[0].content is not None):
         os.kill(os.getpid(), signal.SIGKILL)
-    if asked.student == "hangs" and asked.notebooks[0].content is not None:
+    if task.student == "hangs" and task.notebooks[0].content is not None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(36000)
-    if asked.student == "raises":
+    if task.student == "raises":
         raise ValueError("an error of the course")
-    if asked.student == "raises for what it wrote" and asked.notebooks[0].content is not None:
+    if task.student == "raises for what it wrote" and task.notebooks[0].content is not None:
         raise RecursionError("too deep")
     versions = Versions(gradlab="0", python="3", torch="2")
-    notes = tuple(Note(words=words) for words in (asked.notebooks[0].refusal, str(os.getpid())))
-    result = Result(lab="lab", student=asked.student, versions=versions, isolation=(), notes=notes, cells=())
-    return GradedSubmission(result, Marks(asked.student, {}), {})
+    notes = tuple(Note(words=words) for words in (task.notebooks[0].refusal, str(os.getpid())))
+    result = Result(lab="lab", student=task.student, versions=versions, isolation=(), notes=notes, cells=())
+    return GradedSubmission(result, Marks(task.student, {}), {})
 
 
 def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
@@ -65,7 +65,7 @@ def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedS
         pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
     )
     found = grade_all(map(task, students), SETTINGS, 2, (), Event())
-    return {asked.student: outcome for asked, outcome in found}
+    return {each.student: outcome for each, outcome in found}
 
 
 def test_a_submission_that_ends_its_grader_twice_is_graded_as_an_empty_notebook(
