@@ -39,8 +39,8 @@ class LabServer:
 
     def end_kernels(self) -> None:
         """As after a start of the server."""
-        with DIRECT.open(self.address("api/sessions")) as told:
-            sessions = json.load(told)
+        with DIRECT.open(self.address("api/sessions")) as response:
+            sessions = json.load(response)
         for session in sessions:
             headers = {"Authorization": f"token {self.token}"}
             end = urllib.request.Request(f"{self.url}api/sessions/{session['id']}", headers=headers, method="DELETE")
@@ -91,12 +91,12 @@ def lab_server(
 
 def _environment(home: Path) -> dict[str, str]:
     """This process's environment without its user's Jupyter settings; `alembic` is found beside this interpreter."""
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
-    own["PATH"] = str(Path(sys.executable).parent) + os.pathsep + own.get("PATH", os.defpath)
-    own["HOME"] = str(home)
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
+    variables["PATH"] = str(Path(sys.executable).parent) + os.pathsep + variables.get("PATH", os.defpath)
+    variables["HOME"] = str(home)
     for kind in ("config", "data", "runtime"):
-        own[f"JUPYTER_{kind.upper()}_DIR"] = str(home / kind)
-    return own
+        variables[f"JUPYTER_{kind.upper()}_DIR"] = str(home / kind)
+    return variables
 
 
 def _course(folder: Path) -> dict[str, str]:
@@ -113,10 +113,10 @@ def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str
         if (code := process.poll()) is not None:
             raise RuntimeError(f"JupyterLab ended with status {code}:\n{_tail(log)}")
         time.sleep(0.1)
-        told = runtime / f"jpserver-{process.pid}.json"
+        connection_file = runtime / f"jpserver-{process.pid}.json"
         # Half written, or not yet listening: asked again.
         with contextlib.suppress(OSError, json.JSONDecodeError):
-            url = str(json.loads(told.read_text())["url"])
+            url = str(json.loads(connection_file.read_text())["url"])
             DIRECT.open(f"{url}login").close()
             return url
 

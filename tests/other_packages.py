@@ -12,9 +12,9 @@ def install(site: Path, name: str, source: str, **entry_points: str) -> Path:
     metadata.mkdir(parents=True)
     (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     lines = (
-        f"[gradlab.{group}]\n{entry} = {name}:{what}\n"
+        f"[gradlab.{group}]\n{entry} = {name}:{target}\n"
         for group, line in entry_points.items()
-        for entry, what in [line.split(" = ")]
+        for entry, target in [line.split(" = ")]
     )
     (metadata / "entry_points.txt").write_text("".join(lines))
     return module

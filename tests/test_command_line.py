@@ -17,7 +17,7 @@ from autograder.sandbox.layers import LAYERS
 from tests.conftest import NIGHTLY, ROOT
 from tests.reports.written_class import LAB, Handed, write_class
 
-Here = Callable[..., str]
+CommandLine = Callable[..., str]
 
 
 def gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
@@ -31,7 +31,7 @@ def gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
 
 
 @pytest.fixture
-def here(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
+def cli(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
     """The same in this process, in the course's folder: one of its own would import torch."""
 
     def run(arguments: str, status: int = 0) -> str:
@@ -48,8 +48,8 @@ def here(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     return run
 
 
-def test_help_names_every_command(here: Here) -> None:
-    output = here("--help")
+def test_help_names_every_command(cli: CommandLine) -> None:
+    output = cli("--help")
     for command in ("build", "prove", "grade", "feedback", "report", "export", "new", "doctor", "demo"):
         assert command in output
 
@@ -67,26 +67,26 @@ def test_commands_that_only_read_marks_do_not_wait_for_torch(small_course: Path,
     assert done.stdout.splitlines()[-1] == "0 False", done.stdout + done.stderr
 
 
-def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, here: Here) -> None:
-    here("build --check")
+def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, cli: CommandLine) -> None:
+    cli("build --check")
     lab = small_course / "labs" / "01_squares" / "lab.py"
     lab.write_text(lab.read_text().replace("What is the sum", "What, then, is the sum"))
-    output = here("build --check", status=1)
+    output = cli("build --check", status=1)
     assert "release/01_squares/01_squares.ipynb" in output
     assert "run gradlab build" in output
 
 
-def test_only_the_labs_that_are_named_are_built(small_course: Path, here: Here) -> None:
-    here("new 02_cubes")
+def test_only_the_labs_that_are_named_are_built(small_course: Path, cli: CommandLine) -> None:
+    cli("new 02_cubes")
     first, second = (small_course / "labs" / lab / "lab.py" for lab in ("01_squares", "02_cubes"))
     first.write_text(first.read_text().replace("What is the sum", "What, then, is the sum"))
-    assert "release/02_cubes" in (stale := here("build 02_cubes --check", status=1)) and "01_squares" not in stale
-    assert "1 lab built, 3 files changed" in here("build 02_cubes")
-    assert "1 lab up to date" in here("build --check 02_cubes")
-    assert "source/01_squares" in here("build --check", status=1)
+    assert "release/02_cubes" in (stale := cli("build 02_cubes --check", status=1)) and "01_squares" not in stale
+    assert "1 lab built, 3 files changed" in cli("build 02_cubes")
+    assert "1 lab up to date" in cli("build --check 02_cubes")
+    assert "source/01_squares" in cli("build --check", status=1)
     second.write_text(second.read_text() + "# %% nonsense\n")
-    assert "1 lab built" in here("build 01_squares"), "another lab's mistake is no hindrance"
-    assert "it has 01_squares, 02_cubes" in here("build 03_none", status=1)
+    assert "1 lab built" in cli("build 01_squares"), "another lab's mistake is no hindrance"
+    assert "it has 01_squares, 02_cubes" in cli("build 03_none", status=1)
 
 
 def test_a_missing_exchange_is_reported_only_by_commands_that_use_it(small_course: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ("build --course labs/01_squares", "--course"),
         ("prove 02_circles", "it has 01_squares"),
@@ -125,21 +125,21 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
         ),
     ],
 )
-def test_an_impossible_request_is_refused_with_an_alternative(here: Here, arguments: str, told: str) -> None:
-    assert told in here(arguments, status=1)
+def test_an_impossible_request_is_refused_with_an_alternative(cli: CommandLine, arguments: str, message: str) -> None:
+    assert message in cli(arguments, status=1)
 
 
-def test_prove_fails_if_a_check_is_not_proved(small_course: Path, here: Here) -> None:
+def test_prove_fails_if_a_check_is_not_proved(small_course: Path, cli: CommandLine) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("return (x * x).sum()", "return (x * x).sum() + 1"))
-    output = here("prove", status=1)
+    output = cli("prove", status=1)
     assert "sum_of_squares.py:" in output
     assert "reference solution of sum_of_squares: it gets 0 of 2" in " ".join(output.split())
     assert "1 problem" in output
 
 
-def test_doctor_lists_every_layer_and_level_and_says_what_to_do_next(here: Here) -> None:
-    output = here("doctor")
+def test_doctor_lists_every_layer_and_level_and_says_what_to_do_next(cli: CommandLine) -> None:
+    output = cli("doctor")
     for name in (*map(str, LAYERS), *LEVELS):
         assert name in output
     assert "Next: gradlab grade LAB" in output
@@ -147,7 +147,7 @@ def test_doctor_lists_every_layer_and_level_and_says_what_to_do_next(here: Here)
 
 @pytest.mark.slow
 def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken_file(
-    small_course: Path, here: Here
+    small_course: Path, cli: CommandLine
 ) -> None:
     """Slow: a fork server for each grading."""
     lab = next(read_labs(read_course(small_course)))
@@ -175,8 +175,8 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
         scores = {s.student_id: s.score for s in book.assignment_submissions("01_squares")}
     assert scores == {"ada": 2, "ben": 0, "cleo": 0, "dan": 0, "eve": 2}
-    assert "01_squares: 0 graded; 1 kept" in here("grade 01_squares --student ada")
-    fed = here("feedback 01_squares")
+    assert "01_squares: 0 graded; 1 kept" in cli("grade 01_squares --student ada")
+    fed = cli("feedback 01_squares")
     assert "5 feedback pages" in fed and "hand these out yourself" in fed and "nbgrader release_feedback" not in fed
     paths = {s: small_course / "feedback" / s / "01_squares" / "01_squares.html" for s in files}
     pages = {student: path.read_text().replace("<wbr>", "") for student, path in paths.items()}
@@ -184,10 +184,10 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     assert "No notebook named 01_squares.ipynb was handed in" in pages["dan"]
     assert "the Python process ended during this check" in pages["cleo"]
     assert not any("vector_norm" in page for page in pages.values()), "a line of a hidden check"
-    here("report 01_squares")
+    cli("report 01_squares")
     report = (small_course / "results" / "01_squares.html").read_text()
     assert all(f">{student}<" in report for student in files)
-    here("export")
+    cli("export")
     rows = (small_course / "results" / "marks.csv").read_text().splitlines()
     assert rows[0].startswith("id,first_name,last_name,email,lms_user_id,01_squares,01_squares before lateness")
     assert "ada,,,,,2,2,2,0:00:00,graded" in rows
@@ -195,35 +195,37 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
 
 @pytest.mark.slow
 def test_an_error_in_the_course_is_named_and_changes_no_mark(
-    small_course: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+    small_course: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a fork server for each grading."""
     lab = next(read_labs(read_course(small_course)))
     folder = small_course / "submitted" / "ada" / "01_squares"
     folder.mkdir(parents=True)
     (folder / "01_squares.ipynb").write_text(json.dumps(fill_notebook(lab, collect_reference(lab))))
-    here("grade 01_squares")
+    cli("grade 01_squares")
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write('\nc.AssignLatePenalties.plugin_class = "nowhere.Late"\n')
-    output = here("grade 01_squares", status=1)
+    output = cli("grade 01_squares", status=1)
     assert "ModuleNotFoundError: No module named 'nowhere'" in output
     assert "no mark was changed" in output
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
         assert book.find_submission("01_squares", "ada").score == 2
     (small_course / "nowhere.py").write_text("from nbgrader.plugins import LateSubmissionPlugin as Late\n")
     monkeypatch.syspath_prepend(small_course)  # as where the command's own process starts
-    here("grade 01_squares")
+    cli("grade 01_squares")
 
 
-def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(small_course: Path, here: Here) -> None:
+def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(
+    small_course: Path, cli: CommandLine
+) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     (small_course / "submitted" / "ada" / "01_squares").mkdir(parents=True)
     exercise.write_text(exercise.read_text().replace("3 and 4 give 25", "3 and 4 are 25"))
-    assert "fix: gradlab build" in here("grade 01_squares", status=1)
+    assert "fix: gradlab build" in cli("grade 01_squares", status=1)
 
 
 def test_a_full_disk_is_one_line_that_says_how_to_continue(
-    small_course: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+    small_course: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a file system of one page can be mounted: a real one, full."""
     full = small_course / "full"
@@ -231,19 +233,19 @@ def test_a_full_disk_is_one_line_that_says_how_to_continue(
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", full], capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        here(f"release --student {full}/labs", status=1)
+        cli(f"release --student {full}/labs", status=1)
     finally:
         subprocess.run(["umount", full], check=True)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_the_demo_runs_and_every_mark_is_right(small_course: Path, here: Here) -> None:
+def test_the_demo_runs_and_every_mark_is_right(small_course: Path, cli: CommandLine) -> None:
     """Slow: a class of more than twelve submissions; at night it is made twice."""
     for _ in range(2 if NIGHTLY else 1):
-        output = here("demo --folder show")
+        output = cli("demo --folder show")
         assert "Every mark is as expected" in output
         assert output.count("│") > 3 * 12
     assert (small_course / "show" / "results" / "01_squares.html").exists()
     (small_course / "show" / ".gradlab-demo").unlink()
-    assert "something other than a demo" in here("demo --folder show", status=1)
+    assert "something other than a demo" in cli("demo --folder show", status=1)

@@ -45,18 +45,18 @@ def test_a_failure_says_where_and_what_the_answer_earned_without_a_traceback(lab
     path.write_text(
         text.replace('# %% wrong "a mean of squares" fails=example,shapes,empty', '# %% right "a mean of squares"')
     )
-    told = run_pytest(lab, "labs/01_squares", "-k", "mean", status=1)
+    output = run_pytest(lab, "labs/01_squares", "-k", "mean", status=1)
     line = text[: text.index('# %% wrong "a mean of squares"')].count("\n") + 1
-    assert f"{path}:{line}: a mean of squares: it earned 0 of 2 points, and should earn all" in told
-    assert "example: " in told and "fix: correct the check that rejects it, or the answer" in told
-    assert "1 failed, 6 deselected" in told and "Traceback" not in told and "def " not in told
+    assert f"{path}:{line}: a mean of squares: it earned 0 of 2 points, and should earn all" in output
+    assert "example: " in output and "fix: correct the check that rejects it, or the answer" in output
+    assert "1 failed, 6 deselected" in output and "Traceback" not in output and "def " not in output
 
 
 def test_a_mistake_in_the_source_is_named_by_its_line(lab: Path) -> None:
     path = lab / EXERCISE
     path.write_text(path.read_text().replace('# %% wrong "a mean of squares"', "# %% wrong a mean of squares"))
-    told = run_pytest(lab, "labs", status=2)
-    assert f"{path}:51: " in told and "Traceback" not in told
+    output = run_pytest(lab, "labs", status=2)
+    assert f"{path}:51: " in output and "Traceback" not in output
 
 
 def test_no_other_run_of_pytest_is_changed(tmp_path: Path) -> None:

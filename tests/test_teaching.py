@@ -63,17 +63,17 @@ class Term:
     def notebook(self, lab: str, student: str) -> str:
         return json.dumps(fill_notebook(self.labs[lab], {name: answer(student, name) for name in EXERCISES[lab]}))
 
-    def submit(self, lab: str, student: str, when: str, content: str = "") -> Path:
+    def submit(self, lab: str, student: str, timestamp: str, content: str = "") -> Path:
         """As `nbgrader submit` leaves it; where its page will be."""
-        folder = self.exchange / "pytorch" / "inbound" / f"{student}+{lab}+{when}+x"
+        folder = self.exchange / "pytorch" / "inbound" / f"{student}+{lab}+{timestamp}+x"
         folder.mkdir()
         (folder / f"{lab}.ipynb").write_text(content or self.notebook(lab, student))
-        (folder / "timestamp.txt").write_text(when)
-        (folder / "submission_secret.txt").write_text(f"{student} {when}")
-        return self.page(student, lab, when)
+        (folder / "timestamp.txt").write_text(timestamp)
+        (folder / "submission_secret.txt").write_text(f"{student} {timestamp}")
+        return self.page(student, lab, timestamp)
 
-    def page(self, student: str, lab: str, when: str) -> Path:
-        secret = notebook_hash(secret=f"{student} {when}", notebook_id=lab)
+    def page(self, student: str, lab: str, timestamp: str) -> Path:
+        secret = notebook_hash(secret=f"{student} {timestamp}", notebook_id=lab)
         return self.exchange / "pytorch" / "feedback" / f"{secret}.html"
 
     def hand_in(self, lab: str) -> None:
@@ -114,13 +114,13 @@ def term(request: pytest.FixtureRequest, tmp_path: Path) -> Term:
     wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG, EMPTY_IS_WRONG.replace("0.0)", "1.0)")))
     build(read_course(tmp_path))
     (tmp_path / "exchange").mkdir(mode=0o777)
-    own, late = blocks("python")
+    settings, penalty = blocks("python")
     with (tmp_path / "nbgrader_config.py").open("a") as config:
-        config.write(own.replace("/srv/exchange", str(tmp_path / "exchange")))
+        config.write(settings.replace("/srv/exchange", str(tmp_path / "exchange")))
         config.write(
             'c.AssignLatePenalties.plugin_class = "late.TenPercentADay"\nc.ExchangeCollect.check_owner = False\n'
         )
-    (tmp_path / "late.py").write_text(late)
+    (tmp_path / "late.py").write_text(penalty)
     rows = "".join(f"{student},First{student},Last{student},{student}@example.org,\n" for student in request.param)
     (tmp_path / "roster.csv").write_text(f"id,first_name,last_name,email,lms_user_id\n{rows}")
     return Term(tmp_path, request.param)
@@ -161,7 +161,7 @@ def test_the_page_names_only_commands_that_exist() -> None:
 @pytest.mark.timeout(3600)
 def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) -> None:
     """Slow: three labs are graded, some twice, with nbgrader's commands around them."""
-    said: dict[str, str] = {}
+    outputs: dict[str, str] = {}
     everyone = term.students
     tomls = iter(blocks("toml"))
 
@@ -170,7 +170,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
         while lines and not lines[0].startswith(until):
             line = lines.pop(0)
             with capfd.disabled():
-                said[line] = run(line, term.folder)
+                outputs[line] = run(line, term.folder)
 
     lines = [line for block in blocks("sh") for line in block.splitlines()]
 
@@ -192,9 +192,9 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
     with (term.folder / "term.toml").open("a") as file:
         file.write(next(tomls))
     walk("gradlab feedback")
-    told = said[f"gradlab grade {ONE}"]
-    assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not handed in." in told
-    watched = said[f"gradlab watch {ONE} --once --newest"]
+    output = outputs[f"gradlab grade {ONE}"]
+    assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not handed in." in output
+    watched = outputs[f"gradlab watch {ONE} --once --newest"]
     assert f"{len(everyone) - 2} submissions marked" in watched
     assert f"{DAMAGED} {ONE}: damaged, Your file could not be" in watched
     assert "not on the roster" not in watched and "not marked" not in watched
@@ -224,7 +224,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
     wrong = term.folder / "labs" / TWO / "exercises" / "sum_of_squares.py"
     wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG.replace("0.0)", "1.0)"), EMPTY_IS_WRONG))
     walk("gradlab feedback")
-    assert "Nothing was written" in said[f"gradlab regrade {TWO}"]
+    assert "Nothing was written" in outputs[f"gradlab regrade {TWO}"]
     of_two = {**points, BY_HAND: 1.0, NO_EMPTY: 1.5}
     assert term.points(TWO) == of_two
     with Gradebook(f"sqlite:///{term.folder}/gradebook.db") as gradebook:
