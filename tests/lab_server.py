@@ -48,7 +48,7 @@ class LabServer:
 
 
 @contextlib.contextmanager
-def lab_server(
+def run_lab_server(
     folder: Path,
     home: Path,
     theme: str = "JupyterLab Light",
@@ -68,12 +68,16 @@ def lab_server(
     (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
     command = [sys.executable, "-m", *start, "--no-browser", "--allow-root"]
     # Where that port is taken, the server takes another: its address is read from what it tells.
-    options = options or [f"--ServerApp.root_dir={folder}", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={_port()}"]
+    options = options or [
+        f"--ServerApp.root_dir={folder}",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={_draw_port()}",
+    ]
     with log.open("wb") as printed:
         process = subprocess.Popen(
             [*command, *options, f"--IdentityProvider.token={token}"],
             cwd=folder,  # nbgrader_config.py is read from there
-            env=_environment(home) | (_course(folder) if course else {}),
+            env=_build_environment(home) | (_build_course_environment(folder) if course else {}),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,
@@ -89,7 +93,7 @@ def lab_server(
                 process.wait()
 
 
-def _environment(home: Path) -> dict[str, str]:
+def _build_environment(home: Path) -> dict[str, str]:
     """This process's environment without its user's Jupyter settings; `alembic` is found beside this interpreter."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
     variables["PATH"] = str(Path(sys.executable).parent) + os.pathsep + variables.get("PATH", os.defpath)
@@ -99,7 +103,7 @@ def _environment(home: Path) -> dict[str, str]:
     return variables
 
 
-def _course(folder: Path) -> dict[str, str]:
+def _build_course_environment(folder: Path) -> dict[str, str]:
     return {
         name: value
         for name, value in build_environment(folder).items()
@@ -111,7 +115,7 @@ def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str
     """The server's address, once it answers there."""
     while True:
         if (code := process.poll()) is not None:
-            raise RuntimeError(f"JupyterLab ended with status {code}:\n{_tail(log)}")
+            raise RuntimeError(f"JupyterLab ended with status {code}:\n{_read_tail(log)}")
         time.sleep(0.1)
         connection_file = runtime / f"jpserver-{process.pid}.json"
         # Half written, or not yet listening: asked again.
@@ -121,9 +125,9 @@ def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str
             return url
 
 
-def _port() -> int:
+def _draw_port() -> int:
     return 20000 + secrets.randbelow(10000)
 
 
-def _tail(log: Path) -> str:
+def _read_tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-40:])

@@ -15,12 +15,12 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.sandbox.doctor import LEVELS
 from autograder.sandbox.layers import LAYERS
 from tests.conftest import NIGHTLY, ROOT
-from tests.reports.written_class import LAB, Handed, write_class
+from tests.reports.written_class import LAB, StudentWork, write_class
 
 CommandLine = Callable[..., str]
 
 
-def gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
+def run_gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
     """In a process of its own, which imports torch: where the process itself matters."""
     command = [sys.executable, "-m", "autograder.cli", *arguments]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
@@ -56,7 +56,7 @@ def test_help_names_every_command(cli: CommandLine) -> None:
 
 @pytest.mark.parametrize("arguments", ["--help", "status", "report", f"similar {LAB}"])
 def test_commands_that_only_read_marks_do_not_wait_for_torch(small_course: Path, arguments: str) -> None:
-    write_class(small_course, [Handed(f"s{n}") for n in range(6)])
+    write_class(small_course, [StudentWork(f"s{n}") for n in range(6)])
     code = (
         f"import sys; sys.argv = ['gradlab', *{arguments.split()}]\n"
         "from autograder.cli import main\n"
@@ -92,16 +92,16 @@ def test_only_the_labs_that_are_named_are_built(small_course: Path, cli: Command
 def test_a_missing_exchange_is_reported_only_by_commands_that_use_it(small_course: Path) -> None:
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(f'c.Exchange.root = "{small_course}/nowhere"\n')
-    output = gradlab("status", cwd=small_course)
+    output = run_gradlab("status", cwd=small_course)
     assert "nowhere" not in output and "instructor" not in output, output
-    output = gradlab("watch", "01_squares", "--once", status=1, cwd=small_course)
+    output = run_gradlab("watch", "01_squares", "--once", status=1, cwd=small_course)
     assert "contact your instructor" not in output and f"there is no {small_course}/nowhere/gradlab/inbound" in output
 
 
 def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("    ### END SOLUTION\n", ""))
-    output = gradlab("build", status=1, cwd=small_course)
+    output = run_gradlab("build", status=1, cwd=small_course)
     assert "labs/01_squares/exercises/sum_of_squares.py:" in output
     assert "fix: add '### END SOLUTION'" in output
 
@@ -168,7 +168,7 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     (small_course / "submitted" / "eve" / "01_squares" / "my answers.ipynb").write_text(str(files["ada"]))
     (small_course / "submitted" / "slash" / "sub").mkdir(parents=True)
     (small_course / "submitted" / "Ada" / "sub").mkdir(parents=True)
-    output = gradlab("grade", "01_squares", cwd=small_course)
+    output = run_gradlab("grade", "01_squares", cwd=small_course)
     assert "01_squares: 5 graded; 2 damaged; 1 at a limit. Next: gradlab feedback 01_squares" in output
     assert "submitted/slash/ contains sub, which isn't an assignment" in output
     assert "Ada and ada look like one student" in output

@@ -17,20 +17,20 @@ VERBS = {"need", "feed", "seed", "embed", "exceed"}  # that end as participles d
 MOST_VERBLESS = 0.03  # of all functions: properties, and methods whose names others' interfaces fix
 
 
-def modules() -> Iterator[Path]:
+def iter_modules() -> Iterator[Path]:
     for package in ("autograder", "labext", "labkit"):
         yield from (ROOT / package).rglob("*.py")
 
 
 def test_a_module_is_named_by_a_noun_not_by_a_clause() -> None:
-    names = {path.stem for path in modules()} - NAMED_BY_PYTHON
+    names = {path.stem for path in iter_modules()} - NAMED_BY_PYTHON
     clauses = [name for name in names if IRREGULAR.intersection(words := name.split("_")) or words[-1].endswith("ed")]
     assert not sorted(clauses)
 
 
 def test_no_two_classes_have_one_name() -> None:
     found = defaultdict(list)
-    for path in modules():
+    for path in iter_modules():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(str(path.relative_to(ROOT)))
@@ -40,7 +40,7 @@ def test_no_two_classes_have_one_name() -> None:
 def test_functions_begin_with_a_verb() -> None:
     names = [
         node.name
-        for path in modules()
+        for path in iter_modules()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("__")
     ]

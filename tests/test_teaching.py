@@ -41,11 +41,11 @@ ALL_WRONG = {"s31", "s32", "s33", "s34"}
 FEWER = [*FORTY[:2], ILL, *TEAM, *FORTY[30:]]  # all that differ from one another
 
 
-def blocks(language: str) -> list[str]:
+def find_blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def answer(student: str, exercise: str) -> str:
+def write_answer(student: str, exercise: str) -> str:
     if student in ALL_WRONG:
         return f"def {exercise}(x):\n    return x.sum()\n"
     if student == NO_EMPTY:
@@ -53,7 +53,7 @@ def answer(student: str, exercise: str) -> str:
     return f"def {exercise}(x):\n    return (x * x).sum()\n"
 
 
-class Term:
+class TermFolder:
     """The instructor's folder, and what happens in it between the commands."""
 
     def __init__(self, folder: Path, students: list[str]) -> None:
@@ -61,7 +61,7 @@ class Term:
         self.labs = {lab.name: lab for lab in read_labs(read_course(folder))}
 
     def notebook(self, lab: str, student: str) -> str:
-        return json.dumps(fill_notebook(self.labs[lab], {name: answer(student, name) for name in EXERCISES[lab]}))
+        return json.dumps(fill_notebook(self.labs[lab], {name: write_answer(student, name) for name in EXERCISES[lab]}))
 
     def submit(self, lab: str, student: str, timestamp: str, content: str = "") -> Path:
         """As `nbgrader submit` leaves it; where its page will be."""
@@ -93,7 +93,7 @@ class Term:
 
 
 @pytest.fixture(params=[pytest.param(FEWER, id="fifteen"), pytest.param(FORTY, marks=pytest.mark.nightly, id="forty")])
-def term(request: pytest.FixtureRequest, tmp_path: Path) -> Term:
+def term(request: pytest.FixtureRequest, tmp_path: Path) -> TermFolder:
     """Three small labs under the names of the page's; the check `empty` of the second one asks for a wrong value."""
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "course.toml").write_text('title = "A small course"\n')
@@ -114,7 +114,7 @@ def term(request: pytest.FixtureRequest, tmp_path: Path) -> Term:
     wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG, EMPTY_IS_WRONG.replace("0.0)", "1.0)")))
     build(read_course(tmp_path))
     (tmp_path / "exchange").mkdir(mode=0o777)
-    settings, penalty = blocks("python")
+    settings, penalty = find_blocks("python")
     with (tmp_path / "nbgrader_config.py").open("a") as config:
         config.write(settings.replace("/srv/exchange", str(tmp_path / "exchange")))
         config.write(
@@ -123,7 +123,7 @@ def term(request: pytest.FixtureRequest, tmp_path: Path) -> Term:
     (tmp_path / "late.py").write_text(penalty)
     rows = "".join(f"{student},First{student},Last{student},{student}@example.org,\n" for student in request.param)
     (tmp_path / "roster.csv").write_text(f"id,first_name,last_name,email,lms_user_id\n{rows}")
-    return Term(tmp_path, request.param)
+    return TermFolder(tmp_path, request.param)
 
 
 def run(line: str, folder: Path) -> str:
@@ -153,17 +153,17 @@ def run(line: str, folder: Path) -> str:
 
 
 def test_the_page_names_only_commands_that_exist() -> None:
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    lines = [line for block in find_blocks("sh") for line in block.splitlines()]
     assert len(lines) > 25 and all(line.startswith(("gradlab ", "nbgrader ")) for line in lines)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) -> None:
+def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: Any) -> None:
     """Slow: three labs are graded, some twice, with nbgrader's commands around them."""
     outputs: dict[str, str] = {}
     everyone = term.students
-    tomls = iter(blocks("toml"))
+    tomls = iter(find_blocks("toml"))
 
     def walk(until: str) -> None:
         """The commands that follow, up to the one that begins so."""
@@ -172,7 +172,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
             with capfd.disabled():
                 outputs[line] = run(line, term.folder)
 
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    lines = [line for block in find_blocks("sh") for line in block.splitlines()]
 
     walk("gradlab status")
     before = [term.submit(ONE, TWICE, IN_TIME, term.notebook(ONE, "s31")), term.submit(ONE, "s01", IN_TIME)]

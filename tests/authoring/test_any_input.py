@@ -10,7 +10,7 @@ from autograder.authoring.notebooks import (
     to_text,
 )
 from autograder.base.errors import SourceError
-from tests.lab_files import lab_of_text
+from tests.lab_files import read_lab_text
 
 SOLUTION, HIDDEN = "solution_7f3a", "hidden_9c1b"
 LINES = [
@@ -83,9 +83,9 @@ GOOD = [
 ]  # fmt: skip
 
 
-def builds_without_leaking_or_is_refused(text: str) -> bool:
+def build_or_refuse(text: str) -> bool:
     try:
-        lab = lab_of_text(text)
+        lab = read_lab_text(text)
     except SourceError as error:
         assert error.problem
         assert error.fix
@@ -102,13 +102,13 @@ def builds_without_leaking_or_is_refused(text: str) -> bool:
 @given(st.lists(st.sampled_from(LINES), max_size=40))
 def test_lines_in_any_order(lines: list[str]) -> None:
     """SOLUTION stands only in a region, or the text is not a lab: a line outside every region is no secret."""
-    inside = _regions_only(lines)
-    builds_without_leaking_or_is_refused("\n".join(inside) + "\n")
+    inside = _keep_secrets_in_regions(lines)
+    build_or_refuse("\n".join(inside) + "\n")
 
 
 @given(st.text(max_size=400))
 def test_any_text(text: str) -> None:
-    builds_without_leaking_or_is_refused(text)
+    build_or_refuse(text)
 
 
 @given(st.permutations(GOOD), st.integers(0, 60), st.sampled_from(["keep", "drop", "double", "indent", "swap"]))
@@ -119,7 +119,7 @@ def test_a_lab_with_one_damaged_line_builds_without_leaking_or_is_refused(
     i = position % len(lines)
     if edit == "drop":
         if "SOLUTION" in lines[i]:
-            assert not builds_without_leaking_or_is_refused("\n".join(lines[:i] + lines[i + 1 :]) + "\n")
+            assert not build_or_refuse("\n".join(lines[:i] + lines[i + 1 :]) + "\n")
             return
         lines = lines[:i] + lines[i + 1 :]
     elif edit == "double":
@@ -128,14 +128,14 @@ def test_a_lab_with_one_damaged_line_builds_without_leaking_or_is_refused(
         lines[i] = "  " + lines[i]
     elif edit == "swap" and i + 1 < len(lines):
         lines[i], lines[i + 1] = lines[i + 1], lines[i]
-    builds_without_leaking_or_is_refused("\n".join(_regions_only(lines)) + "\n")
+    build_or_refuse("\n".join(_keep_secrets_in_regions(lines)) + "\n")
 
 
 def test_the_good_lab_builds() -> None:
-    assert builds_without_leaking_or_is_refused("\n".join(line for cell in GOOD for line in cell) + "\n")
+    assert build_or_refuse("\n".join(line for cell in GOOD for line in cell) + "\n")
 
 
-def _regions_only(lines: list[str]) -> list[str]:
+def _keep_secrets_in_regions(lines: list[str]) -> list[str]:
     """The lines, with the secret words kept only where they stand in a solution or below '# %% hidden checks'."""
     lines_inside, inside = [], False
     for line in lines:

@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 COMMON = {"else:", "try:", "pass", "return x", ")", "]", "}", "):", "],", "),", "},", '"""'}
 
 
-def text_of(notebook: object) -> str:
+def join_sources(notebook: object) -> str:
     return "\n".join(cell["source"] for cell in notebook["cells"])  # type: ignore[index]
 
 
@@ -30,7 +30,7 @@ def is_check(cell: NotebookNode) -> bool:
     return read_kind(cell) is Kind.CHECK
 
 
-def secret_lines(lab: Lab, region_name: str) -> set[str]:
+def find_secret_lines(lab: Lab, region_name: str) -> set[str]:
     """Lines inside regions of this kind that stand nowhere else in the lab."""
     inside: set[str] = set()
     outside: set[str] = set()
@@ -47,18 +47,20 @@ def secret_lines(lab: Lab, region_name: str) -> set[str]:
 
 def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None:
     for lab in labs:
-        released = {line.strip() for line in text_of(build_release_notebook(lab)).split("\n")}
+        released = {line.strip() for line in join_sources(build_release_notebook(lab)).split("\n")}
         for region_name in (SOLUTION, HIDDEN):
-            secrets = secret_lines(lab, region_name)
+            secrets = find_secret_lines(lab, region_name)
             assert len(secrets) > 20, f"{lab.name}: hardly any line of {region_name} to look for"
             assert not secrets & released, f"{lab.name}: {region_name} in the release"
 
 
 def test_the_worked_solution_has_every_solution_and_visible_check_but_no_hidden_test(labs: list[Lab]) -> None:
     for lab in labs:
-        worked = {line.strip() for line in text_of(build_solution_notebook(lab)).split("\n")}
-        assert secret_lines(lab, SOLUTION) <= worked
-        assert not (secret_lines(lab, HIDDEN) - secret_lines(lab, SOLUTION)) & worked  # a reference may repeat a line
+        worked = {line.strip() for line in join_sources(build_solution_notebook(lab)).split("\n")}
+        assert find_secret_lines(lab, SOLUTION) <= worked
+        assert (
+            not (find_secret_lines(lab, HIDDEN) - find_secret_lines(lab, SOLUTION)) & worked
+        )  # a reference may repeat a line
         visible = [c.label for e in lab.exercises for c in e.checks if not c.hidden]
         assert all(any(label in line for line in worked) for label in visible)
 

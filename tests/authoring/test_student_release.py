@@ -66,7 +66,7 @@ def test_its_wheel_brings_the_extension_and_runs_without_the_grader(small_course
 FINDS = "import importlib.util\nfound = importlib.util.find_spec('labkit')\nprint(found and found.origin)"
 
 
-def first_cell(course: Path, home: Path) -> str:
+def read_first_cell(course: Path, home: Path) -> str:
     """The source of the first code cell of a lab in the student release that is written to `home`."""
     write_student_release(read_course(course), home)
     notebook = json.loads((home / "labs" / "01_squares" / "01_squares.ipynb").read_text())
@@ -80,13 +80,13 @@ def run_bare(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_an_installation_labkit_is_found_above_the_lab(small_course: Path, tmp_path: Path) -> None:
-    code = first_cell(small_course, tmp_path / "home")
+    code = read_first_cell(small_course, tmp_path / "home")
     done = run_bare(code, tmp_path / "home" / "labs" / "01_squares")
     assert done.stdout.strip() == str(tmp_path / "home" / "labkit" / "__init__.py"), done.stderr
 
 
 def test_labkit_is_imported_from_a_zip_next_to_the_notebook(small_course: Path, tmp_path: Path) -> None:
-    code = first_cell(small_course, tmp_path / "home")
+    code = read_first_cell(small_course, tmp_path / "home")
     content = tmp_path / "content"
     content.mkdir()
     shutil.copy(tmp_path / "home.zip", content)
@@ -95,14 +95,14 @@ def test_labkit_is_imported_from_a_zip_next_to_the_notebook(small_course: Path, 
 
 
 def test_without_either_the_first_cell_says_what_to_put_where(small_course: Path, tmp_path: Path) -> None:
-    code = first_cell(small_course, tmp_path / "home")
+    code = read_first_cell(small_course, tmp_path / "home")
     (tmp_path / "empty").mkdir()
     done = run_bare(code, tmp_path / "empty")
     assert done.returncode and "Put home.zip" in done.stderr.splitlines()[-1]
 
 
 def test_in_colab_the_first_cell_says_what_is_missing_there(small_course: Path, tmp_path: Path) -> None:
-    code = first_cell(small_course, tmp_path / "home")
+    code = read_first_cell(small_course, tmp_path / "home")
     colab = "import sys, types\nsys.modules['google.colab'] = types.ModuleType('google.colab')\n"
     done = run_bare(colab + code, tmp_path / "home" / "labs" / "01_squares")
     assert "Mark my work" in done.stdout and "by its letters" in done.stdout

@@ -50,7 +50,7 @@ COMPARES = {
 }
 
 
-def looks(body: str) -> list[tuple[int, str]]:
+def find_uses(body: str) -> list[tuple[int, str]]:
     check = ast.parse("with check('x'):\n" + "\n".join(f"    {line}" for line in body.splitlines())).body[0]
     assert isinstance(check, ast.With)
     return list(find_early_uses(check, ASKED))
@@ -58,12 +58,12 @@ def looks(body: str) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("name", BELIEVES)
 def test_reading_part_of_a_result_before_comparing_the_whole_is_found(name: str) -> None:
-    assert looks(BELIEVES[name])
+    assert find_uses(BELIEVES[name])
 
 
 @pytest.mark.parametrize("name", COMPARES)
 def test_comparing_the_whole_result_is_accepted(name: str) -> None:
-    assert looks(COMPARES[name]) == []
+    assert find_uses(COMPARES[name]) == []
 
 
 def test_every_probe_whose_answer_cannot_be_recomputed_counts_as_observed() -> None:

@@ -68,7 +68,7 @@ class NotebookPage:
         expect(dialog).to_have_count(0)
 
 
-def frame(picture: Locator) -> str:
+def describe_frame(picture: Locator) -> str:
     """What is seen of a picture of labkit: words, and which parts are shown and strong."""
     seen = (
         "one => [...one.querySelectorAll('*')].map(part => part.style.display + part.style.opacity) + one.textContent"

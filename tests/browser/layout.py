@@ -22,12 +22,12 @@ BROKEN = """(where) => {
 }"""
 
 
-def broken_words(page: Page, page_name: str) -> list[str]:
+def find_broken_words(page: Page, selector: str) -> list[str]:
     """The pieces of names and words within these elements that stand on more than one line."""
-    found: list[str] = page.evaluate(BROKEN, page_name)
+    found: list[str] = page.evaluate(BROKEN, selector)
     return found
 
 
-def fits(page: Page) -> bool:
+def is_fitting(page: Page) -> bool:
     """Whether the page is as wide as its window at most."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))

@@ -11,7 +11,7 @@ from conftest import ARTIFACTS
 from playwright.sync_api import Page, expect
 
 from autograder.model.term import FILE
-from tests.lab_server import lab_server
+from tests.lab_server import run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
 
@@ -39,7 +39,7 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
     command = [sys.executable, "-m", "autograder.cli", "watch"]
     watching = subprocess.Popen(command, cwd=small_course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        with lab_server(student_folder, tmp_path_factory.mktemp("home"), course=True) as server:
+        with run_lab_server(student_folder, tmp_path_factory.mktemp("home"), course=True) as server:
             page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
             expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
             hand_in(page)

@@ -15,7 +15,7 @@ from conftest import ARTIFACTS
 from playwright.sync_api import Locator, Page, expect
 
 from autograder.authoring.course_folder import build, read_course
-from tests.lab_server import LabServer, lab_server
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -78,27 +78,27 @@ def course(small_course: Path) -> Path:
 
 @pytest.fixture
 def student(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(course / "work", tmp_path_factory.mktemp("home"), course=True) as server:
+    with run_lab_server(course / "work", tmp_path_factory.mktemp("home"), course=True) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+def home_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     """What a student has without a grader; one for the tests that need none."""
     folder = tmp_path_factory.mktemp("alone")
-    with lab_server(folder, tmp_path_factory.mktemp("home"), course=True) as server:
+    with run_lab_server(folder, tmp_path_factory.mktemp("home"), course=True) as server:
         yield server
 
 
 @pytest.fixture
-def grader_free_server(at_home: LabServer, course: Path) -> LabServer:
+def grader_free_server(home_server: LabServer, course: Path) -> LabServer:
     """The same with the labs as they are handed out, and without a kernel."""
-    at_home.end_kernels()
-    for path in at_home.folder.iterdir():
+    home_server.end_kernels()
+    for path in home_server.folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-    shutil.copytree(course / "release", at_home.folder, dirs_exist_ok=True)
-    return at_home
+    shutil.copytree(course / "release", home_server.folder, dirs_exist_ok=True)
+    return home_server
 
 
 def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: LabServer, page: Page) -> None:
@@ -117,25 +117,25 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     # One key runs the check, and before it what it needs; from the panel too.
     work.click()
     page.keyboard.press("Control+Alt+c")
-    expect(card(page)).to_contain_text("not written yet; 2 points to earn")
+    expect(find_card(page)).to_contain_text("not written yet; 2 points to earn")
     write(page, "def sum_of_squares", "return x.sum() ** 2")
     expect(work).to_contain_text("written")
     page.keyboard.press("Control+Alt+c")
-    expect(card(page)).to_contain_text("your result is 49 (expected: 25)")
+    expect(find_card(page)).to_contain_text("your result is 49 (expected: 25)")
     expect(work).to_contain_text("0 of 1 passed")
-    expect(card(page)).to_contain_text("0 of 5 points marked; next: sum_of_squares")
+    expect(find_card(page)).to_contain_text("0 of 5 points marked; next: sum_of_squares")
     # A card pales where the text has changed since.
     write(page, "def sum_of_squares", "return (x * x).sum()")
-    expect(card(page)).to_have_class(re.compile("gradlab-stale"))
-    expect(card(page)).to_contain_text("run this check again")
+    expect(find_card(page)).to_have_class(re.compile("gradlab-stale"))
+    expect(find_card(page)).to_contain_text("run this check again")
     page.screenshot(path=ARTIFACTS / "course_stale.png")
     page.keyboard.press("Control+Alt+c")
     expect(work).to_contain_text("checks pass")
-    expect(card(page)).not_to_have_class(re.compile("gradlab-stale"))
-    expect(card(page)).to_contain_text("0 of 5 points marked, 1 more ready to be marked; next: interview")
-    card(page).get_by_role("button", name="interview").click()
+    expect(find_card(page)).not_to_have_class(re.compile("gradlab-stale"))
+    expect(find_card(page)).to_contain_text("0 of 5 points marked, 1 more ready to be marked; next: interview")
+    find_card(page).get_by_role("button", name="interview").click()
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
-    expect(card(page).get_by_text("later", exact=True).first).to_be_visible()
+    expect(find_card(page).get_by_text("later", exact=True).first).to_be_visible()
 
     # A prediction is compared, and kept in the notebook. What tells the answer is hidden until then.
     answer = page.locator("p").filter(has_text="Each square is never negative")
@@ -168,7 +168,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(marked.get_by_text("Nothing was added.")).to_be_visible()
     expect(work).to_contain_text("2 of 2 points")
     page.screenshot(path=ARTIFACTS / "course_marked.png")
-    faults = serious(page, ".gradlab-Panel") + serious(page, ".gradlab-card")
+    faults = find_serious_faults(page, ".gradlab-Panel") + find_serious_faults(page, ".gradlab-card")
     assert not faults, faults
 
     # A reset gives the first text back, and keeps what stood there as text that is not run.
@@ -245,13 +245,13 @@ def test_a_saved_notebook_shows_its_state_again_in_every_theme(
     settings.mkdir(parents=True)
     (settings / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
     page.set_viewport_size({"width": 900, "height": 900})
-    with lab_server(course / "work", home, course=True) as server:
+    with run_lab_server(course / "work", home, course=True) as server:
         page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
         expect(page.get_by_label("q1 a")).to_be_checked()
         expect(page.get_by_label("q1 b")).not_to_be_checked()
         expect(page.get_by_role("button", name="Mark my work")).to_be_visible()
         page.screenshot(path=ARTIFACTS / f"course_{theme.replace(' ', '_')}.png")
-        faults = serious(page, ".gradlab-Panel")
+        faults = find_serious_faults(page, ".gradlab-Panel")
         assert not faults, faults
         page.locator('[data-command="gradlab:mark"]').click()
         paper = "rgb(255, 255, 255)" if theme == "JupyterLab Light" else "rgb(21, 25, 30)"
@@ -267,7 +267,7 @@ def test_without_a_grader_a_mark_is_refused_with_what_to_do(grader_free_server: 
     expect(page.get_by_text("There's no grader here").first).to_be_visible()
 
 
-def card(page: Page) -> Locator:
+def find_card(page: Page) -> Locator:
     return page.locator(".gradlab-card").first
 
 
@@ -279,7 +279,7 @@ def write(page: Page, text: str, line: str) -> None:
     page.keyboard.type(line)
 
 
-def serious(page: Page, within: str) -> list[str]:
+def find_serious_faults(page: Page, within: str) -> list[str]:
     """What axe-core calls a serious or critical fault of accessibility."""
     found: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
     return [f"{f['id']}: {f['nodes'][0]['html']}" for f in found if f["impact"] in ("serious", "critical")]

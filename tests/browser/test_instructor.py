@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import fill_notebook
-from tests.lab_server import LabServer, lab_server
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -29,7 +29,7 @@ def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         folder.mkdir(parents=True)
         notebook = fill_notebook(lab, {"sum_of_squares": SPOILS_ITS_ARGUMENT})
         (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
-    with lab_server(small_course, tmp_path_factory.mktemp("home")) as server:
+    with run_lab_server(small_course, tmp_path_factory.mktemp("home")) as server:
         yield server
 
 

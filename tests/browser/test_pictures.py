@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from every_picture import every_picture, save_notebook
-from lab_pages import SavedNotebook, frame
+from every_picture import draw_every_picture, save_notebook
+from lab_pages import SavedNotebook, describe_frame
 from playwright.sync_api import Locator, Page, expect
 
 import labkit
@@ -13,7 +13,7 @@ from labkit import show_broadcasting
 from labkit.pictures.formats import store_number
 from labkit.pictures.picture import Picture
 from labkit.pictures.playground import RATE, START, compute_pass
-from tests.lab_server import LabServer, lab_server
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ THEMES = ("JupyterLab Light", "JupyterLab Dark")
 
 @pytest.fixture(scope="module")
 def pictures() -> dict[str, Picture]:
-    return every_picture()
+    return draw_every_picture()
 
 
 @pytest.fixture(scope="module", params=THEMES)
@@ -32,7 +32,7 @@ def server(
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")
     save_notebook(pictures, folder / "trusted.ipynb", home / "data")
     save_notebook(dict(reversed(pictures.items())), folder / "untrusted.ipynb", None)
-    with lab_server(folder, home, request.param) as started:
+    with run_lab_server(folder, home, request.param) as started:
         yield started
 
 
@@ -49,13 +49,13 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
     page.on("pageerror", lambda error: errors.append(str(error)))
     shown = SavedNotebook(page, server, "trusted.ipynb").pictures
     expect(shown.locator("svg[role=img]")).to_have_count(len(pictures))
-    paper = colour(page.locator(".jp-Notebook"), "background-color")
+    paper = read_colour(page.locator(".jp-Notebook"), "background-color")
     for name, one in zip(pictures, shown.all(), strict=True):
         svg = one.locator("svg")
         box = svg.bounding_box()
         assert box is not None and box["width"] > 50 and box["height"] > 30, name
         assert svg.get_attribute("aria-label") and svg.locator("desc").text_content(), name
-        assert colour(svg) != paper, name
+        assert read_colour(svg) != paper, name
     expect(page.get_by_text("Error displaying widget")).to_have_count(0)
     assert errors == []
 
@@ -70,14 +70,14 @@ def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures:
     shown = SavedNotebook(page, server, "trusted.ipynb").pictures
     expect(shown.locator("svg[role=img]")).to_have_count(len(pictures))
     for name, one in zip(pictures, shown.all(), strict=True):
-        seen = {frame(one)}
+        seen = {describe_frame(one)}
         for button in one.locator("button[aria-pressed]").all():
             button.click()
             expect(button).to_have_attribute("aria-pressed", "true")
-            seen.add(frame(one))
+            seen.add(describe_frame(one))
         for step in one.get_by_role("button", name="next step").all():
             step.click()
-            seen.add(frame(one))
+            seen.add(describe_frame(one))
         drawing = pictures[name].drawing
         assert drawing is not None and (len(seen) > 1 or not drawing.groups), (
             f"{name}: whatever is chosen, it is the same"
@@ -156,5 +156,5 @@ def test_an_untrusted_notebook_shows_each_first_frame_with_its_words(
     assert images.evaluate_all("all => all.map(one => one.alt)") == [p.words for p in reversed(pictures.values())]
 
 
-def colour(element: Locator, of: str = "color") -> str:
+def read_colour(element: Locator, of: str = "color") -> str:
     return str(element.evaluate(f"one => getComputedStyle(one)['{of}']"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from layout import broken_words
+from layout import find_broken_words
 from playwright.sync_api import Page, expect
 
 from autograder.gradebook.lab_class import Column, LabClass, Mark, Member
@@ -42,7 +42,7 @@ def report(tmp_path: Path) -> Path:
     return path
 
 
-def opened(page: Page, path: Path, width: int, scheme: Any) -> list[str]:
+def open_report(page: Page, path: Path, width: int, scheme: Any) -> list[str]:
     """What the page said or asked for."""
     messages: list[str] = []
     page.on("console", lambda message: messages.append(message.text))
@@ -59,14 +59,14 @@ def opened(page: Page, path: Path, width: int, scheme: Any) -> list[str]:
 def test_pictures_are_drawn_nothing_is_loaded_and_nothing_is_cut_off(
     page: Page, report: Path, width: int, scheme: str
 ) -> None:
-    assert opened(page, report, width, scheme) == []
+    assert open_report(page, report, width, scheme) == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     found: list[dict[str, Any]] = Axe().run(page).response["violations"]
     assert not [f"{f['id']}: {f['nodes'][0]['html']}" for f in found]
 
 
 def test_a_table_sorts_by_its_whole_heads_with_mouse_and_keyboard_and_filters(page: Page, report: Path) -> None:
-    opened(page, report, 1200, "light")
+    open_report(page, report, 1200, "light")
     table = page.locator("#marks-table")
     head = table.locator("thead th").nth(1)
     head.get_by_role("button").focus()
@@ -103,4 +103,4 @@ def test_heads_of_marks_are_whole_and_leave_no_gap_above_them(page: Page, tmp_pa
     box = row.bounding_box()
     assert box and box["height"] <= 160
     assert row.evaluate("row => [...row.cells].every((cell) => cell.scrollHeight <= cell.clientHeight + 1)")
-    assert broken_words(page, "#marks-table thead") == []
+    assert find_broken_words(page, "#marks-table thead") == []

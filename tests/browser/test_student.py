@@ -10,7 +10,7 @@ import pytest
 from lab_pages import NotebookPage
 from playwright.sync_api import Locator, Page, expect
 
-from tests.lab_server import LabServer, lab_server
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ LABEL, HIDDEN = "3 and 4 give 25, a 0-dim tensor", "an empty tensor gives zero"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("students"), tmp_path_factory.mktemp("home")) as server:
+    with run_lab_server(tmp_path_factory.mktemp("students"), tmp_path_factory.mktemp("home")) as server:
         yield server
 
 
@@ -44,25 +44,25 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
     expect(verdict).to_contain_text("sum_of_squares: not written yet; 2 points to earn")
-    expect(word(verdict, LABEL)).to_have_text("later")
+    expect(find_word(verdict, LABEL)).to_have_text("later")
 
     notebook.rewrite_last_line(EXERCISE, WRONG)
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
-    expect(row(verdict, LABEL)).to_contain_text("your result is 49 (expected: 25)")
-    expect(word(verdict, LABEL)).to_have_text("fail")
+    expect(find_row(verdict, LABEL)).to_contain_text("your result is 49 (expected: 25)")
+    expect(find_word(verdict, LABEL)).to_have_text("fail")
     expect(verdict).to_contain_text("0 of 1 check passed here; 3 more run when it is marked, for 2 points in all")
-    red = colour(word(verdict, LABEL))
+    red = read_colour(find_word(verdict, LABEL))
 
     notebook.rewrite_last_line(EXERCISE, RIGHT)
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
-    expect(word(verdict, LABEL)).to_have_text("pass")
-    expect(row(verdict, LABEL)).not_to_contain_text("your result")
+    expect(find_word(verdict, LABEL)).to_have_text("pass")
+    expect(find_row(verdict, LABEL)).not_to_contain_text("your result")
     expect(verdict).to_contain_text("1 of 1 check passed here; 3 more run when it is marked, for 2 points in all")
-    expect(word(verdict, HIDDEN)).to_have_text("later")
-    green = colour(word(verdict, LABEL))
-    assert len({red, green, colour(verdict)}) == 3, "JupyterLab dropped the colours of pass and fail"
+    expect(find_word(verdict, HIDDEN)).to_have_text("later")
+    green = read_colour(find_word(verdict, LABEL))
+    assert len({red, green, read_colour(verdict)}) == 3, "JupyterLab dropped the colours of pass and fail"
 
     notebook.save()
     saved = nbformat.read(server.folder / student, as_version=4)
@@ -100,15 +100,15 @@ def test_given_cells_cannot_be_changed_by_accident(student: str, server: LabServ
         expect(text).to_have_text(before, use_inner_text=True)
 
 
-def row(verdict: Locator, label: str) -> Locator:
+def find_row(verdict: Locator, label: str) -> Locator:
     """The row of a card that speaks of the check with this label."""
     return verdict.locator(".gradlab-card > div").filter(has_text=label)
 
 
-def word(verdict: Locator, label: str) -> Locator:
+def find_word(verdict: Locator, label: str) -> Locator:
     """The word before that label: pass, fail or later."""
-    return row(verdict, label).get_by_text(re.compile("^(pass|fail|later)$"))
+    return find_row(verdict, label).get_by_text(re.compile("^(pass|fail|later)$"))
 
 
-def colour(of: Locator) -> str:
+def read_colour(of: Locator) -> str:
     return str(of.evaluate("element => getComputedStyle(element).color"))

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 
-def leaf(*values: float) -> Tensor:
+def make_leaf(*values: float) -> Tensor:
     return torch.tensor(values, requires_grad=True)
 
 
@@ -34,7 +34,7 @@ def test_gradients_of_a_sum_of_squares_after_a_matrix_product() -> None:
 
 @pytest.mark.claim(55)
 def test_one_element_is_enough_for_backward_whatever_its_shape() -> None:
-    a, b = leaf(2.0), leaf(3.0)
+    a, b = make_leaf(2.0), make_leaf(3.0)
     (a * b).backward()
     assert (a.grad, b.grad) == (3, 2)
     (a * b).reshape(1, 1).backward()
@@ -42,7 +42,7 @@ def test_one_element_is_enough_for_backward_whatever_its_shape() -> None:
 
 @pytest.mark.claim(56)
 def test_the_gradient_of_a_sum_of_squares() -> None:
-    x = leaf(2.0, 3.0)
+    x = make_leaf(2.0, 3.0)
     x.square().sum().backward()
     assert x.grad.tolist() == [4, 6]
 
@@ -59,12 +59,12 @@ def test_a_constant_has_an_entry_without_a_node() -> None:
 
 @pytest.mark.claim(58)
 def test_a_result_has_a_grad_fn() -> None:
-    assert leaf(1.0).sin().grad_fn is not None
+    assert make_leaf(1.0).sin().grad_fn is not None
 
 
 @pytest.mark.claim(59)
 def test_contiguous_on_a_contiguous_tensor_adds_no_node() -> None:
-    y = leaf(1.0, 2.0) * 2
+    y = make_leaf(1.0, 2.0) * 2
     assert y.contiguous().grad_fn is y.grad_fn
 
 
@@ -79,7 +79,7 @@ def test_a_result_that_requires_grad_is_no_leaf() -> None:
 @pytest.mark.claim(61)
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")
 def test_only_leaves_get_a_grad() -> None:
-    x = leaf(1.0)
+    x = make_leaf(1.0)
     h = x * 2
     retained = x * 3
     retained.retain_grad()
@@ -91,7 +91,7 @@ def test_only_leaves_get_a_grad() -> None:
 
 @pytest.mark.claim(62)
 def test_a_leaf_has_no_grad_fn() -> None:
-    assert leaf(1.0).grad_fn is None
+    assert make_leaf(1.0).grad_fn is None
 
 
 @pytest.mark.claim(63)
@@ -100,7 +100,7 @@ def test_the_graph_follows_python() -> None:
         return x * 3 if x > 0 else x * 5
 
     for value, slope in ((1.0, 3), (-1.0, 5)):
-        x = leaf(value)
+        x = make_leaf(value)
         f(x).backward()
         assert x.grad == slope
 
@@ -114,7 +114,7 @@ def test_a_node_keeps_tensors_and_computes_products() -> None:
 
 @pytest.mark.claim(65)
 def test_nodes_run_from_the_result_to_the_leaves() -> None:
-    x, order = leaf(1.0), []
+    x, order = make_leaf(1.0), []
     a = x * 2
     b = a * 3
     a.register_hook(lambda grad: order.append("a"))
@@ -131,12 +131,12 @@ def test_operations_on_tensors_without_grad_are_not_tracked() -> None:
 @pytest.mark.claim(69)
 def test_backward_of_several_elements_needs_an_argument() -> None:
     with pytest.raises(RuntimeError):
-        (leaf(1.0, 2.0) * 2).backward()
+        (make_leaf(1.0, 2.0) * 2).backward()
 
 
 @pytest.mark.claim(70)
 def test_a_second_backward_through_one_graph_raises() -> None:
-    x = leaf(1.0, 2.0, 3.0)
+    x = make_leaf(1.0, 2.0, 3.0)
     y = x**2
     y.sum().backward()
     with pytest.raises(RuntimeError):
@@ -149,7 +149,7 @@ def test_a_second_backward_through_one_graph_raises() -> None:
 @pytest.mark.claim(71)
 def test_an_upstream_gradient_has_the_shape_of_the_output() -> None:
     with pytest.raises(RuntimeError):
-        (leaf(1.0, 2.0, 3.0) * 2).backward(torch.ones(2))
+        (make_leaf(1.0, 2.0, 3.0) * 2).backward(torch.ones(2))
 
 
 @pytest.mark.claim(72)
@@ -165,7 +165,7 @@ def test_the_worked_step() -> None:
 
 @pytest.mark.claim(73)
 def test_gradients_accumulate() -> None:
-    x, seen = leaf(1.0, 2.0), []
+    x, seen = make_leaf(1.0, 2.0), []
     for _ in range(2):
         x.square().sum().backward()
         seen.append(x.grad.tolist())
@@ -177,7 +177,7 @@ def test_gradients_accumulate() -> None:
 @pytest.mark.claim(74)
 def test_before_the_first_backward_there_is_nothing_to_zero() -> None:
     with pytest.raises(AttributeError):
-        leaf(1.0).grad.zero_()
+        make_leaf(1.0).grad.zero_()
 
 
 @pytest.mark.claim(75)
@@ -198,7 +198,7 @@ def test_zero_grad_sets_none_and_adam_notices_the_difference() -> None:
     assert layer.weight.grad is None
 
 
-def _losses(zero_at: str) -> tuple[list[float], Tensor]:
+def _compute_losses(zero_at: str) -> tuple[list[float], Tensor]:
     model = torch.nn.Linear(3, 1)
     with torch.no_grad():
         for p in model.parameters():
@@ -223,12 +223,12 @@ def _losses(zero_at: str) -> tuple[list[float], Tensor]:
 
 @pytest.mark.claim(76)
 def test_zero_grad_may_be_anywhere_but_between_backward_and_step() -> None:
-    weights = [_losses(place)[1] for place in ("start", "before backward", "end")]
+    weights = [_compute_losses(place)[1] for place in ("start", "before backward", "end")]
     assert torch.equal(weights[0], weights[1]) and torch.equal(weights[0], weights[2])
-    assert len(set(_losses("before step")[0])) == 1
+    assert len(set(_compute_losses("before step")[0])) == 1
 
 
-def _accumulated(sizes: list[int], share: bool) -> float:
+def _compare_accumulated(sizes: list[int], share: bool) -> float:
     """The largest difference to the full batch's gradient. share: each loss by its share of the samples."""
     model = torch.nn.Linear(4, 1)
     x = torch.randn(sum(sizes), 4, generator=torch.Generator().manual_seed(1))
@@ -243,9 +243,9 @@ def _accumulated(sizes: list[int], share: bool) -> float:
 
 @pytest.mark.claim(77)
 def test_dividing_by_the_number_of_batches_is_exact_only_for_equal_ones() -> None:
-    assert _accumulated([8, 8, 8, 8], share=False) < 1e-6
-    assert _accumulated([10, 10, 10, 2], share=False) > 1e-3
-    assert _accumulated([10, 10, 10, 2], share=True) < 1e-6
+    assert _compare_accumulated([8, 8, 8, 8], share=False) < 1e-6
+    assert _compare_accumulated([10, 10, 10, 2], share=False) > 1e-3
+    assert _compare_accumulated([10, 10, 10, 2], share=True) < 1e-6
 
 
 @pytest.mark.claim(78)
@@ -262,7 +262,7 @@ def test_accumulating_mimics_a_larger_batch_with_fewer_activations() -> None:
 
 @pytest.mark.claim(80)
 def test_without_zeroing_the_gradient_is_the_sum() -> None:
-    x = leaf(1.0)
+    x = make_leaf(1.0)
     for k in (1, 2, 3):
         (k * x).backward()
     assert x.grad == 6
@@ -270,7 +270,7 @@ def test_without_zeroing_the_gradient_is_the_sum() -> None:
 
 @pytest.mark.claim(81)
 def test_a_kept_grad_is_an_alias() -> None:
-    x = leaf(1.0)
+    x = make_leaf(1.0)
     (x * 12).backward()
     alias = x.grad
     (x * 12).backward()

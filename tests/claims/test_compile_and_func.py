@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 
-def new_counter() -> Any:
+def make_counter() -> Any:
     """Imported here: it takes a second of each process that collects the tests."""
     from torch._dynamo.testing import CompileCounter
 
@@ -16,7 +16,7 @@ def new_counter() -> Any:
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
+def compiler_reset() -> Iterator[None]:
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
@@ -24,7 +24,7 @@ def fresh() -> Iterator[None]:
 
 @pytest.mark.claim(181)
 def test_compiling_happens_at_the_first_call() -> None:
-    counter = new_counter()
+    counter = make_counter()
     compiled = torch.compile(lambda x: x.sin() + 1, backend=counter)
     assert counter.frame_count == 0
     compiled(torch.ones(3))
@@ -54,7 +54,7 @@ def test_reduce_overhead_means_cuda_graphs() -> None:
     [(None, [1, 2, 2, 2, 2, 3, 4, 4]), (False, [1, 2, 3, 4, 5, 6, 7, 7]), (True, [1, 1, 1, 1, 1, 2, 3, 3])],
 )
 def test_sizes_that_recompile(dynamic: bool | None, compilations: list[int]) -> None:
-    counter, seen = new_counter(), []
+    counter, seen = make_counter(), []
     compiled = torch.compile(lambda x: x.sin() * 2, backend=counter, dynamic=dynamic)
     for size in (2, 3, 4, 5, 6, 1, 0, 2):
         compiled(torch.ones(size))
@@ -84,7 +84,7 @@ def test_a_compiled_module_has_a_prefix_and_compile_in_place_none() -> None:
 
 @pytest.mark.claim(190)
 def test_train_eval_and_grad_mode_recompile() -> None:
-    counter, model = new_counter(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    counter, model = make_counter(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
     compiled, seen = torch.compile(model, backend=counter), []
     compiled(torch.ones(3, 2))
     seen.append(counter.frame_count)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-class Clamped(torch.autograd.Function):
+class ClampedEstimator(torch.autograd.Function):
     """The source's "clipped" straight-through estimator: it clamps the upstream gradient, which is not what is meant."""
 
     @staticmethod
@@ -23,7 +23,7 @@ class Clamped(torch.autograd.Function):
 @pytest.mark.claim(151)
 def test_the_example_gives_ones_and_float32_for_float64() -> None:
     x = torch.tensor([-1.0, 2.0], dtype=torch.float64, requires_grad=True)
-    y = Clamped.apply(x)
+    y = ClampedEstimator.apply(x)
     assert y.dtype == torch.float32
     y.sum().backward()
     assert x.grad.tolist() == [1, 1]
@@ -39,7 +39,7 @@ def test_rounding_has_a_gradient_of_zero_and_a_comparison_none() -> None:
 @pytest.mark.claim(153)
 def test_clamping_the_upstream_gradient_is_not_masking_by_the_input() -> None:
     x = torch.tensor([-3.0, -0.5, 0.5, 3.0], requires_grad=True)
-    Clamped.apply(x).backward(torch.full((4,), 5.0))
+    ClampedEstimator.apply(x).backward(torch.full((4,), 5.0))
     assert x.grad.tolist() == [1, 1, 1, 1]
     x.grad = None
     F.hardtanh(x).backward(torch.full((4,), 5.0))
@@ -66,13 +66,13 @@ def test_torch_where_on_its_own_gives_nan_gradients() -> None:
 @pytest.mark.claim(156)
 def test_func_needs_setup_context() -> None:
     with pytest.raises(RuntimeError):
-        torch.func.grad(lambda x: Clamped.apply(x).sum())(torch.randn(3))
+        torch.func.grad(lambda x: ClampedEstimator.apply(x).sum())(torch.randn(3))
 
 
 @pytest.mark.claim(157)
 def test_gradcheck_rejects_a_straight_through_estimator() -> None:
     x = torch.tensor([-0.7, 0.6], dtype=torch.float64, requires_grad=True)
-    assert not torch.autograd.gradcheck(lambda t: Clamped.apply(t).double(), x, raise_exception=False)
+    assert not torch.autograd.gradcheck(lambda t: ClampedEstimator.apply(t).double(), x, raise_exception=False)
 
 
 @pytest.mark.claim(158, 165)
@@ -117,7 +117,7 @@ def test_losses_are_float32_under_autocast() -> None:
         assert F.cross_entropy(logits, torch.tensor([0, 1, 2, 0, 1])).dtype == torch.float32
 
 
-def scaled(clip_first: bool) -> float:
+def step_scaled(clip_first: bool) -> float:
     """How far one step of SGD moves a weight of 1 whose gradient is 5, clipped to a norm of 1."""
     w = nn.Parameter(torch.ones(1))
     scaler, sgd = torch.amp.GradScaler("cpu"), torch.optim.SGD([w], 0.1)
@@ -131,8 +131,8 @@ def scaled(clip_first: bool) -> float:
 
 @pytest.mark.claim(166)
 def test_clip_after_unscale() -> None:
-    assert scaled(clip_first=False) == pytest.approx(0.1, rel=1e-4)
-    assert scaled(clip_first=True) < 1e-5
+    assert step_scaled(clip_first=False) == pytest.approx(0.1, rel=1e-4)
+    assert step_scaled(clip_first=True) < 1e-5
 
 
 @pytest.mark.claim(167, 177)

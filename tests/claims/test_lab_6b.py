@@ -39,7 +39,7 @@ class NeedsTwoError(Exception):
         super().__init__(f"{place}: {reason}")
 
 
-class Fails(Dataset[Tensor]):
+class FailingDataset(Dataset[Tensor]):
     def __init__(self, error: Exception) -> None:
         self.error = error
 
@@ -58,7 +58,7 @@ def test_a_workers_exception_keeps_its_type_if_a_message_can_make_it(
     error: Exception, arrives: type[Exception]
 ) -> None:
     with pytest.raises(arrives, match="in DataLoader worker process 0"):
-        list(DataLoader(Fails(error), num_workers=1, multiprocessing_context="fork"))
+        list(DataLoader(FailingDataset(error), num_workers=1, multiprocessing_context="fork"))
 
 
 @pytest.mark.claim(258)

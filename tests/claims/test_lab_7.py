@@ -48,7 +48,7 @@ linear_cross_entropy = getattr(F, "linear_cross_entropy", None)
 since_2_13 = pytest.mark.skipif(linear_cross_entropy is None, reason="came with PyTorch 2.13")
 
 
-def profiled_peak(f: Callable[[], object], folder: Path) -> int:
+def measure_profiled_peak(f: Callable[[], object], folder: Path) -> int:
     """The most bytes that the CPU's allocator had given out at a time, as the profiler noted them."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         f()
@@ -62,7 +62,7 @@ def profiled_peak(f: Callable[[], object], folder: Path) -> int:
     return peak
 
 
-def last_layer() -> tuple[Tensor, Tensor, Tensor]:
+def make_last_layer() -> tuple[Tensor, Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(128, 8, generator=generator, requires_grad=True)
     vocabulary = torch.randn(500, 8, generator=generator).requires_grad_()
@@ -72,12 +72,12 @@ def last_layer() -> tuple[Tensor, Tensor, Tensor]:
 @pytest.mark.claim(303)
 @since_2_13
 def test_watch_does_not_see_memory_that_an_operation_takes_inside(tmp_path: Path) -> None:
-    rows, vocabulary, labels = last_layer()
+    rows, vocabulary, labels = make_last_layer()
     one_chunk = nn.LinearCrossEntropyOptions(batch_chunk_size=128)
     with memory.watch(rows, vocabulary, labels) as seen:
         linear_cross_entropy(rows, vocabulary, labels, options=one_chunk)
     logits = 128 * 500 * 4
-    inside = profiled_peak(lambda: linear_cross_entropy(rows, vocabulary, labels, options=one_chunk), tmp_path)
+    inside = measure_profiled_peak(lambda: linear_cross_entropy(rows, vocabulary, labels, options=one_chunk), tmp_path)
     assert seen.peak < logits <= inside
 
 
@@ -177,7 +177,7 @@ def test_a_hook_that_returns_the_result_itself_keeps_it() -> None:
 @pytest.mark.claim(316)
 @since_2_13
 def test_cross_entropy_in_parts_is_built_in(tmp_path: Path) -> None:
-    rows, vocabulary, labels = last_layer()
+    rows, vocabulary, labels = make_last_layer()
     options = nn.LinearCrossEntropyOptions(batch_chunk_size=16)
     want = F.cross_entropy(rows @ vocabulary.T, labels)
     got = linear_cross_entropy(rows, vocabulary, labels, options=options)
@@ -187,6 +187,8 @@ def test_cross_entropy_in_parts_is_built_in(tmp_path: Path) -> None:
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, wanted, strict=True))
     with pytest.raises(RuntimeError):
         torch.autograd.grad(got, [rows, vocabulary])
-    full_peak = profiled_peak(lambda: F.cross_entropy(rows @ vocabulary.T, labels).backward(), tmp_path)
-    parts = profiled_peak(lambda: linear_cross_entropy(rows, vocabulary, labels, options=options).backward(), tmp_path)
+    full_peak = measure_profiled_peak(lambda: F.cross_entropy(rows @ vocabulary.T, labels).backward(), tmp_path)
+    parts = measure_profiled_peak(
+        lambda: linear_cross_entropy(rows, vocabulary, labels, options=options).backward(), tmp_path
+    )
     assert parts < full_peak / 3

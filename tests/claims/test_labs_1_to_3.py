@@ -46,7 +46,7 @@ def test_one_seed_gives_one_sequence() -> None:
     assert torch.randn(3).dtype == torch.float32 and torch.randint(0, 10, (3,)).dtype == torch.int64
 
 
-class Adds(nn.Module):
+class Addition(nn.Module):
     """Its table is an attribute, or a buffer."""
 
     table: Tensor
@@ -64,12 +64,12 @@ class Adds(nn.Module):
 
 @pytest.mark.claim(237)
 def test_a_cast_does_not_find_tensors_left_out_and_meta_and_vars_do() -> None:
-    plain = Adds(torch.ones(3), buffer=False)
+    plain = Addition(torch.ones(3), buffer=False)
     assert plain.double()(torch.zeros(2, 3, dtype=torch.float64)).dtype == torch.float64
     assert isinstance(vars(plain)["table"], Tensor)
     with pytest.raises(RuntimeError):
         plain.to("meta")(torch.zeros(2, 3, device="meta"))
-    buffer = Adds(torch.ones(3, dtype=torch.int64), buffer=True)
+    buffer = Addition(torch.ones(3, dtype=torch.int64), buffer=True)
     assert buffer.double().table.dtype == torch.int64 and "table" not in vars(buffer)
     assert buffer.to("meta").table.is_meta
     indices = torch.tensor([0, 2])  # on the CPU, as one that did not move
@@ -80,8 +80,8 @@ def test_a_cast_does_not_find_tensors_left_out_and_meta_and_vars_do() -> None:
 def test_a_complex_buffer_warns_in_to_and_is_left_alone_by_double() -> None:
     z = torch.tensor([1 + 2j])
     with pytest.warns(UserWarning, match="imaginary"):
-        assert Adds(z, buffer=True).to(torch.float64).table.dtype == torch.float64
-    assert Adds(z, buffer=True).double().table.dtype == torch.complex64
+        assert Addition(z, buffer=True).to(torch.float64).table.dtype == torch.float64
+    assert Addition(z, buffer=True).double().table.dtype == torch.complex64
 
 
 @pytest.mark.claim(239)

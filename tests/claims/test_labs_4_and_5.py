@@ -23,7 +23,7 @@ def test_inference_mode_false_is_the_way_back() -> None:
                 _ = made_before * w
 
 
-def resident_mb() -> float:
+def read_resident_mb() -> float:
     """Of this process; Linux says it in pages of 4 kB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
@@ -31,11 +31,11 @@ def resident_mb() -> float:
 def grow_by(backward: Callable[[Tensor], None]) -> float:
     """The MB that a hundred leaves of 1 MB leave behind."""
     gc.collect()
-    before = resident_mb()
+    before = read_resident_mb()
     for _ in range(100):
         backward(torch.ones(250_000, requires_grad=True))
     gc.collect()
-    return resident_mb() - before
+    return read_resident_mb() - before
 
 
 @pytest.mark.claim(244)

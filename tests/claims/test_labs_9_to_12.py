@@ -45,7 +45,7 @@ def test_a_scaler_refuses_a_step_without_gradients() -> None:
         scaler.step(optimizer)
 
 
-class Counting(nn.Module):
+class CallCounter(nn.Module):
     """Counts its calls in an attribute, which begins with first."""
 
     def __init__(self, first: float) -> None:
@@ -57,7 +57,7 @@ class Counting(nn.Module):
         return x * 0.9**self.step
 
 
-def graphs_of_twelve_calls(model: nn.Module) -> int:
+def count_graphs_of_twelve_calls(model: nn.Module) -> int:
     torch.compiler.reset()
     graphs: list[torch.fx.GraphModule] = []
 
@@ -74,10 +74,10 @@ def graphs_of_twelve_calls(model: nn.Module) -> int:
 @pytest.mark.claim(322)
 @pytest.mark.skipif(torch.__version__ < "2.13", reason="as it is since PyTorch 2.13")
 def test_float_attributes_are_opened_and_ints_only_when_asked() -> None:
-    assert graphs_of_twelve_calls(Counting(0)) == 8
-    assert graphs_of_twelve_calls(Counting(0.0)) == 2
+    assert count_graphs_of_twelve_calls(CallCounter(0)) == 8
+    assert count_graphs_of_twelve_calls(CallCounter(0.0)) == 2
     with torch._dynamo.config.patch(allow_unspec_int_on_nn_module=True):
-        assert graphs_of_twelve_calls(Counting(0)) == 2
+        assert count_graphs_of_twelve_calls(CallCounter(0)) == 2
 
 
 @pytest.mark.claim(323)

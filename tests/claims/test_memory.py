@@ -42,7 +42,7 @@ def test_a_profile_of_cuda_alone_has_no_activity_on_a_cpu_and_the_old_name_of_it
     assert hasattr(averages[0], "self_device_memory_usage")
 
 
-def live_nodes(total: Tensor) -> int:
+def count_live_nodes(total: Tensor) -> int:
     seen, todo = set(), [total.grad_fn]
     while todo:
         node = todo.pop()
@@ -52,7 +52,7 @@ def live_nodes(total: Tensor) -> int:
     return len(seen)
 
 
-def held(node: object) -> bool:
+def is_holding_tensors(node: object) -> bool:
     try:
         node._saved_result  # noqa: B018
     except RuntimeError:
@@ -70,7 +70,7 @@ def test_a_sum_of_losses_keeps_nodes_and_after_backward_no_activations() -> None
         loss = activation.sum()
         loss.backward()
         total = total + loss
-    assert live_nodes(total) >= 6 and not any(map(held, nodes))
+    assert count_live_nodes(total) >= 6 and not any(map(is_holding_tensors, nodes))
 
 
 @pytest.mark.claim(137)
@@ -81,7 +81,7 @@ def test_without_backward_it_keeps_the_activations() -> None:
         activation = w.exp()
         nodes.append(activation.grad_fn)
         total = total + activation.sum()
-    assert all(map(held, nodes))
+    assert all(map(is_holding_tensors, nodes))
 
 
 @pytest.mark.claim(138)
@@ -97,7 +97,7 @@ def test_a_detached_column_keeps_its_whole_storage() -> None:
     assert column.cpu().data_ptr() == column.data_ptr()
 
 
-def calls(run: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> tuple[int, Tensor]:
+def count_calls(run: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> tuple[int, Tensor]:
     count, x = [0], torch.linspace(-1, 1, 6).requires_grad_()
 
     def layer(t: Tensor) -> Tensor:
@@ -112,8 +112,8 @@ def calls(run: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> tuple[int, Ten
 @pytest.mark.claim(143)
 def test_a_checkpoint_runs_its_function_twice_and_changes_no_gradient() -> None:
     start = torch.ones(6)
-    once, grad = calls(lambda layer: layer(start))
-    twice, same = calls(lambda layer: checkpoint(layer, start, use_reentrant=False))
+    once, grad = count_calls(lambda layer: layer(start))
+    twice, same = count_calls(lambda layer: checkpoint(layer, start, use_reentrant=False))
     assert (once, twice) == (1, 2) and torch.equal(grad, same)
 
 

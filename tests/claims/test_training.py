@@ -59,7 +59,7 @@ def test_a_linear_layer_registers_weight_and_bias() -> None:
     assert not issubclass(torch.export.ExportedProgram, nn.Module)
 
 
-def mlp() -> nn.Sequential:
+def make_mlp() -> nn.Sequential:
     layers: list[nn.Module] = []
     sizes = [784, 512, 256]
     for a, b in itertools.pairwise(sizes):
@@ -69,7 +69,7 @@ def mlp() -> nn.Sequential:
 
 @pytest.mark.claim(120)
 def test_the_mlp_of_the_source_has_537354_parameters_and_refuses_one_sample_in_training() -> None:
-    model = mlp()
+    model = make_mlp()
     assert model(torch.randn(32, 784)).shape == (32, 10)
     assert sum(p.numel() for p in model.parameters()) == 537_354 and len(model.state_dict()) == 16
     with pytest.raises(ValueError):
@@ -116,7 +116,7 @@ def test_a_module_needs_super_init() -> None:
         Forgot()
 
 
-class Table(nn.Module):
+class TableModule(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(2))
@@ -129,7 +129,7 @@ class Table(nn.Module):
 
 @pytest.mark.claim(125, 126, 127)
 def test_attributes_are_parameters_buffers_or_neither() -> None:
-    table = Table()
+    table = TableModule()
     assert [name for name, _ in table.named_parameters()] == ["weight"]
     assert set(table.state_dict()) == {"weight", "mean", "steps"}
     table.half()

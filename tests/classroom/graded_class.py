@@ -35,7 +35,7 @@ def be_patient(course: Path) -> None:
         config.write("\nc.Examine.cell_seconds = 36000\nc.Examine.submission_seconds = 100000\n")
 
 
-def gradebook_rows(course: Path, students: bool = True) -> dict[str, Any]:
+def read_gradebook_rows(course: Path, students: bool = True) -> dict[str, Any]:
     """What the gradebook holds of each submission, without the ids that it draws at random."""
     rows = {}
     with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
@@ -55,7 +55,7 @@ def gradebook_rows(course: Path, students: bool = True) -> dict[str, Any]:
     return rows
 
 
-def written(course: Path) -> dict[str, bytes]:
+def read_written_files(course: Path) -> dict[str, bytes]:
     """The graded notebooks and the files beside them, by path."""
     root = course / "autograded"
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}

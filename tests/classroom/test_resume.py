@@ -28,15 +28,24 @@ from autograder.model import fingerprint
 from autograder.model.fingerprint import get_versions
 from autograder.workers.executors import LocalExecutor, choose_device
 from autograder.workers.worker import Failure
-from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
-from tests.classroom.processes import children
+from tests.classroom.graded_class import (
+    FOR_EVER,
+    LAB,
+    SLOWLY,
+    WRONG,
+    be_patient,
+    hand_in,
+    read_gradebook_rows,
+    read_written_files,
+)
+from tests.classroom.processes import list_children
 from tests.conftest import NIGHTLY
 
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
 KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, test_fork_server.py fork servers
 
 
-def graded(course: Path, executor: LocalExecutor) -> dict[str, bool]:
+def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(open_course(course), LAB, executor))
     assert not any(each.failure for each in done)
@@ -48,17 +57,17 @@ def start(course: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def documents(course: Path) -> list[str]:
+def list_documents(course: Path) -> list[str]:
     found = (course / "results" / LAB).glob("[!.]*.json")
     return sorted(path.stem for path in found)
 
 
-def victims(running: subprocess.Popen[str], kind: str) -> list[int]:
+def find_victims(running: subprocess.Popen[str], kind: str) -> list[int]:
     """The grader itself, the fork servers, or the workers; none where it is done already."""
     if kind == "grader":
         return [running.pid]
-    fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
-    workers = [pid for pid, command in children(running.pid) if "forkserver.server" not in command]
+    fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
+    workers = [pid for pid, command in list_children(running.pid) if "forkserver.server" not in command]
     return fork_server if kind == "warm" else workers
 
 
@@ -71,17 +80,17 @@ def submitted_class(built_course: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="module")
-def undisturbed(submitted_class: Path, two_graders: LocalExecutor) -> Path:
+def undisturbed_class(submitted_class: Path, two_graders: LocalExecutor) -> Path:
     """The same course graded in one go, once for all tests that compare with it or go on from it."""
     course = Path(shutil.copytree(submitted_class, submitted_class.parent / "undisturbed"))
-    assert not any(graded(course, two_graders).values())
+    assert not any(grade_class(course, two_graders).values())
     return course
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
-    submitted_class: Path, undisturbed: Path, two_graders: LocalExecutor
+    submitted_class: Path, undisturbed_class: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded again for each kill."""
     killed = 0
@@ -91,21 +100,23 @@ def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
         running = start(course)
         done, delay = random.randrange(len(STUDENTS) - 2), random.random() / 4
         while running.poll() is None and (
-            len(documents(course)) < done or not (course / "results" / LAB).exists() or len(children(running.pid)) < 3
+            len(list_documents(course)) < done
+            or not (course / "results" / LAB).exists()
+            or len(list_children(running.pid)) < 3
         ):
             time.sleep(0.02)
         time.sleep(delay)
-        if found := victims(running, kind):
+        if found := find_victims(running, kind):
             killed += 1
             os.kill(random.choice(found), signal.SIGKILL)
         output = running.communicate()[0]
         description = f"{kind} killed {delay:.2f} s after result {done}: {output}"
-        before = documents(course)
-        assert graded(course, two_graders) == {student: student in before for student in STUDENTS}, description
+        before = list_documents(course)
+        assert grade_class(course, two_graders) == {student: student in before for student in STUDENTS}, description
         if kind != "grader":
             assert len(before) == 8 and running.returncode == 0, description
-        assert gradebook_rows(course) == gradebook_rows(undisturbed), description
-        assert written(course) == written(undisturbed), description
+        assert read_gradebook_rows(course) == read_gradebook_rows(undisturbed_class), description
+        assert read_written_files(course) == read_written_files(undisturbed_class), description
     assert killed > KILLS / 2
 
 
@@ -119,16 +130,16 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
     last = list(STUDENTS)[-2:]
     hand_in(course, dict.fromkeys(last), FOR_EVER)
     running = start(course)
-    while not documents(course):
+    while not list_documents(course):
         time.sleep(0.02)
-    fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
+    fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
     assert running.returncode == 1 and "To continue, run the same command" in output and "Traceback" not in output, (
         output
     )
-    before = documents(course)
-    assert sorted(gradebook_rows(course)) == before
+    before = list_documents(course)
+    assert sorted(read_gradebook_rows(course)) == before
     hand_in(course, dict.fromkeys(last))
     monkeypatch.chdir(course)
     monkeypatch.setattr(sys, "argv", ["gradlab", "grade", LAB, "--jobs", "2"])
@@ -147,7 +158,7 @@ def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
         pass
 
 
-class Losing(LocalExecutor):
+class LosingExecutor(LocalExecutor):
     """This machine, but for one submission that never comes back."""
 
     def grade(self, *arguments: Any) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
@@ -156,11 +167,11 @@ class Losing(LocalExecutor):
 
 @pytest.mark.slow
 def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
-    undisturbed: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    undisturbed_class: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a class is graded twice more."""
-    course = Path(shutil.copytree(undisturbed, tmp_path / "course"))
-    assert set(graded(course, two_graders).values()) == {True}
+    course = Path(shutil.copytree(undisturbed_class, tmp_path / "course"))
+    assert set(grade_class(course, two_graders).values()) == {True}
 
     document = get_result_path(course, LAB, "student_03")
     document.write_text(
@@ -169,7 +180,7 @@ def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
         )
     )
     hand_in(course, {"student_01": WRONG, "student_lost": None})
-    losing = Losing(2, pool=two_graders.pool)
+    losing = LosingExecutor(2, pool=two_graders.pool)
     done = {each.student: each for each in grade_lab(open_course(course), LAB, losing)}
     assert done.pop("student_lost").failure == "it came back without a mark: run the same command again"
     assert not any(each.failure for each in done.values())
@@ -186,7 +197,7 @@ def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
         (),
     }  # (): the lost one
     assert describe_regraded(everybody) == "8 graded again: torch changed (8), the lab changed (8)"
-    assert gradebook_rows(course)["student_02"][1] == 3
+    assert read_gradebook_rows(course)["student_02"][1] == 3
 
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
@@ -199,7 +210,7 @@ def test_a_device_that_is_not_here_is_refused() -> None:
 def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a lab with two check cells, where one changed, the other one keeps its outcome."""
     checks = {"check-a": "a's check", "check-b": "b's check"}
-    notebook = grading_notebook(checks)
+    notebook = make_grading_notebook(checks)
     requests: list[list[str]] = []
 
     def examine(steps, *_):  # type: ignore[no-untyped-def]
@@ -212,14 +223,14 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
         notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()
     )  # type: ignore[arg-type]
     submission = one_submission.Submission("lab", "ada", kept=first.cells)
-    changed = grading_notebook(checks | {"check-b": "another check"})
+    changed = make_grading_notebook(checks | {"check-b": "another check"})
     one_submission.grade_notebook(changed, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
-    changed = grading_notebook(checks, answer="another answer")
+    changed = make_grading_notebook(checks, answer="another answer")
     one_submission.grade_notebook(changed, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
     assert requests == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
 
 
-def grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type: ignore[no-untyped-def]
+def make_grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type: ignore[no-untyped-def]
     import nbformat
 
     flags = {"grade": True, "solution": False, "locked": True, "points": 1, "schema_version": 3}

@@ -7,11 +7,11 @@ from nbgrader.api import Gradebook
 from autograder.classroom.summary import Summary, read_points, summarize_lab
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
-from tests.reports.written_class import LAB, Handed, by_hand, write_class
+from tests.reports.written_class import LAB, StudentWork, mark_by_hand, write_class
 
 
 def test_submitters_missing_from_the_roster_are_counted_once_there_is_a_roster(small_course: Path) -> None:
-    written = write_class(small_course, [Handed("ada"), Handed("ben")])
+    written = write_class(small_course, [StudentWork("ada"), StudentWork("ben")])
     with Gradebook(written.url) as gradebook:
         assert "roster" not in summarize_lab(gradebook, LAB, []).describe()
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="cy", last_name="Young")])
@@ -19,14 +19,14 @@ def test_submitters_missing_from_the_roster_are_counted_once_there_is_a_roster(s
 
 
 def test_changed_marks_are_counted(small_course: Path) -> None:
-    written = write_class(small_course, [Handed(student, points=1.0) for student in ("ada", "ben", "cy", "dan")])
-    by_hand(written, "dan", manual_score=0.5)
+    written = write_class(small_course, [StudentWork(student, points=1.0) for student in ("ada", "ben", "cy", "dan")])
+    mark_by_hand(written, "dan", manual_score=0.5)
     with Gradebook(written.url) as gradebook:
         before = read_points(gradebook, LAB)
     assert before == {"ada": 1, "ben": 1, "cy": 1, "dan": 0.5}
-    by_hand(written, "ada", auto_score=2.0)
-    by_hand(written, "ben", auto_score=0.0)
-    by_hand(written, "dan", auto_score=2.0)
+    mark_by_hand(written, "ada", auto_score=2.0)
+    mark_by_hand(written, "ben", auto_score=0.0)
+    mark_by_hand(written, "dan", auto_score=2.0)
     with Gradebook(written.url) as gradebook:
         (cy,) = gradebook.find_submission(LAB, "cy").notebooks
         cy.late_submission_penalty = 0.25

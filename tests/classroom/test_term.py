@@ -37,7 +37,7 @@ class OnePoint(BasePlugin):
 """
 
 
-def graded(course: Path, executor: LocalExecutor) -> dict[str, bool]:
+def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(open_course(course), LAB, executor))
     assert not any(each.failure for each in done)
@@ -45,12 +45,12 @@ def graded(course: Path, executor: LocalExecutor) -> dict[str, bool]:
 
 
 @contextmanager
-def gradebook(course: Path) -> Iterator[Gradebook]:
+def open_course_gradebook(course: Path) -> Iterator[Gradebook]:
     with open_gradebook(open_course(course).db_url) as found:
         yield found
 
 
-def points(course: Path, student: str) -> float:
+def read_points(course: Path, student: str) -> float:
     return read_result(f"sqlite:///{course}/gradebook.db", course, LAB, student).points
 
 
@@ -59,7 +59,7 @@ def graded_course(built_course: Path, two_graders: LocalExecutor, tmp_path_facto
     """ada is right, ben fails one check, cy fails all; everybody graded once."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("term") / "course"))
     hand_in(course, {"ada": None, "ben": ONLY_FLOAT, "cy": WRONG})
-    graded(course, two_graders)
+    grade_class(course, two_graders)
     return course
 
 
@@ -71,18 +71,18 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
-    assert (points(course, "ada"), points(course, "cy")) == (2, 0) and 0 < points(course, "ben") < 2
+    assert (read_points(course, "ada"), read_points(course, "cy")) == (2, 0) and 0 < read_points(course, "ben") < 2
     decided = excuse(course, LAB, "empty", "", "the text did not say it")
     assert (decided.exercise, decided.check) == ("sum_of_squares", "empty")
-    assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True}
-    assert (points(course, "ben"), points(course, "cy")) == (2, 0)
+    assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True}
+    assert (read_points(course, "ben"), read_points(course, "cy")) == (2, 0)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
     (shown,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
     assert shown.unpaid == EXCUSED
 
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
-    graded(course, two_graders)
-    assert points(course, "cy") == 2
+    grade_class(course, two_graders)
+    assert read_points(course, "cy") == 2
     assert [mark.points for mark in read_history(course, LAB, "cy")] == [0, 2]
 
 
@@ -110,11 +110,11 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
         config.write('c.AssignLatePenalties.plugin_class = "late_by_one.OnePoint"\n')
     for student in ("ada", "ben"):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
-    with gradebook(course) as found:
+    with open_course_gradebook(course) as found:
         found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
-    graded(course, two_graders)
-    assert points(course, "ada") == 1
-    with gradebook(course) as found:
+    grade_class(course, two_graders)
+    assert read_points(course, "ada") == 1
+    with open_course_gradebook(course) as found:
         until, note = grant_extension(course, found, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
         assert (str(until), note) == ("2027-02-03 18:00:00", "")
         with pytest.raises(GradlabError, match="no student 'eve'"):
@@ -125,8 +125,8 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
             grant_extension(course, found, LAB, "ada", "2027-02-03", "")
         with pytest.raises(GradlabError, match="not after the due date"):
             grant_extension(course, found, LAB, "ada", "2020-02-03 18:00 UTC", "")
-    graded(course, two_graders)
-    assert points(course, "ada") == 2 and points(course, "ben") < 1
+    grade_class(course, two_graders)
+    assert read_points(course, "ada") == 2 and read_points(course, "ben") < 1
 
 
 @pytest.mark.slow
@@ -134,17 +134,17 @@ def test_a_mark_by_hand_is_kept_until_the_answer_changes(course: Path, two_grade
     """Slow: a class is graded three times."""
 
     def grade() -> Any:
-        with gradebook(course) as found:
+        with open_course_gradebook(course) as found:
             return found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
 
-    with gradebook(course) as found:
+    with open_course_gradebook(course) as found:
         by_hand = found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
         by_hand.manual_score, by_hand.needs_manual_grade = 1.5, False
         found.db.commit()
     list(grade_lab(open_course(course), LAB, two_graders, again=True))
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, False)
     hand_in(course, {"cy": WRONG + "# another\n"})
-    graded(course, two_graders)
+    grade_class(course, two_graders)
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, True)
     list(grade_lab(open_course(course), LAB, two_graders, again=True))
     assert grade().needs_manual_grade  # nobody has looked yet
@@ -164,16 +164,16 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     def answer(yes: bool) -> RegradeResult:
         return regrade(open_course(course), LAB, two_graders, lambda found: results.append(found) or yes)
 
-    before = {student: points(course, student) for student in ("ada", "ben", "cy")}
+    before = {student: read_points(course, student) for student in ("ada", "ben", "cy")}
     assert not answer(False).written
-    assert {student: points(course, student) for student in before} == before
+    assert {student: read_points(course, student) for student in before} == before
     assert answer(True).written
     (change,) = results[0].changes
     assert results[0].graded == 3 and change.student == "ben" and change.difference == 2 - before["ben"]
     assert results[1].changes == results[0].changes
-    assert points(course, "ben") == 2
+    assert read_points(course, "ben") == 2
     assert [mark.cause for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
-    assert set(graded(course, two_graders).values()) == {True}
+    assert set(grade_class(course, two_graders).values()) == {True}
 
 
 @pytest.mark.slow
@@ -207,12 +207,12 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
         '[[team]]\nname = "blue"\nmembers = ["cy", "dee"]\n\n[[team]]\nname = "red"\nmembers = ["ada", "ben"]\n'
         'labs = ["another"]\n'
     )
-    assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True, "dee": False}
+    assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True, "dee": False}
     hand_in(course, {"dee": None})
     for student, time in (("cy", "2027-02-01 10:00:00 UTC"), ("dee", "2027-02-01 11:00:00 UTC")):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text(time)
-    graded(course, two_graders)
-    assert {student: points(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
+    grade_class(course, two_graders)
+    assert {student: read_points(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "cy")
     assert "Handed in by dee, for your team." in describe_notes(result.notes)
 
@@ -222,7 +222,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
 def test_extra_credit_is_added_on_top(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
     (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
-    graded(course, two_graders)
+    grade_class(course, two_graders)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ada")
     assert (result.points, result.worth) == (2, 0)
     assert result.exercises[0].extra and result.exercises[0].worth == 2
@@ -285,10 +285,10 @@ def test_nbgraders_own_command_respects_the_decisions(course: Path) -> None:
     excuse(course, LAB, "empty", "", "")
     add_extension(course, Extension(lab=LAB, student="ben", until="2027-02-03T18:00:00Z"))
     (course / "submitted" / "ben" / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
-    with gradebook(course) as found:
+    with open_course_gradebook(course) as found:
         found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
     assert open_course(course).api.autograde(LAB, "ben", force=True, create=True)["success"]
-    with gradebook(course) as found:
+    with open_course_gradebook(course) as found:
         submission = found.find_submission(LAB, "ben")
         assert (submission.score, submission.total_seconds_late) == (2, 0)
     assert read_history(course, LAB, "ben")[-1].cause == "nbgrader autograde"

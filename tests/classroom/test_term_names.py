@@ -14,7 +14,7 @@ from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from autograder.model.term import FILE, Excuse, Extension, LabTerm, Team, Term
 from tests.classroom.graded_class import LAB
-from tests.reports.written_class import Handed, write_class
+from tests.reports.written_class import StudentWork, write_class
 
 EXERCISE = "sum_of_squares"
 RIGHT = Term(
@@ -92,7 +92,7 @@ def test_without_a_roster_any_name_is_accepted_and_submitters_are_known(small_co
 
 
 def test_status_and_report_show_it(small_course: Path) -> None:
-    write_class(small_course, [Handed("ada")])
+    write_class(small_course, [StudentWork("ada")])
     (small_course / FILE).write_text(f'[[excuse]]\nlab = "{LAB}"\nexercise = "cubes"\n')
     output = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
     assert "names 'cubes', which 01_squares doesn't have" in output

@@ -23,7 +23,7 @@ from autograder.model.versions import Versions
 from labkit.outcome import Outcome
 from tests.stock.small_course import RIGHT
 from tests.stock.small_course import SOURCE as PLAIN_SOURCE
-from tests.stock.stock_course import answered, write
+from tests.stock.stock_course import answer_notebook, write
 
 LAB = "01_squares"
 PLAIN = ("ps1", "p1")  # an assignment made for stock nbgrader, and its notebook
@@ -79,7 +79,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
         write_marks(gradebook, LAB, marks, lambda *_: None, {})
 
 
-def hand_in_plain(course: Path) -> None:
+def hand_in_stock(course: Path) -> None:
     """One student, who did all of it right."""
     lab, notebook = PLAIN
     source = PLAIN_SOURCE.replace("YOUR ANSWER HERE", "### BEGIN SOLUTION\\nThe **sign**.\\n### END SOLUTION")
@@ -90,7 +90,7 @@ def hand_in_plain(course: Path) -> None:
         prepare(api, open_assignment(course, lab), gradebook)
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
         write_marks(gradebook, lab, [Marks("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
-    done = answered(PLAIN_SOURCE, RIGHT)
+    done = answer_notebook(PLAIN_SOURCE, RIGHT)
     task = '"Look at the data. Say what you see."'
     extra = '{"cell_type": "markdown", "metadata": {}, "source": "It *rises*."}'
     start = done.index("}", done.index(task))

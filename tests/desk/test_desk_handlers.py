@@ -17,7 +17,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from tests.desk.answered_class import LAB, QUESTION
-from tests.lab_server import DIRECT, LabServer, lab_server
+from tests.lab_server import DIRECT, LabServer, run_lab_server
 
 pytestmark = pytest.mark.slow
 PLACE = {"lab": LAB, "notebook": LAB, "cell": QUESTION}
@@ -54,7 +54,7 @@ def client(waiting_course: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     options = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={course}", f"--ServerApp.base_url={BASE}"]
     extension = "--ServerApp.jpserver_extensions=autograder.desk=True"
     home = tmp_path_factory.mktemp("home")
-    with lab_server(
+    with run_lab_server(
         course, home, start=("jupyter_server",), options=(*options, "--ServerApp.port=0", extension)
     ) as server:
         yield Client(server)

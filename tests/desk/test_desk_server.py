@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 DESK = (sys.executable, "-m", "autograder.cli", "desk")
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """One that another server may take before this one does: Jupyter then takes the next."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -28,14 +28,14 @@ def free_port() -> int:
 
 
 @pytest.fixture
-def started(course: Path) -> Iterator[subprocess.Popen[str]]:
+def desk_process(course: Path) -> Iterator[subprocess.Popen[str]]:
     """As a person starts it, root too, on a machine whose settings for Jupyter are others."""
     settings = course / ".jupyter"
     settings.mkdir()
     (settings / "jupyter_server_config.py").write_text(
         'c.ServerApp.base_url = "/x/"\nc.ServerApp.log_level = "DEBUG"\n'
     )
-    command = [*DESK, "--course", str(course), "--no-browser", "--port", str(free_port())]
+    command = [*DESK, "--course", str(course), "--no-browser", "--port", str(find_free_port())]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(command, **pipes, text=True, env={"JUPYTER_CONFIG_DIR": str(settings)})  # type: ignore[call-overload]
     yield process
@@ -44,20 +44,20 @@ def started(course: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_it_prints_its_address_and_how_to_end_it_and_then_only_errors(
-    course: Path, started: subprocess.Popen[str]
+    course: Path, desk_process: subprocess.Popen[str]
 ) -> None:
-    assert started.stdout
-    words, _, address = started.stdout.readline().rpartition(" ")
+    assert desk_process.stdout
+    words, _, address = desk_process.stdout.readline().rpartition(" ")
     page, _, token = address.strip().partition("?")
     assert words == "Reading answers:" and page.startswith("http://127.0.0.1:") and page.endswith("/gradlab/desk/")
-    assert started.stdout.readline() == "Stop with Ctrl-C. Saved marks are in the gradebook.\n"
+    assert desk_process.stdout.readline() == "Stop with Ctrl-C. Saved marks are in the gradebook.\n"
     assert "why" in DIRECT.open(address).read().decode()
     (course / "rubrics" / f"{LAB}.json").mkdir(parents=True)  # a fault of the course's
     with pytest.raises(urllib.error.HTTPError, match="500"):
         DIRECT.open(f"{page}read/{LAB}/{LAB}/{QUESTION}?{token}")
-    started.send_signal(signal.SIGINT)
-    out, errors = started.communicate()
-    assert (started.returncode, out) == (0, "")
+    desk_process.send_signal(signal.SIGINT)
+    out, errors = desk_process.communicate()
+    assert (desk_process.returncode, out) == (0, "")
     assert errors.startswith("[E ") and "IsADirectoryError" in errors
 
 

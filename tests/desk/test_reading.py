@@ -10,7 +10,7 @@ from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.place import Desk, find_place, open_desk
 from autograder.desk.reading import Page, build_page, list_questions
 from autograder.gradebook.autograded_folder import get_autograded_path
-from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_plain
+from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_stock
 from tests.stock.stock_course import OURS, write
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -22,7 +22,7 @@ def read(course: Path, lab: str, notebook: str, cell: str) -> Page:
         return build_page(desk, gradebook, find_place(desk, gradebook, lab, notebook, cell))
 
 
-def numbers(desk: Desk) -> dict[str, tuple[int, int, int]]:
+def count_answers(desk: Desk) -> dict[str, tuple[int, int, int]]:
     with Gradebook(desk.db_url) as gradebook:
         found = list_questions(desk, gradebook)
         render_overview("/gradlab/desk", found)
@@ -31,13 +31,13 @@ def numbers(desk: Desk) -> dict[str, tuple[int, int, int]]:
 
 def test_the_overview_counts_waiting_and_read_answers(course: Path) -> None:
     desk = open_desk(course)
-    assert numbers(desk) == {"sum_of_squares": (5, 0, 0), "why": (5, 4, 0)}
+    assert count_answers(desk) == {"sum_of_squares": (5, 0, 0), "why": (5, 4, 0)}
     with Gradebook(desk.db_url) as gradebook:
         for student, waits in (("ada", False), ("ben", True)):
             grade = gradebook.find_grade(QUESTION, LAB, LAB, student)
             grade.manual_score, grade.needs_manual_grade = 1.0, waits
         gradebook.db.commit()
-    assert numbers(desk)["why"] == (5, 3, 1), "a mark whose answer has changed waits, and is not read"
+    assert count_answers(desk)["why"] == (5, 3, 1), "a mark whose answer has changed waits, and is not read"
 
 
 def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course: Path) -> None:
@@ -138,7 +138,7 @@ def test_marks_can_be_given_without_the_notebook_or_the_source(course: Path) -> 
 def stock_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("plain")
     write(root / "nbgrader_config.py", OURS)
-    hand_in_plain(root)
+    hand_in_stock(root)
     return root
 
 

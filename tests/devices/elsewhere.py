@@ -19,7 +19,7 @@ from labkit import Seen
 from labkit.probes.two_devices import SECOND, PlacedTensor
 
 
-def elsewhere(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]) -> Callable[..., Any]:
+def run_elsewhere(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]) -> Callable[..., Any]:
     """f on the second device, to be called inside TwoDevices.
 
     leaves: a leaf that requires grad arrives as a leaf with the same memory, so that f can write to it and to its .grad.
@@ -29,19 +29,19 @@ def elsewhere(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]) ->
 
     @functools.wraps(f)
     def moved(*args: Any, **kwargs: Any) -> Any:
-        move = _Move(leaves)
+        move = _Transfer(leaves)
         try:
             result = f(*[move.there(a) for a in args], **{name: move.there(a) for name, a in kwargs.items()})
         finally:
             move.undo()
         if move.pairs:
-            tree_map(lambda v: left_behind.append(v) if _on_cpu(v) else None, result)
+            tree_map(lambda v: left_behind.append(v) if _is_on_cpu(v) else None, result)
         return tree_map(move.back, result)
 
     return moved
 
 
-class _Move:
+class _Transfer:
     """The moves of one call. pairs: each tensor of the check with the one that stands for it, by its id."""
 
     def __init__(self, leaves: bool) -> None:
@@ -74,7 +74,9 @@ class _Move:
             self._undo.append(lambda: self._return_state(value))
         elif isinstance(value, FunctionType | MethodType | Seen):
             return lambda *a, **k: tree_map(self.there, value(*tree_map(self.back, a), **tree_map(self.back, k)))
-        elif isinstance(value, Iterable) and type(value).__module__ in ("builtins", "__main__") and not _plain(value):
+        elif (
+            isinstance(value, Iterable) and type(value).__module__ in ("builtins", "__main__") and not _is_plain(value)
+        ):
             return _Batches(value, self.there)
         return value
 
@@ -147,9 +149,9 @@ class _Batches:
         return tree_map(self._there, next(self._source))  # type: ignore[call-overload]
 
 
-def _plain(value: Any) -> bool:
+def _is_plain(value: Any) -> bool:
     return isinstance(value, str | bytes | list | tuple | dict | set | range | type)
 
 
-def _on_cpu(value: Any) -> bool:
+def _is_on_cpu(value: Any) -> bool:
     return isinstance(value, Tensor) and not isinstance(value, PlacedTensor)

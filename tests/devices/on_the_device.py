@@ -23,7 +23,7 @@ from labkit.probes.two_devices import SECOND, PlacedTensor, TwoDevices
 
 
 @contextlib.contextmanager
-def second_device() -> Iterator[None]:
+def simulate_second_device() -> Iterator[None]:
     """labkit.device() is the simulated device, and torch.Generator(device) the CPU's."""
     cpu = torch.Generator
 
@@ -45,7 +45,7 @@ def second_device() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def default_device_set() -> Iterator[None]:
+def set_default_device() -> Iterator[None]:
     """The CPU is the default device by torch's mode for it, as a GPU would be. Every call of torch passes through it."""
     torch.set_default_device("cpu")
     try:
@@ -70,12 +70,12 @@ def run(lab: Lab, device: contextlib.AbstractContextManager[None]) -> tuple[dict
                 except Exception:
                     raised.add(cell.id)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
-                names[cell.name] = looking(names[cell.name], functools.partial(on_cpu.add, cell.name))
+                names[cell.name] = watch_arguments(names[cell.name], functools.partial(on_cpu.add, cell.name))
             failed.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
     return failed, on_cpu, raised
 
 
-def looking(f: Callable[..., Any], found: Callable[[], None]) -> Callable[..., Any]:
+def watch_arguments(f: Callable[..., Any], found: Callable[[], None]) -> Callable[..., Any]:
     """f, which says so where it gets a tensor on the CPU."""
 
     @functools.wraps(f)

@@ -20,7 +20,7 @@ from autograder.model.course import Kind, Lab
 from labkit.check import record_outcomes
 from labkit.probes.two_devices import TwoDevices
 from tests.devices import on_the_device
-from tests.devices.elsewhere import elsewhere
+from tests.devices.elsewhere import run_elsewhere
 
 ADDRESS = "asks where memory lies: tensors of the simulated device have no address"
 AUTOCAST = "autocast, which checkpointing asks too, knows no device of the simulated one's name"
@@ -96,7 +96,7 @@ def test_generators_are_made_for_the_device_of_new_tensors(labs: list[Lab]) -> N
 
 def test_a_new_lab_runs_on_the_available_device(course_without_gradebook: Path) -> None:
     (lab,) = read_labs(read_course(course_without_gradebook))
-    failed, on_cpu, raised = on_the_device.run(lab, on_the_device.second_device())
+    failed, on_cpu, raised = on_the_device.run(lab, on_the_device.simulate_second_device())
     assert not any(failed.values()) and not on_cpu and not raised
 
 
@@ -106,13 +106,13 @@ def test_worked_solutions_pass_their_checks_on_a_second_device(labs: list[Lab]) 
     failed, left_behind, cpu_arguments, cells = {}, {}, {}, {}
     for lab in labs:
         cpu_tensors: dict[str, list[Tensor]] = {}
-        with_history, as_leaves = (failing(lab, leaves, cpu_tensors) for leaves in (False, True))
+        with_history, as_leaves = (list_failing_checks(lab, leaves, cpu_tensors) for leaves in (False, True))
         failed[lab.name] = {name for name in with_history if with_history[name] & as_leaves[name]}
         left_behind[lab.name] = {name for name, tensors in cpu_tensors.items() if tensors} - failed[lab.name]
         if lab.name not in STAY:
-            with quiet():
+            with silence():
                 failures, cpu_arguments[lab.name], cells[lab.name] = on_the_device.run(
-                    lab, on_the_device.second_device()
+                    lab, on_the_device.simulate_second_device()
                 )
             failed[lab.name] = {name for name in failed[lab.name] if failures[name]}
     assert failed == {lab.name: set(LIMITS.get(lab.name, {})) for lab in labs}
@@ -126,30 +126,30 @@ def test_labs_run_with_a_default_device(labs: list[Lab]) -> None:
     """Nightly: minutes. What torch.compile, vmap and counts of operations make of the mode that a GPU's default brings."""
     for lab in labs:
         if any("use_device()" in cell.source for cell in lab.cells):
-            with quiet():
-                failed, _, raised = on_the_device.run(lab, on_the_device.default_device_set())
+            with silence():
+                failed, _, raised = on_the_device.run(lab, on_the_device.set_default_device())
             assert not raised and not any(failed.values()), lab.name
 
 
-def failing(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tensor]]) -> dict[str, set[str]]:
+def list_failing_checks(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tensor]]) -> dict[str, set[str]]:
     """exercise -> ids of the checks that fail. leaves: how arguments are moved, see elsewhere()."""
     names: dict[str, Any] = {"__name__": "__main__"}
     found: dict[str, set[str]] = {}
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
-    with quiet(), TwoDevices():
+    with silence(), TwoDevices():
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
                 continue
             with record_outcomes() as outcomes:
                 exec(compile(strip_markers(cell.source), f"<{cell.id}>", "exec"), names)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
-                names[cell.name] = elsewhere(names[cell.name], leaves, cpu_tensors.setdefault(cell.name, []))
+                names[cell.name] = run_elsewhere(names[cell.name], leaves, cpu_tensors.setdefault(cell.name, []))
             found.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
     return found
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def silence() -> Iterator[None]:
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         yield

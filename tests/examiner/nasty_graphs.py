@@ -20,7 +20,7 @@ WORDS = ["trunc", "floor", "none", "mean", "sum", "tanh", "linear", "constant", 
 DTYPES = [getattr(torch, name) for name in "float32 float64 int64 int8 bool uint8 bfloat16 complex64".split()]
 
 
-def tensors(source: random.Random) -> list[torch.Tensor]:
+def draw_tensors(source: random.Random) -> list[torch.Tensor]:
     made = []
     for _ in range(6):
         shape = [source.choice([0, 1, 2, 3, 4, 7]) for _ in range(source.choice([0, 1, 2, 2, 3, 4, 4]))]
@@ -34,23 +34,23 @@ def tensors(source: random.Random) -> list[torch.Tensor]:
     return made
 
 
-def value(source: random.Random, depth: int = 0) -> Any:
+def draw_value(source: random.Random, depth: int = 0) -> Any:
     kind = source.random()
     if kind < 0.5:
         return "value", source.choice(NUMBERS)
     if kind < 0.6:
         return "value", source.choice([*WORDS, *DTYPES])
     return "list", [
-        value(source, 1) if depth else ("value", source.choice(NUMBERS)) for _ in range(source.randrange(5))
+        draw_value(source, 1) if depth else ("value", source.choice(NUMBERS)) for _ in range(source.randrange(5))
     ]
 
 
-def argument(source: random.Random, declared: Any, nodes: int) -> Any:
+def draw_argument(source: random.Random, declared: Any, nodes: int) -> Any:
     """An argument that often fits what the operation declares, so that it gets further than its parser."""
     text = str(declared.type)
     pick = source.random()
     if pick < 0.1:
-        return value(source)
+        return draw_value(source)
     tensor = (
         ("constant", source.randrange(6)) if not nodes or source.random() < 0.6 else ("node", source.randrange(nodes))
     )
@@ -70,17 +70,19 @@ def argument(source: random.Random, declared: Any, nodes: int) -> Any:
     return "value", source.choice(NUMBERS)
 
 
-def graph(source: random.Random, names: list[str]) -> dict[str, Any]:
+def draw_graph(source: random.Random, names: list[str]) -> dict[str, Any]:
     nodes: list[Any] = []
     for _ in range(source.randrange(1, 6)):
         name = source.choice(names)
         operation = collect_operations()[name]
         declared = operation._schema.arguments if hasattr(operation, "_schema") else []
         needed = [a for a in declared if not a.kwarg_only]
-        args = [argument(source, a, len(nodes)) for a in needed] or [value(source), value(source)]
-        keywords = {a.name: argument(source, a, len(nodes)) for a in declared if a.kwarg_only and source.random() < 0.5}
+        args = [draw_argument(source, a, len(nodes)) for a in needed] or [draw_value(source), draw_value(source)]
+        keywords = {
+            a.name: draw_argument(source, a, len(nodes)) for a in declared if a.kwarg_only and source.random() < 0.5
+        }
         nodes.append((name, args, keywords))
-    return {"inputs": [], "constants": tensors(source), "nodes": nodes, "output": ("node", len(nodes) - 1)}
+    return {"inputs": [], "constants": draw_tensors(source), "nodes": nodes, "output": ("node", len(nodes) - 1)}
 
 
 def main(seed: int, seconds: float) -> None:
@@ -92,7 +94,7 @@ def main(seed: int, seconds: float) -> None:
     counts = {"failed": 0, "ran": 0, "slowest": 0.0}
     end = time.process_time() + seconds
     while time.process_time() < end:
-        data = graph(source, names)
+        data = draw_graph(source, names)
         if "--show" in sys.argv:
             print(data["nodes"], [(t.shape, t.dtype) for t in data["constants"]], flush=True)
         start = time.process_time()

@@ -21,14 +21,14 @@ def observe(value: Any) -> Any:
     return _Observer().see(value)
 
 
-def differences(remote: Any, local: Any, place: str = "") -> Iterator[str]:
+def list_differences(remote: Any, local: Any, place: str = "") -> Iterator[str]:
     """Where two observations differ."""
     if type(remote) is type(local) and isinstance(remote, dict) and list(remote) == list(local):
         for key in remote:
-            yield from differences(remote[key], local[key], f"{place} {key}")
+            yield from list_differences(remote[key], local[key], f"{place} {key}")
     elif type(remote) is type(local) and isinstance(remote, list | tuple) and len(remote) == len(local):
         for n, pair in enumerate(zip(remote, local, strict=True)):
-            yield from differences(*pair, f"{place}[{n}]")
+            yield from list_differences(*pair, f"{place}[{n}]")
     elif remote != local:
         yield f"{place}: remote {remote!r:.300}, local {local!r:.300}"
 
@@ -79,7 +79,7 @@ class _Observer:
             "stride": t.stride(),
             "offset": t.storage_offset(),
             "memory": self._memory(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()),
-            "bytes": _bytes(t),
+            "bytes": _read_bytes(t),
             "requires_grad": t.requires_grad,
             "is_leaf": t.is_leaf,
             "has grad_fn": t.grad_fn is not None,
@@ -106,7 +106,7 @@ class _Observer:
             "dtype": a.dtype.str,
             "shape": a.shape,
             "strides": a.strides,
-            "memory": self._memory(*_span(a)),
+            "memory": self._memory(*_measure_span(a)),
             "bytes": a.tobytes(),
             "flags": (flags.writeable, flags.owndata, flags.c_contiguous, flags.f_contiguous),
         }
@@ -122,7 +122,7 @@ class _Observer:
         return len(self.memory) - 1, 0, nbytes
 
 
-def _bytes(t: Tensor) -> Any:
+def _read_bytes(t: Tensor) -> Any:
     """The bytes of its elements in order, with every NaN the same one."""
     with torch.no_grad():
         plain = t.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
@@ -131,7 +131,7 @@ def _bytes(t: Tensor) -> Any:
         return plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
 
 
-def _span(a: np.ndarray[Any, Any]) -> tuple[int, int]:
+def _measure_span(a: np.ndarray[Any, Any]) -> tuple[int, int]:
     if a.size == 0:
         return 0, 0
     steps = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]

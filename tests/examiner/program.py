@@ -37,11 +37,11 @@ class Program:
     given: dict[str, Any]
 
     def seen_locally(self) -> Any:
-        with _clean_state():
+        with _reset_state():
             return self._run(self.student)
 
     def seen_remotely(self) -> Any:
-        with _clean_state(), student_process({**self.given, **self.student}, list(self.given)) as channel:
+        with _reset_state(), start_student_process({**self.given, **self.student}, list(self.given)) as channel:
             connection = Connection(channel)
             connection.channel.settimeout(600)
             world = RemoteNamespace(connection, self.given)
@@ -53,20 +53,20 @@ class Program:
             result = self.check(**{name: objects[name] for name in wanted})
         except Exception as error:
             result = error
-        return observe((result, _ambient()))
+        return observe((result, _read_ambient()))
 
 
 def program(given: dict[str, Any] | None = None, **student: Any) -> Callable[[Callable[..., Any]], Program]:
     return lambda check: Program(check, student, given or {})
 
 
-def programs_of(module: Any) -> dict[str, Program]:
+def list_programs(module: Any) -> dict[str, Program]:
     """Name -> program, in the order in which the module defines them."""
     return {name: value for name, value in vars(module).items() if isinstance(value, Program)}
 
 
 @contextmanager
-def student_process(namespace: dict[str, Any], given: list[str]) -> Iterator[socket.socket]:
+def start_student_process(namespace: dict[str, Any], given: list[str]) -> Iterator[socket.socket]:
     """A fork that serves calls of what is in the namespace."""
     examiner_end, student_end = socket.socketpair()
     pid = os.fork()
@@ -95,7 +95,7 @@ def serve(channel: socket.socket, calls: Calls) -> None:
 
 
 @contextmanager
-def _clean_state() -> Iterator[None]:
+def _reset_state() -> Iterator[None]:
     """The same state of the process at the start of each run, and the one before at its end."""
     states = torch.get_rng_state(), random.getstate(), np.random.get_state()
     threads = torch.get_num_threads()
@@ -116,7 +116,7 @@ def _clean_state() -> Iterator[None]:
         torch.use_deterministic_algorithms(False)
 
 
-def _ambient() -> Any:
+def _read_ambient() -> Any:
     """What the student's code, or the check, left of the state of the process."""
     return [
         torch.is_grad_enabled(),

@@ -13,10 +13,10 @@ from autograder.examiner import callbacks
 from autograder.examiner.connection import Stopped
 from labkit.probes import ProbeError
 from labkit.recorded_calls import Seen
-from tests.examiner.test_trust import world_of
+from tests.examiner.test_trust import open_world
 
 
-class Course:
+class CourseClass:
     """As a class that a check cell defines."""
 
     __module__ = "__main__"
@@ -34,15 +34,15 @@ class Course:
 )
 def test_objects_that_a_check_does_not_pass_are_out_of_reach(name: str) -> None:
     with (
-        world_of(f=lambda o: o._callbacks.use(o._number, "getattr", (name,), {})) as world,
+        open_world(f=lambda o: o._callbacks.use(o._number, "getattr", (name,), {})) as world,
         pytest.raises(AttributeError),
     ):
-        world.get_proxy("f")(Course())
+        world.get_proxy("f")(CourseClass())
 
 
 def test_attributes_of_an_objects_class_can_be_read() -> None:
-    with world_of(f=lambda o: (o.shown, o.method())) as world:
-        assert world.get_proxy("f")(Course()) == (3, 7)
+    with open_world(f=lambda o: (o.shown, o.method())) as world:
+        assert world.get_proxy("f")(CourseClass()) == (3, 7)
 
 
 class Recorder:
@@ -58,7 +58,7 @@ class Recorder:
         return self(x, seen)
 
 
-def recorders(seen: list[int]) -> list[Any]:
+def make_recorders(seen: list[int]) -> list[Any]:
     """What a check may pass that writes into `seen`, in all the ways Python binds it."""
 
     def plain(x: int, seen: list[int] = seen) -> int:
@@ -85,15 +85,15 @@ def recorders(seen: list[int]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("way", range(len(recorders([]))))
+@pytest.mark.parametrize("way", range(len(make_recorders([]))))
 def test_no_call_replaces_a_record_that_a_check_has_bound(way: int) -> None:
     seen: list[int] = []
-    with world_of(f=lambda g: g(5), liar=lambda g: g(5, seen=[]), other=lambda g: g(5, [])) as world:
-        assert world.get_proxy("f")(recorders(seen)[way]) == 5
+    with open_world(f=lambda g: g(5), liar=lambda g: g(5, seen=[]), other=lambda g: g(5, [])) as world:
+        assert world.get_proxy("f")(make_recorders(seen)[way]) == 5
         before = len(seen)
         for liar in ("liar", "other"):
             try:
-                world.get_proxy(liar)(recorders(seen)[way])
+                world.get_proxy(liar)(make_recorders(seen)[way])
             except TypeError:
                 continue
             assert len(seen) > before, "it was called, and so it was recorded"
@@ -104,7 +104,7 @@ def test_a_parameter_with_none_as_its_default_can_be_given() -> None:
     def step(x: int, closure: Any = None) -> tuple[int, Any]:
         return x, closure
 
-    with world_of(f=lambda g: (g(1), g(1, 2), g(1, closure=3))) as world:
+    with open_world(f=lambda g: (g(1), g(1, 2), g(1, closure=3))) as world:
         assert world.get_proxy("f")(step) == ((1, None), (1, 2), (1, 3))
 
 
@@ -116,7 +116,7 @@ def test_callbacks_of_an_earlier_check_cannot_be_used_in_a_later_one() -> None:
         callbacks.append(g)
         return int(callbacks[0](2))
 
-    with world_of(f=work) as world:
+    with open_world(f=work) as world:
         world.connection.checks = 1
         assert world.get_proxy("f")(lambda x: x + 1) == 3
         world.connection.checks = 2
@@ -126,8 +126,8 @@ def test_callbacks_of_an_earlier_check_cannot_be_used_in_a_later_one() -> None:
 
 @pytest.mark.parametrize("name", ["f", "calls", "_f", "__globals__", "__closure__", "func"])
 def test_functions_have_no_attributes(name: str) -> None:
-    with world_of(f=lambda g: g._callbacks.use(g._number, "getattr", (name,), {})) as world:
-        for function in (Seen(len), lambda: None, Course().method):
+    with open_world(f=lambda g: g._callbacks.use(g._number, "getattr", (name,), {})) as world:
+        for function in (Seen(len), lambda: None, CourseClass().method):
             with pytest.raises(AttributeError):
                 world.get_proxy("f")(function)
 
@@ -135,7 +135,7 @@ def test_functions_have_no_attributes(name: str) -> None:
 @pytest.mark.parametrize("number", [1, -1, 10**9, "0", None])
 def test_only_callbacks_that_were_passed_can_be_used(number: object) -> None:
     with (
-        world_of(f=lambda g: g._callbacks.use(number, "call", (), {})) as world,
+        open_world(f=lambda g: g._callbacks.use(number, "call", (), {})) as world,
         pytest.raises(Stopped, match="invalid reply"),
     ):
         world.get_proxy("f")(lambda: 1)
@@ -144,31 +144,31 @@ def test_only_callbacks_that_were_passed_can_be_used(number: object) -> None:
 @pytest.mark.parametrize("operation", ["setattr", "delattr", "bases", "__call__", "isinstance"])
 def test_the_operations_are_a_closed_set(operation: str) -> None:
     with (
-        world_of(f=lambda o: o._callbacks.use(o._number, operation, ("shown", 1), {})) as world,
+        open_world(f=lambda o: o._callbacks.use(o._number, operation, ("shown", 1), {})) as world,
         pytest.raises(Stopped, match="invalid reply"),
     ):
-        world.get_proxy("f")(Course())
+        world.get_proxy("f")(CourseClass())
 
 
 def test_objects_of_the_students_do_not_pass() -> None:
-    with world_of(f=lambda g: g(lambda: 1)) as world, pytest.raises(TypeError, match="can't be passed"):
+    with open_world(f=lambda g: g(lambda: 1)) as world, pytest.raises(TypeError, match="can't be passed"):
         world.get_proxy("f")(lambda x: x)
 
 
 def test_a_use_cannot_return_to_the_student() -> None:
-    with world_of(f=lambda g: g(), h=lambda: 1) as world, pytest.raises(ProbeError):
+    with open_world(f=lambda g: g(), h=lambda: 1) as world, pytest.raises(ProbeError):
         world.get_proxy("f")(lambda: world.get_proxy("h")())
 
 
 def test_the_number_of_uses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callbacks, "MAX_USES", 20)
-    with world_of(f=lambda g: [g() for _ in range(30)]) as world, pytest.raises(Stopped, match="more than 20 times"):
+    with open_world(f=lambda g: [g() for _ in range(30)]) as world, pytest.raises(Stopped, match="more than 20 times"):
         world.get_proxy("f")(lambda: 1)
 
 
 def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callbacks, "MAX_NODES", 20)
-    with world_of(
+    with open_world(
         f=lambda g, x: [g(x) for _ in range(30)], one=lambda g, x: [g(x) and None for _ in range(30)]
     ) as world:
         x = torch.ones((), requires_grad=True)
@@ -183,7 +183,7 @@ def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pyt
     def expands(g, times):
         return [g(torch.ones(1).expand(2**14).requires_grad_()).sum() for _ in range(times)]
 
-    with world_of(f=expands) as world:
+    with open_world(f=expands) as world:
         world.get_proxy("f")(lambda t: t * t, 4)
         with pytest.raises(Stopped, match="kept for backward"):
             world.get_proxy("f")(lambda t: t * t, 40)
@@ -194,7 +194,7 @@ def test_the_time_of_a_check_counts_its_uses() -> None:
         while True:
             g()
 
-    with world_of(seconds=1.0, f=use_for_ever) as world, pytest.raises(Stopped, match="time limit"):
+    with open_world(seconds=1.0, f=use_for_ever) as world, pytest.raises(Stopped, match="time limit"):
         world.get_proxy("f")(lambda: time.sleep(0.02))
 
 
@@ -207,14 +207,14 @@ def test_the_state_of_the_check_is_unchanged() -> None:
         torch.set_autocast_enabled("cpu", False)
         torch.set_grad_enabled(True)
 
-    with world_of(f=careless) as world:
+    with open_world(f=careless) as world:
         seen = Seen(lambda x: x @ x)
         world.get_proxy("f")(seen, torch.ones(2, 2))
         assert [(c.grad, c.autocast) for c in seen.calls] == [(False, True)]
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
 
-def _by_threads(g, xs):
+def _run_in_threads(g, xs):
     found = [None] * len(xs)
 
     def work(n):
@@ -227,11 +227,11 @@ def _by_threads(g, xs):
 
 
 def test_threads_take_turns() -> None:
-    with world_of(f=_by_threads) as world:
+    with open_world(f=_run_in_threads) as world:
         assert world.get_proxy("f")(lambda x: x * 2, list(range(20))) == [2 * n for n in range(20)]
 
 
-def _by_forks(g, xs):
+def _run_in_forks(g, xs):
     found = []
     for x in xs:
         reading, writing = os.pipe()
@@ -245,13 +245,13 @@ def _by_forks(g, xs):
 
 
 def test_forks_take_turns() -> None:
-    with world_of(f=_by_forks) as world:
+    with open_world(f=_run_in_forks) as world:
         calls = []
         assert world.get_proxy("f")(lambda x: calls.append(x) or x * 2, list(range(6))) == [0, 2, 4, 6, 8, 10]
         assert sorted(calls) == [0, 1, 2, 3, 4, 5]
 
 
-def _in_a_fork_too(g):
+def _run_in_fork_too(g):
     torch.manual_seed(1)
     first = g()
     reading, writing = os.pipe()
@@ -264,7 +264,7 @@ def _in_a_fork_too(g):
 
 
 def test_each_process_draws_from_its_own_random_numbers() -> None:
-    with world_of(f=_in_a_fork_too) as world:
+    with open_world(f=_run_in_fork_too) as world:
         got = world.get_proxy("f")(lambda: torch.rand(()).item())
     student_generator, check_generator = torch.Generator().manual_seed(5), torch.Generator().manual_seed(1)
     assert got == [torch.rand((), generator=g).item() for g in (check_generator, student_generator, check_generator)]
@@ -272,14 +272,14 @@ def test_each_process_draws_from_its_own_random_numbers() -> None:
 
 @pytest.mark.parametrize(("draws", "most"), [(False, 8_000), (True, 120_000)])
 def test_the_random_state_is_sent_when_it_is_new(draws: bool, most: int) -> None:
-    with world_of(f=lambda g: [(draws and torch.rand(1), g()) for _ in range(20)] and None) as world:
+    with open_world(f=lambda g: [(draws and torch.rand(1), g()) for _ in range(20)] and None) as world:
         before = world.connection.bytes_left
         world.get_proxy("f")(lambda: 1)
         assert most / 3 < before - world.connection.bytes_left < most
 
 
 def test_unused_records_are_forgotten() -> None:
-    with world_of(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
+    with open_world(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
         seen = Seen(lambda x: x * 2)
         world.get_proxy("f")(seen, torch.ones(2, requires_grad=True))
         assert len(seen.calls) == 5 and seen.kept == 0 and not world.callbacks._nodes

@@ -34,7 +34,7 @@ FIELDS = st.fixed_dictionaries(
 )
 
 
-def written(outputs: list[dict[str, Any]]) -> str:
+def write_outputs(outputs: list[dict[str, Any]]) -> str:
     cell = nbformat.v4.new_code_cell("x", id="a", outputs=[nbformat.from_dict(output) for output in outputs])
     notebook = nbformat.v4.new_notebook(cells=[cell])
     nbformat.validate(notebook)
@@ -46,7 +46,7 @@ def written(outputs: list[dict[str, Any]]) -> str:
 
 @given(st.lists(FIELDS | ANYTHING, max_size=5))
 def test_any_json_becomes_outputs_that_a_notebook_can_hold(sent: list[Any]) -> None:
-    written(read_outputs(json.dumps(sent)))
+    write_outputs(read_outputs(json.dumps(sent)))
 
 
 @given(st.text() | st.none() | st.integers() | st.binary())
@@ -56,7 +56,7 @@ def test_json_that_is_not_a_list_is_not_output(sent: Any) -> None:
 
 def test_halves_of_characters_can_be_written() -> None:
     half = '[{"output_type": "stream", "name": "stdout", "text": "a\\ud800b"}]'
-    assert "a?b" in written(read_outputs(half))
+    assert "a?b" in write_outputs(read_outputs(half))
 
 
 def test_valid_outputs_are_kept_unchanged() -> None:

@@ -136,10 +136,10 @@ def test_analysing_a_source_takes_time_in_proportion_to_its_length(form: Callabl
     """Counted in calls, which do not depend on the machine."""
     short, long = form(1_000), form(4_000)
     assert len(long) <= MAX_SOURCE
-    assert calls(long) < 6 * calls(short)
+    assert count_calls(long) < 6 * count_calls(short)
 
 
-def calls(source: str) -> int:
+def count_calls(source: str) -> int:
     profile = cProfile.Profile()
     profile.runcall(inspect_source.__wrapped__, source)
     return sum(entry.callcount for entry in profile.getstats())
@@ -216,7 +216,7 @@ def test_the_possible_effects_of_an_exercise_decide(cells: list[str], is_plain: 
     assert effects.has_no_effect(cells[-1], given=True) is is_plain
 
 
-class Counted(ForkServer):
+class CountingForkServer(ForkServer):
     """A fork server that counts its student processes and their forks. can_fork: as those that use CUDA cannot."""
 
     can_fork = True
@@ -237,19 +237,19 @@ class Counted(ForkServer):
 
 
 @pytest.fixture(scope="module")
-def one_warm() -> Iterator[Counted]:
-    process = Counted()
+def warm_server() -> Iterator[CountingForkServer]:
+    process = CountingForkServer()
     yield process
     process.close()
 
 
 @pytest.fixture(params=[True, False], ids=["forks", "no forks"])
-def fork_server(one_warm: Counted, request: pytest.FixtureRequest) -> Counted:
-    one_warm.can_fork, one_warm.forks, one_warm.starts = request.param, 0, 0
-    return one_warm
+def fork_server(warm_server: CountingForkServer, request: pytest.FixtureRequest) -> CountingForkServer:
+    warm_server.can_fork, warm_server.forks, warm_server.starts = request.param, 0, 0
+    return warm_server
 
 
-def passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
+def list_passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
     """The outcomes of f, g and h, which are to double what they are given, with two checks each."""
     steps = [Step("start", "given", "import torch\nfrom labkit import check\n")]
     names = [source.split("(")[0].removeprefix("def ") if source.startswith("def ") else "" for source in cells]
@@ -267,12 +267,12 @@ RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
 
 @pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
 def test_checks_share_one_connection_whether_they_pass_or_not(
-    fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
+    fork_server: CountingForkServer, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission_runner, "QUICK", quick)
-    assert passed(fork_server, *RIGHT) == {name: [True, True] for name in "fgh"}
+    assert list_passed(fork_server, *RIGHT) == {name: [True, True] for name in "fgh"}
     assert (fork_server.starts, fork_server.forks) == (1, 1)
-    assert passed(fork_server, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
+    assert list_passed(fork_server, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
         "f": [True, False],
         "g": [True, True],
         "h": [True, True],
@@ -280,18 +280,22 @@ def test_checks_share_one_connection_whether_they_pass_or_not(
     assert (fork_server.starts, fork_server.forks) == (2, 2)
 
 
-def test_a_function_that_spoils_the_process_costs_only_itself(fork_server: Counted) -> None:
+def test_a_function_that_spoils_the_process_costs_only_itself(fork_server: CountingForkServer) -> None:
     spoils = "def f(x):\n    import builtins\n    builtins.abs = None\n    return 2 * x\n"
-    assert passed(fork_server, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
+    assert list_passed(fork_server, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
 
 
 @pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
 def test_a_check_that_ends_its_fork_costs_only_itself(
-    fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
+    fork_server: CountingForkServer, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission_runner, "QUICK", quick)
     ends = "def g(x):\n    import signal\n    return 2 * x if x == 3 else signal.raise_signal(9)\n"
-    assert passed(fork_server, RIGHT[0], ends, RIGHT[2]) == {"f": [True, True], "g": [False, True], "h": [True, True]}
+    assert list_passed(fork_server, RIGHT[0], ends, RIGHT[2]) == {
+        "f": [True, True],
+        "g": [False, True],
+        "h": [True, True],
+    }
 
 
 @pytest.mark.parametrize(
@@ -308,4 +312,4 @@ def test_a_check_that_ends_its_fork_costs_only_itself(
     ],
 )
 def test_a_check_sees_the_state_at_its_place(fork_server: ForkServer, cells: list[str], expected: list[bool]) -> None:
-    assert passed(fork_server, *cells)["f"] == expected
+    assert list_passed(fork_server, *cells)["f"] == expected

@@ -56,11 +56,11 @@ def fork_server() -> Iterator[ForkServer]:
     process.close()
 
 
-def indented(source: str) -> str:
+def indent(source: str) -> str:
     return "".join(f"    {line}\n" for line in source.splitlines())
 
 
-def examined(
+def run_submission(
     fork_server: ForkServer, answer: str, before: str = "", timeouts: Timeouts = PATIENCE, after: str = ""
 ) -> dict[str, StepResult]:
     steps = [
@@ -88,7 +88,7 @@ def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(fork_serve
     if name == "killed" and "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
     source, reason = IN_A_CELL[name]
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=source)
+    seen = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before=source)
     assert reason in seen["added-0"].stopped
     assert reason in str(seen["added-0"].outputs)
     assert compute_earned(seen["check-double"].outcomes, 2) == 2
@@ -103,7 +103,7 @@ def test_an_added_cell_that_ends_the_process_leaves_the_answer_before_it_its_poi
     fork_server: ForkServer, source: str
 ) -> None:
     for cells in ({"before": source}, {"after": source}):
-        seen = examined(fork_server, "def double(x):\n    return 2 * x\n", **cells)
+        seen = run_submission(fork_server, "def double(x):\n    return 2 * x\n", **cells)
         assert compute_earned(seen["check-double"].outcomes, 2) == 2
         assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
@@ -127,8 +127,8 @@ def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
     fork_server: ForkServer, name: str
 ) -> None:
     source, reason = IN_A_CHECK[name]
-    answer = f"def double(x):\n    if x == 1:\n{indented(indented(source))}    return 2 * x\n"
-    seen = examined(fork_server, answer)
+    answer = f"def double(x):\n    if x == 1:\n{indent(indent(source))}    return 2 * x\n"
+    seen = run_submission(fork_server, answer)
     first, second = seen["check-double"].outcomes
     assert not first.passed
     assert reason in first.seen
@@ -139,7 +139,7 @@ def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
 
 def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_points(fork_server: ForkServer) -> None:
     for source in (EAT, FAMILY, FORKS):
-        seen = examined(fork_server, f"def double(x):\n{indented(source)}    return 2 * x\n")
+        seen = run_submission(fork_server, f"def double(x):\n{indent(source)}    return 2 * x\n")
         assert compute_earned(seen["check-double"].outcomes, 2) == 0
         assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
@@ -154,7 +154,7 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
         "values": "from IPython.display import display\nfor n in range(5_000):\n    display(n)\n",
     }
     for name, source in floods.items():
-        seen = examined(
+        seen = run_submission(
             fork_server, "def double(x):\n    return 2 * x\n", before=source, timeouts=replace(PATIENCE, cell=20)
         )
         outputs = str(seen["added-0"].outputs)
@@ -182,15 +182,15 @@ def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points
 
 def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(fork_server: ForkServer) -> None:
     answer = "def double(x):\n    return 2 * x\nimport os\nos.register_at_fork(before=lambda: os._exit(1))\n"
-    seen = examined(fork_server, answer)
+    seen = run_submission(fork_server, answer)
     assert "exit status 1" in seen["exercise-double"].stopped
     assert compute_earned(seen["check-double"].outcomes, 2) == 0
     assert compute_earned(seen["check-add"].outcomes, 1) == 1
 
 
 def test_an_earlier_limit_is_not_the_reason_for_a_later_failure(fork_server: ForkServer) -> None:
-    eats_in_a_child = f"import os\nif os.fork() == 0:\n{indented(EAT)}os.wait()\n"
-    seen = examined(fork_server, "import os\nos._exit(3)", before=eats_in_a_child)
+    eats_in_a_child = f"import os\nif os.fork() == 0:\n{indent(EAT)}os.wait()\n"
+    seen = run_submission(fork_server, "import os\nos._exit(3)", before=eats_in_a_child)
     assert "exit status 3" in seen["exercise-double"].stopped
 
 
@@ -212,13 +212,15 @@ def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkS
 def test_a_signal_without_a_name_is_reported_by_its_number(fork_server: ForkServer) -> None:
     if "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)")
+    seen = run_submission(
+        fork_server, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)"
+    )
     assert "signal 40" in seen["added-0"].stopped
 
 
 def test_outputs_that_cannot_be_encoded_are_reported_and_end_nothing(fork_server: ForkServer) -> None:
     cell = "x = []\nx.append(x)\ndisplay({'application/json': x, 'text/plain': 'round'}, raw=True)\n"
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=cell)
+    seen = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before=cell)
     assert "can't be shown" in str(seen["added-0"].outputs)
     assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
@@ -231,7 +233,7 @@ def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServ
     )
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", f"def double(x):\n{indented(daemon)}    return 2 * x\n", exercise="double"),
+        Step("exercise-double", "student", f"def double(x):\n{indent(daemon)}    return 2 * x\n", exercise="double"),
         Step("check-double", "check", CHECKS),
         Step("exercise-add", "student", count, exercise="add"),
         Step(
@@ -249,19 +251,19 @@ def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServ
 
 
 def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pass(fork_server: ForkServer) -> None:
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')")
+    seen = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')")
     assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
 
 def test_half_a_character_in_a_result_is_reported_and_ends_nothing(fork_server: ForkServer) -> None:
-    seen = examined(fork_server, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
+    seen = run_submission(fork_server, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
     first, second = seen["check-double"].outcomes
     assert not first.passed and "a check can't read this result" in first.seen
     assert second.passed
 
 
 def test_exit_in_a_cell_is_reported_and_ends_nothing(fork_server: ForkServer) -> None:
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="exit()")
+    seen = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before="exit()")
     assert "a notebook goes on after exit()" in str(seen["added-0"].outputs)
     assert compute_earned(seen["check-double"].outcomes, 2) == 2
 
@@ -273,7 +275,7 @@ def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(
     checks = "".join(f'with check("number {n}"):\n    assert double({n}) == {2 * n}\n' for n in range(5))
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", f"def double(x):\n{indented(BUSY)}", exercise="double"),
+        Step("exercise-double", "student", f"def double(x):\n{indent(BUSY)}", exercise="double"),
         Step("check-double", "check", checks),
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
@@ -337,7 +339,7 @@ def test_checks_run_again_in_a_process_that_remembers_nothing(
 ) -> None:
     """Of the first time: a hidden check's inputs would reach a visible one, whose text a student reads."""
     monkeypatch.setattr(Effort, "was_starved", Effort.is_over)
-    results = examined(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
+    results = run_submission(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
     first, second = results["check-double"].outcomes
     assert first.passed and not second.passed
     assert second.cause is Cause.BUSY and "ValueError" not in second.error

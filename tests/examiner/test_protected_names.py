@@ -27,7 +27,7 @@ CHECK = 'with check("doubles"):\n    assert asked(double, 3) == 12\nwith check("
 CHECKS = (True, CHECK)
 
 
-def graded(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
+def grade_answer(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
     steps = [
         Step("setup", "given", GIVEN),
         Step("exercise-double", "student", answer, exercise="double"),
@@ -51,24 +51,24 @@ def test_local_names_of_checks_and_functions_are_not_kept() -> None:
 
 
 def test_an_honest_notebook_changes_nothing(fork_server: ForkServer) -> None:
-    assert graded(fork_server, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
+    assert grade_answer(fork_server, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
 
 
 def test_a_redefined_probe_is_restored(fork_server: ForkServer) -> None:
-    assert graded(fork_server, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
+    assert grade_answer(fork_server, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
 
 
 def test_names_that_a_probe_uses_are_restored_too(fork_server: ForkServer) -> None:
     """By accident too: a cell for trying things may bind any name."""
-    assert graded(fork_server, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
-    assert graded(fork_server, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
+    assert grade_answer(fork_server, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
+    assert grade_answer(fork_server, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
 
 
 def test_a_patched_library_is_reported_and_a_patched_labkit_is_restored(fork_server: ForkServer) -> None:
     patched = (
         "import labkit.probes.dispatch, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
     )
-    passed, changed = graded(fork_server, RIGHT, patched)
+    passed, changed = grade_answer(fork_server, RIGHT, patched)
     assert passed == [True, True] and {"torch.relu", "builtins.sum", "labkit.probes.saved"} <= set(changed)
 
 
@@ -87,7 +87,7 @@ LIE = "def lie(f, x):\n    return 12 if x == 3 else 4\n"
     ids=["the code of a probe", "the closure of a probe", "the code of a helper", "defaults"],
 )
 def test_the_contents_of_a_course_function_are_restored_and_reported(fork_server: ForkServer, after: str) -> None:
-    passed, changed = graded(fork_server, BLANK, after)
+    passed, changed = grade_answer(fork_server, BLANK, after)
     assert passed == [False, False] and set(changed) <= {"asked", "scaled"} and changed
 
 

@@ -17,20 +17,20 @@ from autograder.examiner.effort import Effort
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import from_bytes, to_bytes
 from autograder.student_process.calls import Calls
-from tests.examiner.program import student_process
+from tests.examiner.program import start_student_process
 
 
 @contextmanager
-def world_of(
+def open_world(
     seconds: float | None = 600.0, given: dict[str, Any] | None = None, **student: Any
 ) -> Iterator[RemoteNamespace]:
-    with student_process({**(given or {}), **student}, list(given or {})) as channel:
+    with start_student_process({**(given or {}), **student}, list(given or {})) as channel:
         connection = Connection(channel)
         connection.effort = None if seconds is None else Effort(seconds)
         yield RemoteNamespace(connection, given or {})
 
 
-class Yes:
+class YesObject:
     """Says yes to everything."""
 
     def __getattr__(self, name):
@@ -46,7 +46,7 @@ class Yes:
 
 
 def test_an_object_that_claims_to_equal_everything_equals_nothing():
-    with world_of(f=Yes) as world:
+    with open_world(f=YesObject) as world:
         got = world.get_proxy("f")()
         assert got != 3 and got != [1, 2, 3]
         with pytest.raises(TypeError):
@@ -61,8 +61,8 @@ def test_an_object_that_claims_to_equal_everything_equals_nothing():
 )
 def test_no_object_passes_for_a_value(name):
     module, _, last = name.rpartition(".")
-    liar = type(last, (Yes,), {"__module__": module, "__qualname__": last})
-    with world_of(f=liar) as world:
+    liar = type(last, (YesObject,), {"__module__": module, "__qualname__": last})
+    with open_world(f=liar) as world:
         got = world.get_proxy("f")()
         assert not isinstance(got, torch.Tensor | list | int | np.ndarray)
 
@@ -72,16 +72,16 @@ def test_a_tensor_subclass_arrives_as_a_tensor():
         def __eq__(self, other):
             return torch.tensor(True)
 
-    with world_of(f=lambda: torch.zeros(2).as_subclass(Equal)) as world:
+    with open_world(f=lambda: torch.zeros(2).as_subclass(Equal)) as world:
         got = world.get_proxy("f")()
         assert type(got) is torch.Tensor
         assert not (got == torch.ones(2)).any()
 
 
 def test_a_process_that_ends_is_distinguished_from_one_that_hangs():
-    with world_of(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
+    with open_world(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
         world.get_proxy("f")()
-    with world_of(0.3, f=lambda: time.sleep(3600)) as world:
+    with open_world(0.3, f=lambda: time.sleep(3600)) as world:
         f = world.get_proxy("f")
         with pytest.raises(Stopped, match="time limit"):
             f()
@@ -94,7 +94,7 @@ def test_exit_and_interrupt_are_exceptions_of_the_students():
     def interrupt():
         raise KeyboardInterrupt
 
-    with world_of(leave=sys.exit, interrupt=interrupt, f=lambda: 1) as world:
+    with open_world(leave=sys.exit, interrupt=interrupt, f=lambda: 1) as world:
         for name in ("leave", "interrupt"):
             with pytest.raises(RuntimeError) as caught:
                 world.get_proxy(name)()
@@ -110,14 +110,14 @@ def test_a_result_that_cannot_be_inspected_is_the_students_error():
         torch.zeros(1).expand(2**30),
         [[torch.eye(2).to_sparse()]],
     ]
-    with world_of(f=lambda n: results[n]) as world:
+    with open_world(f=lambda n: results[n]) as world:
         for n in range(len(results)):
             with pytest.raises((TypeError, Stopped)):
                 world.get_proxy("f")(n)
 
 
 def test_an_unknown_name_is_a_name_error():
-    with world_of(f=lambda g: g) as world:
+    with open_world(f=lambda g: g) as world:
         with pytest.raises(NameError):
             world.get_proxy("missing")()
         with pytest.raises(NameError):
@@ -126,7 +126,7 @@ def test_an_unknown_name_is_a_name_error():
 
 
 def test_a_check_that_passes_a_module_gets_an_error():
-    with world_of(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
+    with open_world(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
         world.get_proxy("f")(torch.nn.Identity())
 
 
@@ -137,7 +137,7 @@ def test_printed_text_goes_nowhere(capfd):
         sys.stderr.write("secret")
         return 1
 
-    with world_of(f=loud) as world:
+    with open_world(f=loud) as world:
         assert world.get_proxy("f")() == 1
     assert capfd.readouterr() == ("", "")
 
@@ -180,9 +180,9 @@ def test_a_random_state_is_sent_only_when_it_is_new():
 
 
 def test_a_handle_of_one_process_means_nothing_in_another():
-    with world_of(make=Yes) as world:
+    with open_world(make=YesObject) as world:
         stale = world.get_proxy("make")()
-        with student_process({"make": Yes}, []) as channel:
+        with start_student_process({"make": YesObject}, []) as channel:
             world.connection = Connection(channel)
             world.get_proxy("make")()
             with pytest.raises(Stopped):

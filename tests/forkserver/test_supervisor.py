@@ -28,7 +28,7 @@ MEMORY = 400 << 20
 
 
 @pytest.fixture
-def runs() -> Iterator[Supervisor]:
+def supervisor() -> Iterator[Supervisor]:
     layers = require(find_strongest_level(find_layers()))
     running = Supervisor(layers, Limits(), find_runtime_paths(), choose_network(layers), "cpu", _fork_and_wait)
     yield running
@@ -47,29 +47,29 @@ def _fork_and_wait(control: int) -> None:
 
 @pytest.mark.parametrize("by_pidfd", [True, False], ids=["by pidfd", "looked for"])
 def test_a_group_is_gone_when_it_was_killed_and_the_run_goes_on(
-    by_pidfd: bool, runs: Supervisor, monkeypatch: pytest.MonkeyPatch
+    by_pidfd: bool, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not by_pidfd:
-        monkeypatch.setattr(os, "pidfd_open", _unknown_to_the_kernel)
+        monkeypatch.setattr(os, "pidfd_open", _refuse_pidfd)
     parent_end, child_end = socket.socketpair()
     with parent_end:
-        pid, trouble = runs.start(child_end.detach())
+        pid, trouble = supervisor.start(child_end.detach())
         assert isinstance(pid, int) and pid, trouble
         assert parent_end.recv(64) == b"in its sandbox"
-        runs.adopt(pid, "")
+        supervisor.adopt(pid, "")
         parent_end.send(b"go on")
         byte_count = 0
         while byte_count < CHILDREN + 1:
             byte_count += len(parent_end.recv(16))
-        runs.adopt(pid, "check")
-        forks = runs.running[pid].groups["check"]
+        supervisor.adopt(pid, "check")
+        forks = supervisor.running[pid].groups["check"]
         assert len(forks) == CHILDREN
-        runs.kill_group(pid, "check")
+        supervisor.kill_group(pid, "check")
         assert not [fork for fork in forks if (fields := read_stat_fields(fork)) and is_alive(fields)]
-        assert runs.status(pid) == ["", None]
+        assert supervisor.status(pid) == ["", None]
 
 
-def _unknown_to_the_kernel(pid: int, flags: int = 0) -> int:
+def _refuse_pidfd(pid: int, flags: int = 0) -> int:
     raise OSError(errno.ENOSYS, f"pidfd_open({pid}, {flags})")
 
 
@@ -101,7 +101,7 @@ def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None
 
 
 @pytest.fixture
-def small() -> Iterator[Supervisor]:
+def small_supervisor() -> Iterator[Supervisor]:
     layers = require(find_strongest_level(find_layers()))
     own_memory = measure_own_memory()
     limits = Limits(memory=own_memory + MEMORY // 2)
@@ -112,13 +112,13 @@ def small() -> Iterator[Supervisor]:
 
 
 @pytest.fixture
-def run(small: Supervisor) -> Iterator[tuple[int, socket.socket]]:
+def run(small_supervisor: Supervisor) -> Iterator[tuple[int, socket.socket]]:
     parent_end, child_end = socket.socketpair()
     with parent_end:
-        pid, trouble = small.start(child_end.detach())
+        pid, trouble = small_supervisor.start(child_end.detach())
         assert isinstance(pid, int) and pid, trouble
         assert parent_end.recv(64) == b"in its sandbox"
-        small.adopt(pid, "")
+        small_supervisor.adopt(pid, "")
         yield pid, parent_end
 
 
@@ -128,36 +128,38 @@ def _send_order(parent_end: socket.socket, word: bytes) -> None:
 
 
 def test_the_limit_that_ended_a_fork_is_reported_once_and_not_for_later_failures(
-    small: Supervisor, run: tuple[int, socket.socket]
+    small_supervisor: Supervisor, run: tuple[int, socket.socket]
 ) -> None:
     pid, parent_end = run
     _send_order(parent_end, b"memory")
-    small.adopt(pid, "check")
-    assert [small.status(pid)[0] for _ in range(2)] == ["memory", ""]
-    for begins in (small.adopt, small.kill_group):
+    small_supervisor.adopt(pid, "check")
+    assert [small_supervisor.status(pid)[0] for _ in range(2)] == ["memory", ""]
+    for begins in (small_supervisor.adopt, small_supervisor.kill_group):
         _send_order(parent_end, b"memory")
-        small.adopt(pid, "check")
-        small.poll()
+        small_supervisor.adopt(pid, "check")
+        small_supervisor.poll()
         begins(pid, "check")
-        assert small.status(pid) == ["", None]
+        assert small_supervisor.status(pid) == ["", None]
 
 
 def test_a_program_that_holds_too_much_is_no_reason_for_the_end_of_its_run(
-    small: Supervisor, run: tuple[int, socket.socket]
+    small_supervisor: Supervisor, run: tuple[int, socket.socket]
 ) -> None:
     pid, parent_end = run
     _send_order(parent_end, b"memory")
-    assert small.status(pid) == ["", None]
+    assert small_supervisor.status(pid) == ["", None]
     parent_end.shutdown(socket.SHUT_WR)
-    while (status := small.status(pid)[1]) is None:
+    while (status := small_supervisor.status(pid)[1]) is None:
         time.sleep(0.01)
-    assert small.status(pid) == ["", status] and isinstance(status, int)
+    assert small_supervisor.status(pid) == ["", status] and isinstance(status, int)
     assert os.waitstatus_to_exitcode(status) == 3
 
 
-def test_the_limit_that_ended_a_run_stays_its_reason(small: Supervisor, run: tuple[int, socket.socket]) -> None:
+def test_the_limit_that_ended_a_run_stays_its_reason(
+    small_supervisor: Supervisor, run: tuple[int, socket.socket]
+) -> None:
     pid, parent_end = run
     _send_order(parent_end, b"memory")
-    small.adopt(pid, "")
-    small.poll()
-    assert [small.status(pid)[0] for _ in range(2)] == ["memory"] * 2
+    small_supervisor.adopt(pid, "")
+    small_supervisor.poll()
+    assert [small_supervisor.status(pid)[0] for _ in range(2)] == ["memory"] * 2

@@ -18,20 +18,30 @@ from autograder.model.fingerprint import digest_lab
 from autograder.model.term import Excuse, Extension, add_excuse, add_extension
 from autograder.reports.status import compute_status
 from labkit.outcome import Outcome
-from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, document, put, write_class
+from tests.reports.written_class import (
+    EXERCISE,
+    LAB,
+    RIGHT,
+    WRONG,
+    StudentWork,
+    make_document,
+    mark_by_hand,
+    put,
+    write_class,
+)
 
 FAILED = Outcome("value", "the value is right", seen="your result is 3")
 NOON = datetime(2027, 1, 31, 12)
 CLASS = [
-    Handed("ada", submitted=NOON),
-    Handed("ben", WRONG, 0.5, [FAILED], submitted=datetime(2027, 2, 1, 12)),
-    Handed("cleo", None, 0.0, [FAILED]),
+    StudentWork("ada", submitted=NOON),
+    StudentWork("ben", WRONG, 0.5, [FAILED], submitted=datetime(2027, 2, 1, 12)),
+    StudentWork("cleo", None, 0.0, [FAILED]),
 ]
 
 
 def test_marks_are_those_that_feedback_shows(small_course: Path) -> None:
     written = write_class(small_course, CLASS)
-    by_hand(written, "ben", manual_score=1.5, extra_credit=0.25)
+    mark_by_hand(written, "ben", manual_score=1.5, extra_credit=0.25)
     group = written.read()
     shown = {result.student: result.points for result in read_results(written.url, small_course, LAB)}
     assert {member.student: member.points for member in group.members} == shown == {"ada": 2, "ben": 1.75, "cleo": 0}
@@ -77,8 +87,8 @@ def test_an_extension_given_in_nbgrader_counts(small_course: Path) -> None:
 
 def test_a_mark_that_waits_counts_the_points_that_it_has(small_course: Path) -> None:
     written = write_class(small_course, CLASS)
-    by_hand(written, "ada", auto_score=None, needs_manual_grade=True)
-    by_hand(written, "ben", manual_score=1.0, needs_manual_grade=True)
+    mark_by_hand(written, "ada", auto_score=None, needs_manual_grade=True)
+    mark_by_hand(written, "ben", manual_score=1.0, needs_manual_grade=True)
     ada, ben, _ = written.read().members
     assert (ada.marks[EXERCISE].points, ada.waits, ada.points) == (None, True, 0)
     assert (ben.marks[EXERCISE].points, ben.waits, ben.points) == (1.0, True, 1)
@@ -96,7 +106,7 @@ def test_an_excuse_waits_for_the_grading_that_writes_it(whole: bool, small_cours
     written = write_class(small_course, CLASS)
     add_excuse(small_course, Excuse(lab=LAB, exercise=EXERCISE, check="value", student="ben"))
     assert [member.again for member in written.read(whole=whole).members] == [False, True, False]
-    by_hand(written, "ben", auto_score=2.0)
+    mark_by_hand(written, "ben", auto_score=2.0)
     assert not any(member.again for member in written.read(whole=whole).members)
 
 
@@ -105,9 +115,11 @@ def test_an_excuse_that_is_taken_back_waits_too(whole: bool, small_course: Path)
     written = write_class(small_course, CLASS)
     excused = {EXERCISE: frozenset({"value"})}
     for one in CLASS:
-        remember_mark(small_course, document(one), one.points, None, "grade", excused if one.student == "ben" else {})
+        remember_mark(
+            small_course, make_document(one), one.points, None, "grade", excused if one.student == "ben" else {}
+        )
     assert not any(member.again for member in written.read(whole=whole).members), "it moved no points"
-    by_hand(written, "ben", auto_score=2.0)
+    mark_by_hand(written, "ben", auto_score=2.0)
     assert [member.again for member in written.read(whole=whole).members] == [False, True, False]
 
 
@@ -124,7 +136,7 @@ def test_a_mark_of_an_earlier_build_of_the_lab_is_reported(whole: bool, small_co
 
 
 def test_the_quick_reader_finds_the_same_marks_and_notes(small_course: Path) -> None:
-    written = write_class(small_course, [Handed("ada", notes=("Something was put right.",))])
+    written = write_class(small_course, [StudentWork("ada", notes=("Something was put right.",))])
     full, quick = written.read().members[0], written.read(whole=False).members[0]
     assert (quick.points, quick.messages) == (full.points, full.messages) == (2, ["Something was put right."])
     assert not quick.checks
@@ -157,7 +169,7 @@ def test_a_student_missing_from_the_roster_is_only_in_labs_they_submitted(small_
 
 
 def test_a_teams_newest_submission_settles_those_of_its_members(small_course: Path) -> None:
-    written = write_class(small_course, [Handed("ada", submitted=datetime(2026, 2, 1, 12))])
+    written = write_class(small_course, [StudentWork("ada", submitted=datetime(2026, 2, 1, 12))])
     for student, hour in (("ada", 10), ("cy", 12)):
         folder = small_course / "submitted" / student / LAB
         folder.mkdir(parents=True)

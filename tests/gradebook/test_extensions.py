@@ -8,13 +8,13 @@ from nbgrader.api import Gradebook
 from autograder.classroom.decisions import grant_extension
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.model.term import FILE, read_term
-from tests.reports.written_class import LAB, Handed, write_class
+from tests.reports.written_class import LAB, StudentWork, write_class
 
 LATE = datetime(2027, 2, 2, 18)
 
 
 def test_deleted_lines_take_the_extension_back(small_course: Path) -> None:
-    class_ = [Handed(student, submitted=LATE) for student in ("ada", "ben", "cleo")]
+    class_ = [StudentWork(student, submitted=LATE) for student in ("ada", "ben", "cleo")]
     written = write_class(small_course, class_, "2027-02-01 18:00 UTC", missing=["dan"])
 
     def late() -> dict[str, float]:

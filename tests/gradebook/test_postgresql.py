@@ -32,7 +32,7 @@ from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB
-from tests.classroom.test_like_nbgrader import make_class, opened
+from tests.classroom.test_like_nbgrader import make_class, open_class
 from tests.conftest import need
 from tests.desk import answered_class
 
@@ -82,22 +82,22 @@ def db_url(server: Path) -> str:
     return f"postgresql+psycopg://postgres@/{name}?host={server}"
 
 
-def on_postgresql(course: Path, db_url: str) -> Any:
+def use_postgresql(course: Path, db_url: str) -> Any:
     with (course / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.CourseDirectory.db_url = {db_url!r}\n")
-    api = opened(course)
+    api = open_class(course)
     assert api.db_url == db_url
     return api
 
 
-def graded(api: Any, executor: LocalExecutor) -> dict[str, bool]:
+def grade_class(api: Any, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether it had been graded before."""
     done = list(grade_lab(api, LAB, executor))
     assert not any(d.failure for d in done)
     return {d.student: d.kept for d in done}
 
 
-def all_rows(db_url: str) -> dict[str, list[str]]:
+def read_all_rows(db_url: str) -> dict[str, list[str]]:
     """Every row of every table. A random id is replaced by what its row says."""
     contents: dict[Any, str] = {}
     rows: dict[str, list[str]] = {}
@@ -119,7 +119,7 @@ def is_random(value: object) -> bool:
     return re.fullmatch("[0-9a-f]{32}", str(value)) is not None
 
 
-def pages(api: Any, course: Path) -> dict[str, bytes]:
+def write_pages(api: Any, course: Path) -> dict[str, bytes]:
     """All that is written from the gradebook for people, by path."""
     results = read_results(api.db_url, course, LAB)
     paths = write_feedback(results, course, LAB)
@@ -138,26 +138,28 @@ def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
 ) -> None:
     """Slow: a class is graded, with a late penalty, and a server is started."""
     make_class(small_course)
-    sqlite, other = opened(small_course), tmp_path / "other"
-    assert set(graded(sqlite, two_graders).values()) == {False}
+    sqlite, other = open_class(small_course), tmp_path / "other"
+    assert set(grade_class(sqlite, two_graders).values()) == {False}
     shutil.copytree(small_course, other, ignore=shutil.ignore_patterns("gradebook.db"))
-    postgresql = on_postgresql(other, db_url)
-    assert set(graded(postgresql, two_graders).values()) == {True}, "its results are there, and its gradebook is empty"
-    rows = all_rows(db_url)
-    assert rows == all_rows(sqlite.db_url)
+    postgresql = use_postgresql(other, db_url)
+    assert set(grade_class(postgresql, two_graders).values()) == {True}, (
+        "its results are there, and its gradebook is empty"
+    )
+    rows = read_all_rows(db_url)
+    assert rows == read_all_rows(sqlite.db_url)
     assert len(rows["submitted_assignment"]) == 6 and any(
         "'late_submission_penalty': 0.5" in row for row in rows["submitted_notebook"]
     )
-    assert pages(postgresql, other) == pages(sqlite, small_course)
+    assert write_pages(postgresql, other) == write_pages(sqlite, small_course)
     assert not (other / "gradebook.db").exists()
-    assert set(graded(postgresql, two_graders).values()) == {True}
-    assert all_rows(db_url) == rows
+    assert set(grade_class(postgresql, two_graders).values()) == {True}
+    assert read_all_rows(db_url) == rows
 
 
 def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small_course: Path, db_url: str) -> None:
     (small_course / "gradebook.db").unlink()
     answered_class.add_question(small_course)
-    on_postgresql(small_course, db_url)
+    use_postgresql(small_course, db_url)
     answered_class.hand_in(small_course)
     desk, question = open_desk(small_course), (answered_class.LAB, answered_class.LAB, answered_class.QUESTION)
     assert desk.db_url == db_url

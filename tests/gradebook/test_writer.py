@@ -7,7 +7,7 @@ from nbgrader.api import Gradebook
 
 from autograder.gradebook.writer import write_marks
 from autograder.model.marks import Marks
-from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
+from tests.reports.written_class import CHECK, LAB, StudentWork, mark_by_hand, write_class
 
 
 @pytest.mark.parametrize(
@@ -24,8 +24,8 @@ from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
 def test_a_mark_by_hand_is_of_the_answer_that_it_was_given_for(
     small_course: Path, marks: Marks, expected_mark: tuple[float | None, bool]
 ) -> None:
-    written = write_class(small_course, [Handed("ada")])
-    by_hand(written, "ada", manual_score=1.5, needs_manual_grade=False)
+    written = write_class(small_course, [StudentWork("ada")])
+    mark_by_hand(written, "ada", manual_score=1.5, needs_manual_grade=False)
     with Gradebook(written.url) as gradebook:
         write_marks(gradebook, LAB, [marks], lambda *_: None, {})
         grade = gradebook.find_grade(CHECK, LAB, LAB, "ada")

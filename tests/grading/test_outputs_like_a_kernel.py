@@ -186,7 +186,7 @@ def run_in_stock_kernel(sources: list[str], home: Path, tries: int = 5) -> list[
     return [cell.outputs for cell in notebook.cells]
 
 
-def same(outputs: list[dict[str, Any]]) -> Any:
+def normalize_outputs(outputs: list[dict[str, Any]]) -> Any:
     """The outputs with what may differ made equal."""
     joined: list[dict[str, Any]] = []
     for output in outputs:
@@ -194,14 +194,14 @@ def same(outputs: list[dict[str, Any]]) -> Any:
             joined[-1]["text"] += output["text"]
         else:
             joined.append(dict(output))
-    return _same(joined)
+    return _normalize(joined)
 
 
-def _same(value: Any) -> Any:
+def _normalize(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _digest(inner) if key.startswith("image/") else _same(inner) for key, inner in value.items()}
+        return {key: _digest(inner) if key.startswith("image/") else _normalize(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_same(inner) for inner in value]
+        return [_normalize(inner) for inner in value]
     if isinstance(value, str):
         for found, put in SAME.items():
             value = re.sub(found, put, value)
@@ -225,7 +225,7 @@ def small_cells(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.parametrize("name", CELLS)
 def test_a_cell_has_the_same_outputs_as_in_a_stock_kernel(name: str, small_cells: dict[str, tuple[Any, Any]]) -> None:
     gradlab_outputs, stock_outputs = small_cells[name]
-    assert same(gradlab_outputs) == same(stock_outputs)
+    assert normalize_outputs(gradlab_outputs) == normalize_outputs(stock_outputs)
 
 
 def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_server: ForkServer) -> None:
@@ -333,9 +333,15 @@ def test_a_worked_solution_has_the_same_outputs_as_in_a_stock_kernel(
         run_in_stock_kernel(sources, tmp_path)[1:],
     )
     differing = [
-        n for n, (own, its) in enumerate(zip(gradlab_outputs, stock_outputs, strict=True)) if same(own) != same(its)
+        n
+        for n, (own, its) in enumerate(zip(gradlab_outputs, stock_outputs, strict=True))
+        if normalize_outputs(own) != normalize_outputs(its)
     ]
     second_outputs = run_in_stock_kernel(sources, tmp_path)[1:] if differing else stock_outputs
     for n in differing:  # pids and times of the lab's own: a stock kernel puts out others, too, when it is asked again
-        assert same(stock_outputs[n]) != same(second_outputs[n]), (steps[n].id, gradlab_outputs[n], stock_outputs[n])
+        assert normalize_outputs(stock_outputs[n]) != normalize_outputs(second_outputs[n]), (
+            steps[n].id,
+            gradlab_outputs[n],
+            stock_outputs[n],
+        )
     assert len(differing) < len(steps) / 4

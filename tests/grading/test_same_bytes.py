@@ -20,7 +20,7 @@ LAB, MEMBERS = -1, 6  # the last lab, which compiles
 OF_A_RUN = re.compile(rb'0x[0-9a-f]{8,}|"when":"[^"]+"')
 
 
-def graded(course: Path, lab: str) -> dict[str, bytes]:
+def grade_class(course: Path, lab: str) -> dict[str, bytes]:
     """Every file that grading wrote, but the gradebook's own, whose marks stand in the pages."""
     for folder in ("autograded", "feedback", "results"):
         shutil.rmtree(course / folder, ignore_errors=True)
@@ -46,7 +46,7 @@ def test_two_runs_of_a_class_write_the_same_bytes(tmp_path: Path) -> None:
         place = tmp_path / "submitted" / member.student / lab.name
         place.mkdir(parents=True)
         (place / f"{lab.name}.ipynb").write_bytes(member.file)
-    first, second = graded(tmp_path, lab.name), graded(tmp_path, lab.name)
+    first, second = grade_class(tmp_path, lab.name), grade_class(tmp_path, lab.name)
     assert len(first) == 4 * MEMBERS, "a result, its history, a notebook and a page"
     for name, content in first.items():
         assert content.splitlines() == second[name].splitlines(), name

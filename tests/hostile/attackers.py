@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.hostile.edits import DOUBLE, LAB, Notebook, at, cell, code, write
+from tests.hostile.edits import DOUBLE, LAB, Notebook, find_cell, find_index, make_code_cell, write
 
 ATTACKS = Path(__file__).parent / "attacks"
 HEADER = re.compile(r"^# %% (?P<where>.+)$", re.MULTILINE)
@@ -60,7 +60,7 @@ class Attack:
     message: str = ""
 
 
-def names() -> list[str]:
+def list_attack_names() -> list[str]:
     """Of all attacks, by kind, in the order in which they are graded."""
     return [path.stem for path in sorted(ATTACKS.glob("*/*.py"))]
 
@@ -79,14 +79,20 @@ def read_attack(name: str) -> Attack:
 
 def hand_in(attack: Attack, folder: Path, notebook: Notebook, values: dict[str, Any]) -> None:
     """Write the attack into a submission's folder. known: the names that the attacker's cells find."""
-    cell(notebook, DOUBLE)["source"] = attack.cells.get("exercise", RIGHT if attack.expects["double"] == 2 else WRONG)
+    find_cell(notebook, DOUBLE)["source"] = attack.cells.get(
+        "exercise", RIGHT if attack.expects["double"] == 2 else WRONG
+    )
     preamble = "\n".join(f"{name} = {value!r}" for name, value in values.items()) + HELPERS
-    for position, place in (("after", at(notebook, DOUBLE) + 1), ("before", at(notebook, DOUBLE)), ("first", 0)):
+    for position, place in (
+        ("after", find_index(notebook, DOUBLE) + 1),
+        ("before", find_index(notebook, DOUBLE)),
+        ("first", 0),
+    ):
         if position in attack.cells:
-            notebook["cells"].insert(place, code(attack.cells[position], id=f"attack-{position}"))
-    notebook["cells"].insert(0, code(preamble, id="attack-known"))
+            notebook["cells"].insert(place, make_code_cell(attack.cells[position], id=f"attack-{position}"))
+    notebook["cells"].insert(0, make_code_cell(preamble, id="attack-known"))
     if "end" in attack.cells:
-        notebook["cells"].append(code(attack.cells["end"], id="attack-end"))
+        notebook["cells"].append(make_code_cell(attack.cells["end"], id="attack-end"))
     for position, source in attack.cells.items():
         if position.startswith("file: "):
             (folder / position.removeprefix("file: ")).write_text(source)

@@ -29,7 +29,7 @@ def make_course(root: Path, lab: str, source: str) -> dict[str, Any]:
     return sound
 
 
-def folder_of(root: Path, student: str, lab: str) -> Path:
+def make_folder(root: Path, student: str, lab: str) -> Path:
     """The folder of a submission, empty."""
     folder = root / "submitted" / student / lab
     folder.mkdir(parents=True)

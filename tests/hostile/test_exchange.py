@@ -49,13 +49,13 @@ def submit(inbox: Inbox, student: str, timestamp: str = ONE, secret: str = "a se
     return folder
 
 
-def arrivals(inbox: Inbox) -> list[Arrival]:
+def list_arrivals(inbox: Inbox) -> list[Arrival]:
     return list(inbox.iter_arrivals([LAB]))
 
 
-def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
+def collect_files(inbox: Inbox, course: Path) -> dict[str, bytes]:
     """What lies in submitted/ of the only submission, by path; links and pipes would fail here."""
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     collect_submission(arrival, course)
     folder = course / "submitted" / arrival.student / LAB
     every = [path for path in sorted(folder.rglob("*")) if not path.is_dir() or path.is_symlink()]
@@ -82,34 +82,36 @@ def test_a_malformed_name_counts_for_no_one_and_can_be_displayed(
 ) -> None:
     submit(inbox, student, timestamp)
     submit(inbox, "ben")
-    wrong, sound = sorted(arrivals(inbox), key=lambda arrival: not arrival.problem)
+    wrong, sound = sorted(list_arrivals(inbox), key=lambda arrival: not arrival.problem)
     assert reason in wrong.problem and select_newest([wrong, sound], NOW) == [sound]
     io.TextIOWrapper(io.BytesIO(), encoding="utf-8").write(wrong.shown_name)
     assert wrong.shown_name.isprintable()
 
 
-def _pipe(path: Path) -> None:
+def _make_pipe(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
 
-def _endless(path: Path) -> None:
+def _make_endless_file(path: Path) -> None:
     path.unlink()
     path.symlink_to("/dev/zero")
 
 
-def _huge(path: Path) -> None:
+def _make_huge_file(path: Path) -> None:
     os.truncate(path, 2**40)
 
 
-def _no_text(path: Path) -> None:
+def _write_bad_text(path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
 
 
-@pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("")])
+@pytest.mark.parametrize(
+    "change", [_make_pipe, _make_endless_file, _make_huge_file, _write_bad_text, lambda path: path.write_text("")]
+)
 def test_an_invalid_secret_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
     change(submit(inbox, "ada") / SECRET)
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     assert (
         arrival.in_transit
         and "no readable submission_secret.txt" in arrival.problem
@@ -117,21 +119,24 @@ def test_an_invalid_secret_has_not_arrived(inbox: Inbox, change: Callable[[Path]
     )
 
 
-@pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("2000-01-01")])
+@pytest.mark.parametrize(
+    "change",
+    [_make_pipe, _make_endless_file, _make_huge_file, _write_bad_text, lambda path: path.write_text("2000-01-01")],
+)
 def test_the_time_of_a_submission_is_the_one_in_its_name(
     inbox: Inbox, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
     """Else each of many submissions could say the time of the first, and cost no attempt."""
     change(submit(inbox, "ada") / "timestamp.txt")
-    assert brought_in(inbox, tmp_path)["timestamp.txt"].decode() == ONE
+    assert collect_files(inbox, tmp_path)["timestamp.txt"].decode() == ONE
     assert read_time(tmp_path / "submitted" / "ada" / LAB) == datetime(2026, 2, 1, 10, 1)
 
 
 def test_a_secret_is_believed_once(inbox: Inbox) -> None:
     folder = submit(inbox, "ada")
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     before = inbox.get_page_path(arrival, LAB)
-    _pipe(folder / SECRET)
+    _make_pipe(folder / SECRET)
     assert inbox.get_page_path(arrival, LAB) == before
 
 
@@ -141,9 +146,9 @@ def test_a_folder_of_another_user_does_not_precede_the_students_own(inbox: Inbox
     owned = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, check_owner=True)
     submit(owned, "root", ONE)
     os.chown(submit(owned, "root", TWO), 54321, 54321)  # who has no name
-    (found,) = select_newest(arrivals(owned), NOW)
+    (found,) = select_newest(list_arrivals(owned), NOW)
     assert found.when == datetime(2026, 2, 1, 10, 1)
-    assert [a.problem.split(" (")[0] for a in arrivals(owned) if a.problem] == ["its folder belongs to user 54321"]
+    assert [a.problem.split(" (")[0] for a in list_arrivals(owned) if a.problem] == ["its folder belongs to user 54321"]
     os.chown(found.folder, 54321, 54321)  # another has put a folder in its place
     with pytest.raises(OSError, match="belonged to root, and now belongs to user 54321"):
         collect_submission(found, tmp_path)
@@ -157,7 +162,7 @@ def test_a_hard_link_to_a_file_of_another_user_is_left_out(inbox: Inbox, tmp_pat
     solution.write_text("the instructor's")
     os.chown(solution, 54321, 54321)
     os.link(solution, folder / "mine.py")
-    assert brought_in(inbox, tmp_path)[f"mine.py{NOT_FOLLOWED}"] == b""
+    assert collect_files(inbox, tmp_path)[f"mine.py{NOT_FOLLOWED}"] == b""
 
 
 def test_only_a_bounded_number_of_folders_of_each_student_is_read(
@@ -237,13 +242,13 @@ def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
 def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox: Inbox) -> None:
     submit(inbox, "ada", ONE)
     submit(inbox, "ada", AHEAD)
-    (found,) = select_newest(arrivals(inbox), NOW)
+    (found,) = select_newest(list_arrivals(inbox), NOW)
     assert found.when == datetime(2026, 2, 1, 10, 1)
 
 
 def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) -> None:
     submit(inbox, "ada", "2026-02-01 10:00:00 UTC")
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     until = arrival.written - timedelta(hours=1)
     assert arrival.when < until
     found = decide(arrival.when, [], LabTerm(until=until), arrival.written, arrival.written - CLOCKS)
@@ -259,7 +264,7 @@ def test_links_are_not_followed_and_pipes_not_waited_for(inbox: Inbox, tmp_path:
     (folder / f"{LAB}.ipynb").symlink_to(secret / "solution.ipynb")
     (folder / "all").symlink_to(secret)
     os.mkfifo(folder / "pipe")
-    found = brought_in(inbox, tmp_path)
+    found = collect_files(inbox, tmp_path)
     assert b"the instructor's" not in found.values()
     assert set(found) == {
         *(f"{name}{NOT_FOLLOWED}" for name in (f"{LAB}.ipynb", "all", "pipe")),
@@ -275,7 +280,7 @@ def test_configurations_are_kept_under_names_that_no_tool_reads(inbox: Inbox, tm
     for name in ("jupyter_server_config.d", "jupyter_server_config.d.not-run", "deep"):
         (folder / name).mkdir()
         (folder / name / "ipython_kernel_config.py").write_text(name)
-    found = set(brought_in(inbox, tmp_path))
+    found = set(collect_files(inbox, tmp_path))
     parts = {part for name in found for part in Path(name).parts if not part.endswith(NOT_RUN)}
     run = {part for part in parts if CONFIGURATION.fullmatch(part)}
     assert not run
@@ -302,7 +307,7 @@ def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other
         "deep/work.ipynb",
     ):
         (folder / name).write_text("raise SystemExit")
-    found = set(brought_in(inbox, tmp_path))
+    found = set(collect_files(inbox, tmp_path))
     renamed = {
         "ipykernel_launcher.py",
         "runpy.cpython-311.pyc",
@@ -317,11 +322,11 @@ def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other
 def test_a_folder_that_is_a_link_belongs_to_no_one(inbox: Inbox, tmp_path: Path) -> None:
     another = submit(inbox, "ben")
     (inbox.inbound / f"mallory+{LAB}+{TWO}").symlink_to(another)
-    (wrong,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
+    (wrong,) = [arrival for arrival in list_arrivals(inbox) if arrival.student == "mallory"]
     assert wrong.problem == "its folder is a link"
     (inbox.inbound / wrong.folder.name).unlink()
     folder = submit(inbox, "mallory")
-    (arrival,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
+    (arrival,) = [arrival for arrival in list_arrivals(inbox) if arrival.student == "mallory"]
     folder.rename(tmp_path / "aside")
     folder.symlink_to(another)  # swapped between the look and the copy
     with pytest.raises(OSError):
@@ -332,7 +337,7 @@ def test_a_folder_that_is_a_link_belongs_to_no_one(inbox: Inbox, tmp_path: Path)
 def test_a_file_that_becomes_a_link_while_it_is_copied_is_not_followed(inbox: Inbox, tmp_path: Path) -> None:
     folder = submit(inbox, "ada")
     (tmp_path / "solution").write_text("the instructor's")
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     done = Event()
 
     def swap() -> None:
@@ -366,7 +371,7 @@ def test_files_that_are_too_deep_too_large_or_too_many_are_left_out(
     for number in range(300):
         (folder / f"z{number:03}").touch()
     monkeypatch.setattr(copying, "MAX_FILES", 150)
-    found = brought_in(inbox, tmp_path)
+    found = collect_files(inbox, tmp_path)
     assert found[f"{LAB}.ipynb"] == b"the notebook" and len(found) <= 152
     assert max(path.count("/") for path in found) <= copying.MAX_DEPTH
     assert any(path.startswith("z") and path.endswith(LEFT_OUT) for path in found), "too many are noted"
@@ -384,7 +389,7 @@ def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inb
         (folder / name).write_text(name)
         (folder / f"in{name[5:]}").mkdir()
     (folder / ("l" * 255)).symlink_to("nowhere")
-    found = brought_in(inbox, tmp_path)
+    found = collect_files(inbox, tmp_path)
     assert max(len(name.encode()) for name in found) < 1000
     assert any(name.startswith("d") and name.endswith(LEFT_OUT) for name in found)
     assert sum(content.startswith(b"yyy") for content in found.values()) == 2
@@ -397,12 +402,12 @@ def test_an_endless_notebook_is_cut_at_the_size_that_the_intake_refuses(
 ) -> None:
     monkeypatch.setattr(copying, "MAX_FILE", 1000)
     os.truncate(submit(inbox, "ada") / f"{LAB}.ipynb", 2**40)
-    assert len(brought_in(inbox, tmp_path)[f"{LAB}.ipynb"]) == 1000
+    assert len(collect_files(inbox, tmp_path)[f"{LAB}.ipynb"]) == 1000
 
 
 def test_only_someone_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -> None:
     submit(inbox, "ada")
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     page = tmp_path / f"{LAB}.html"
     page.write_text("ada's page")
     page.chmod(0o600)
@@ -421,10 +426,10 @@ def test_a_time_that_names_a_file_is_invalid() -> None:
 
 def test_a_folder_changed_later_counts_as_later_whatever_its_secret_says(inbox: Inbox, tmp_path: Path) -> None:
     folder = submit(inbox, "ada")
-    (before,) = arrivals(inbox)
+    (before,) = list_arrivals(inbox)
     while not (folder / f"{LAB}.ipynb").stat().st_ctime > (folder / SECRET).stat().st_ctime:
         (folder / f"{LAB}.ipynb").write_text("the solution")
-    (after,) = arrivals(inbox)
+    (after,) = list_arrivals(inbox)
     assert after.written > before.written
     with pytest.raises(OSError, match="changed after"):
         collect_submission(replace(after, written=after.written - CLOCKS * 2), tmp_path)
@@ -433,5 +438,5 @@ def test_a_folder_changed_later_counts_as_later_whatever_its_secret_says(inbox: 
 @pytest.mark.parametrize("year", ["0001", "1000", "1970"])
 def test_a_time_outside_the_calendar_is_invalid(inbox: Inbox, year: str) -> None:
     submit(inbox, "mallory", f"{year}-01-01 00:00:00 UTC")
-    (found,) = arrivals(inbox)
+    (found,) = list_arrivals(inbox)
     assert found.problem == "its name has no valid time"

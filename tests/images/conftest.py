@@ -12,9 +12,9 @@ from tests.images import engine
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.environ.get("GRADLAB_IMAGES") != "1":
         pytest.skip("builds images for minutes: make image-test")
-    engine.tools()
+    engine.require_tools()
     folder = tmp_path_factory.mktemp("images")
-    engine.base(folder)
+    engine.import_base_image(folder)
     return folder
 
 

@@ -31,7 +31,7 @@ def call(*command: str | Path, check: bool = True, seconds: float = 1800) -> sub
     return done
 
 
-def tools() -> None:
+def require_tools() -> None:
     """Install what is missing where that is allowed; else skip, which under CI=true is an error."""
     missing = [name for name in TOOLS if shutil.which(name) is None]
     root = os.getuid() == 0
@@ -44,7 +44,7 @@ def tools() -> None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"images cannot be built without {lacking}")
 
 
-def base(scratch: Path) -> None:
+def import_base_image(scratch: Path) -> None:
     """Put Debian into podman's store under the name of its slim image."""
     if call("podman", "image", "exists", f"localhost/{BASE}", check=False).returncode == 0:
         return
@@ -58,7 +58,7 @@ def base(scratch: Path) -> None:
     archive.unlink()
 
 
-def pip_options(scratch: Path) -> list[str]:
+def build_pip_options(scratch: Path) -> list[str]:
     """This machine's settings of pip as a secret of the build; files and folders that they name are mounted for it."""
     settings: dict[str, str] = {}
     for line in call(sys.executable, "-m", "pip", "config", "list").stdout.splitlines():
@@ -89,17 +89,17 @@ def build(target: str, scratch: Path, *options: str, file: Path = ROOT / "Docker
     """The name of the image that was built from the checkout as it stands."""
     name = f"localhost/gradlab-{target}"
     line = ["buildah", "bud", "--isolation=chroot", "--pull-never", "--layers", "--format=docker", f"--tag={name}"]
-    call(*line, f"--file={file}", *pip_options(scratch), *options, ROOT, seconds=3600)
+    call(*line, f"--file={file}", *build_pip_options(scratch), *options, ROOT, seconds=3600)
     return name
 
 
-def inspect(image: str) -> dict[str, Any]:
+def inspect_image(image: str) -> dict[str, Any]:
     (found,) = json.loads(call("podman", "image", "inspect", image).stdout)
     return dict(found)
 
 
 @contextmanager
-def files(image: str) -> Iterator[Path]:
+def mount_image(image: str) -> Iterator[Path]:
     """Where the image's files can be read."""
     place = call("podman", "image", "mount", image).stdout.strip()
     try:
@@ -121,7 +121,7 @@ def run(image: str, *command: str, options: tuple[str, ...] = (), check: bool = 
 
 
 @contextmanager
-def running(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
+def run_container(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
     """A container that runs the image's own command; its id."""
     container = call(*RUN, "--detach", *options, image).stdout.strip()
     try:
@@ -130,6 +130,6 @@ def running(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
         call("podman", "rm", "--force", "--time=0", container, check=False)
 
 
-def inside(container: str, *command: str, check: bool = True, seconds: float = 1800) -> str:
+def run_inside(container: str, *command: str, check: bool = True, seconds: float = 1800) -> str:
     done = call("podman", "--runtime=runc", "exec", container, *command, check=check, seconds=seconds)
     return done.stdout + done.stderr

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.model.course import Lab
 from tests.conftest import ROOT
-from tests.images.engine import build, inspect, run
+from tests.images.engine import build, inspect_image, run
 
 LAB = "01_tensors"
 OWNER = 4321  # of the folder that is mounted: somebody of whom the image knows nothing
@@ -25,7 +25,7 @@ PLAIN_CLONE = {"index": 0, "value": 0x7E020000, "valueTwo": 0, "op": "SCMP_CMP_M
 
 
 @pytest.fixture(scope="session")
-def as_docker(scratch: Path) -> tuple[str, ...]:
+def docker_profile(scratch: Path) -> tuple[str, ...]:
     """podman's profile with the one thing in which Docker's is narrower for a grader: no namespaces, no mounts."""
     profile = json.loads(Path("/usr/share/containers/seccomp.json").read_text())
     refused = {*NAMESPACES.split(), "umount2", "unshare"}
@@ -43,17 +43,17 @@ def as_docker(scratch: Path) -> tuple[str, ...]:
 @pytest.fixture(params=["full", "docker"])
 def options(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """A container as docs/containers.md starts it, and an ordinary one of Docker's."""
-    return tuple(request.getfixturevalue("as_docker")) if request.param == "docker" else FULL
+    return tuple(request.getfixturevalue("docker_profile")) if request.param == "docker" else FULL
 
 
-def level(doctor: str) -> str:
+def read_level(doctor: str) -> str:
     """The strongest that `gradlab doctor` names."""
     weaker = re.search(r"The strongest level of this machine is --isolation=(\S+)\.", doctor)
     return weaker[1] if weaker else "full"
 
 
 @pytest.fixture(scope="session")
-def with_pytest(grader: str, scratch: Path) -> str:
+def pytest_image(grader: str, scratch: Path) -> str:
     """The grader's image, and pytest."""
     file = scratch / "Dockerfile"
     file.write_text(
@@ -82,22 +82,22 @@ def test_its_user_is_not_root_and_it_says_what_it_gives(grader: str, options: tu
     assert run(grader, "id", "-u", options=options).strip() == "1000"
     doctor = run(grader, options=options)
     print(f"\ngradlab doctor in a container with {' '.join(options)}:\n{doctor}")
-    assert level(doctor) == ("full" if options == FULL else "same-user")
-    run(grader, *inspect(grader)["Healthcheck"]["Test"][1:], options=options)
+    assert read_level(doctor) == ("full" if options == FULL else "same-user")
+    run(grader, *inspect_image(grader)["Healthcheck"]["Test"][1:], options=options)
 
 
-def test_the_sandbox_holds_inside(with_pytest: str) -> None:
+def test_the_sandbox_holds_inside(pytest_image: str) -> None:
     """All of tests/sandbox but what needs root; under CI=true a layer that is missing fails them."""
     mounts = tuple(f"--volume={ROOT / name}:/checkout/{name}:ro" for name in ("tests", "pyproject.toml"))
     line = "cd /checkout && pytest -q -p no:cacheprovider tests/sandbox"
-    result = run(with_pytest, "sh", "-c", line, options=(*FULL, *mounts, "--env=CI=true"), check=False)
+    result = run(pytest_image, "sh", "-c", line, options=(*FULL, *mounts, "--env=CI=true"), check=False)
     print(f"\ntests/sandbox in a container with full isolation:\n{result}")
     assert re.search(r"\n\d+ passed, \d+ skipped in ", result)
 
 
 def test_it_grades_a_class(grader: str, options: tuple[str, ...], folder: Path, labs: list[Lab]) -> None:
     options = (*options, f"--user={OWNER}:{OWNER}", f"--volume={folder}:/course")
-    strongest = level(run(grader, options=options))
+    strongest = read_level(run(grader, options=options))
     grade = f"gradlab grade {LAB}"
     if strongest != "full":
         refusal = run(grader, "sh", "-c", grade, options=options, check=False)

@@ -10,14 +10,14 @@ import nbformat
 import pytest
 
 from tests.conftest import ROOT
-from tests.images.engine import files, inside, inspect, run, running
+from tests.images.engine import inspect_image, mount_image, run, run_container, run_inside
 
 MARKERS = ("### BEGIN HIDDEN", "### END HIDDEN", "### BEGIN SOLUTION", "### END SOLUTION")
 VERDICT = "application/vnd.gradlab.verdict+json"
 SHORTEST = 16  # a shorter line, as `return x`, stands in many a file
 
 
-def lines_of(path: Path) -> set[str]:
+def read_lines(path: Path) -> set[str]:
     if path.suffix == ".ipynb":
         text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
     else:
@@ -25,16 +25,16 @@ def lines_of(path: Path) -> set[str]:
     return {line.strip() for line in text.splitlines()}
 
 
-def private_lines() -> set[str]:
+def list_private_lines() -> set[str]:
     """Lines of the course that neither a released notebook nor labkit has: hidden tests, solutions, answers."""
     private = [*ROOT.glob("labs/*/*.py"), *ROOT.glob("source/*/*.ipynb"), *ROOT.glob("solutions/*/*.ipynb")]
     public = [*ROOT.glob("release/*/*.ipynb"), *ROOT.glob("labkit/**/*.py"), *ROOT.glob("labext/**/*.py")]
-    shown = "\n".join(line for path in public for line in lines_of(path))
-    lines = {line for path in private for line in lines_of(path)}
+    shown = "\n".join(line for path in public for line in read_lines(path))
+    lines = {line for path in private for line in read_lines(path)}
     return {line for line in lines if len(line) >= SHORTEST and line not in shown}
 
 
-def found(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str]]:
+def search_tree(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str]]:
     """Which of these lines stands in which files, as it is or as JSON has it."""
     patterns = {pattern: line for line in lines for pattern in (line, json.dumps(line)[1:-1])}
     listed = scratch / "patterns"
@@ -51,24 +51,24 @@ def found(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str]]:
 
 def test_the_search_finds_what_it_must(scratch: Path) -> None:
     """A leak of one notebook of source/ is seen."""
-    lines = private_lines()
+    lines = list_private_lines()
     tree = scratch / "leak"
     shutil.copytree(ROOT / "source", tree)
-    assert len(found(tree, lines, scratch)) > 100
-    assert all(found(tree, {marker}, scratch) for marker in MARKERS)
+    assert len(search_tree(tree, lines, scratch)) > 100
+    assert all(search_tree(tree, {marker}, scratch) for marker in MARKERS)
 
 
 def test_nothing_private_is_in_any_file(packages: str, student: str, scratch: Path) -> None:
-    lines = private_lines()
-    with files(packages) as tree:
-        usual = found(tree, lines, scratch)  # as `from collections import deque`
+    lines = list_private_lines()
+    with mount_image(packages) as tree:
+        usual = search_tree(tree, lines, scratch)  # as `from collections import deque`
     assert len(usual) < len(lines) / 20, usual
-    with files(student) as tree:
-        assert not found(tree, lines - usual.keys(), scratch)
+    with mount_image(student) as tree:
+        assert not search_tree(tree, lines - usual.keys(), scratch)
         package_folder = tree / "opt/gradlab"
         assert {path.name for path in package_folder.iterdir()} == {"labext", "labkit", "release"}
-        assert not found(package_folder, lines | set(MARKERS), scratch)
-        marked = {name for names in found(tree, set(MARKERS), scratch).values() for name in names}
+        assert not search_tree(package_folder, lines | set(MARKERS), scratch)
+        marked = {name for names in search_tree(tree, set(MARKERS), scratch).values() for name in names}
         assert not [name for name in marked if "/site-packages/nbgrader/" not in name]
         assert not [path for name in ("autograder", "exercises", "lab.py") for path in tree.rglob(name)]
         for place in ("home", "srv", "root", "tmp"):
@@ -86,14 +86,14 @@ def test_everything_that_a_student_needs_is_installed(student: str) -> None:
 
 
 def test_jupyterlab_answers_and_is_healthy(student: str) -> None:
-    health = inspect(student)["Healthcheck"]["Test"]
+    health = inspect_image(student)["Healthcheck"]["Test"]
     assert health[0] == "CMD"
-    with running(student) as container:
-        while inside(container, *health[1:], check=False):
+    with run_container(student) as container:
+        while run_inside(container, *health[1:], check=False):
             time.sleep(1)
         ask = "from urllib.request import urlopen; print(urlopen('http://127.0.0.1:8888/api').read())"
-        assert "version" in inside(container, "python", "-c", ask)
-        assert sorted(inside(container, "sh", "-c", "ls */*.ipynb").split()) == sorted(
+        assert "version" in run_inside(container, "python", "-c", ask)
+        assert sorted(run_inside(container, "sh", "-c", "ls */*.ipynb").split()) == sorted(
             str(path.relative_to(ROOT / "release")) for path in ROOT.glob("release/*/*.ipynb")
         )
 

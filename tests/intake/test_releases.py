@@ -23,7 +23,7 @@ LATER = (
 
 
 @pytest.fixture
-def fetched_before(tmp_path: Path) -> Path:
+def earlier_course(tmp_path: Path) -> Path:
     """A course that released LATER after LAB_SOURCE, and what a student handed in of the first release."""
     (tmp_path / "first").mkdir()
     make_course(tmp_path / "first", LAB, LAB_SOURCE)
@@ -34,7 +34,7 @@ def fetched_before(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+def collect_notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, str]]:
     """What is told of the first release with these texts changed, and the cells that are graded, by name."""
     submission = nbformat.read(course / "first" / "release" / LAB / f"{LAB}.ipynb", as_version=4)
     for cell in submission.cells:
@@ -47,8 +47,8 @@ def notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, st
     return describe_notes(repaired.notes), {cell.id: cell.source for cell in repaired.notebook.cells}
 
 
-def test_the_courses_own_changes_are_reported_as_the_courses(fetched_before: Path) -> None:
-    messages, cells = notes(fetched_before, {"raise NotImplementedError()": "return x"})
+def test_the_courses_own_changes_are_reported_as_the_courses(earlier_course: Path) -> None:
+    messages, cells = collect_notes(earlier_course, {"raise NotImplementedError()": "return x"})
     (outdated,) = [note for note in messages if "The course changed these cells after you fetched the lab" in note]
     assert "check-shift" in outdated and "check-double" not in outdated
     assert not any("changed were put back" in note or "missing" in note for note in messages)
@@ -56,19 +56,21 @@ def test_the_courses_own_changes_are_reported_as_the_courses(fetched_before: Pat
     assert "return x" in cells["exercise-double"]
 
 
-def test_an_unedited_old_stub_counts_as_unwritten(fetched_before: Path) -> None:
-    messages, cells = notes(fetched_before, {})
+def test_an_unedited_old_stub_counts_as_unwritten(earlier_course: Path) -> None:
+    messages, cells = collect_notes(earlier_course, {})
     assert "Twice x" in cells["exercise-double"]
     assert any("No exercise has been changed" in note for note in messages)
 
 
-def test_a_students_change_to_an_old_cell_is_still_reported(fetched_before: Path) -> None:
-    messages, _ = notes(fetched_before, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"})
+def test_a_students_change_to_an_old_cell_is_still_reported(earlier_course: Path) -> None:
+    messages, _ = collect_notes(
+        earlier_course, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"}
+    )
     (changed,) = [note for note in messages if "changed were put back" in note]
     assert "check-shift" in changed
 
 
-def test_the_same_release_is_remembered_once(fetched_before: Path) -> None:
-    before = get_releases_path(fetched_before, LAB).read_bytes()
-    save_release(fetched_before, LAB, nbformat.read(fetched_before / "release" / LAB / f"{LAB}.ipynb", as_version=4))
-    assert get_releases_path(fetched_before, LAB).read_bytes() == before and len(json.loads(before)) == 2
+def test_the_same_release_is_remembered_once(earlier_course: Path) -> None:
+    before = get_releases_path(earlier_course, LAB).read_bytes()
+    save_release(earlier_course, LAB, nbformat.read(earlier_course / "release" / LAB / f"{LAB}.ipynb", as_version=4))
+    assert get_releases_path(earlier_course, LAB).read_bytes() == before and len(json.loads(before)) == 2

@@ -33,18 +33,18 @@ def student(small_course: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def inbox(student: Path) -> Inbox:
+def open_student_inbox(student: Path) -> Inbox:
     exchange = student.parent / "exchange" / "gradlab"
     return Inbox(exchange / "inbound", exchange / "outbound", exchange / "feedback", check_owner=False)
 
 
-def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
+def answer_next_submission(student: Path, page: Path, text: str = PAGE) -> Thread:
     """What a watch does: as soon as a submission is there, its page is released."""
 
     def watch() -> None:
-        while not (arrived := [each for each in inbox(student).iter_arrivals([LAB]) if not each.problem]):
+        while not (arrived := [each for each in open_student_inbox(student).iter_arrivals([LAB]) if not each.problem]):
             time.sleep(0.01)
-        inbox(student).release(arrived[0], [page])
+        open_student_inbox(student).release(arrived[0], [page])
 
     page.write_text(text)
     thread = Thread(target=watch)
@@ -58,12 +58,12 @@ def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
     assert to is not None
-    watching = answer_the_next(student, tmp_path / f"{LAB}.html")
+    watching = answer_next_submission(student, tmp_path / f"{LAB}.html")
     reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
     assert reply == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
     assert get_page_path(notebook).read_text() == PAGE
-    (arrived,) = inbox(student).iter_arrivals([LAB])
+    (arrived,) = open_student_inbox(student).iter_arrivals([LAB])
     assert json.loads((arrived.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
     assert asyncio.run(submit_notebook(to, notebook, wait=0.1)) == {"words": LATER, "marked": False}
 
@@ -80,7 +80,7 @@ def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_
     get_page_path(notebook).write_text("of the last mark")
     words = "It will be marked after 2026-02-01 14:20 UTC."
     page = render_unmarked_page(LAB, "ada", "today", words)
-    watching = answer_the_next(student, tmp_path / f"{LAB}.html", page)
+    watching = answer_next_submission(student, tmp_path / f"{LAB}.html", page)
     reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
     assert reply == {"words": f"Handed in. {words}", "marked": False}
@@ -120,4 +120,6 @@ def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_
             "words": LATER,
             "marked": False,
         }
-    assert not trace.exists() and not [each for each in inbox(student).iter_arrivals([LAB]) if each.problem]
+    assert not trace.exists() and not [
+        each for each in open_student_inbox(student).iter_arrivals([LAB]) if each.problem
+    ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab_server import DIRECT, lab_server
+from tests.lab_server import DIRECT, run_lab_server
 
 # What jupytext's contents manager does, in small.
 FOLLOWS_METADATA = """
@@ -40,7 +40,7 @@ def test_jupytext_is_off_in_a_courses_server(tmp_path: Path, monkeypatch: pytest
         "--ServerApp.ip=127.0.0.1",
         "--ServerApp.contents_manager_class=jupytext.Manager",
     ]
-    with lab_server(root, home, course=True, start=("jupyter_server",), options=options) as server:
+    with run_lab_server(root, home, course=True, start=("jupyter_server",), options=options) as server:
         body = json.dumps({"type": "notebook", "format": "json", "content": notebook}).encode()
         headers = {"Authorization": f"token {server.token}"}
         DIRECT.open(

@@ -12,7 +12,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from labext.workspace import can_configure, read_workspace
-from tests.lab_server import DIRECT, LabServer, lab_server
+from tests.lab_server import DIRECT, LabServer, run_lab_server
 
 LAB = "01_squares"
 FILES = ("evil.html", "evil.svg", "evil.xhtml", "evil.xml", "evil", "data/evil.htm", "plot.png")
@@ -26,7 +26,7 @@ def server(small_course: Path, tmp_path: Path) -> Iterator[LabServer]:
     (home / "config").mkdir(parents=True)
     enable = {"ServerApp": {"jpserver_extensions": {"nbgrader.server_extensions.formgrader": True}}}
     (home / "config" / "jupyter_server_config.json").write_text(json.dumps(enable))
-    with lab_server(small_course, home, course=True, start=("jupyter_server",)) as server:
+    with run_lab_server(small_course, home, course=True, start=("jupyter_server",)) as server:
         yield server
 
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 from jupyter_client.blocking import BlockingKernelClient
 
-from tests.lab_server import DIRECT, LabServer, lab_server
+from tests.lab_server import DIRECT, LabServer, run_lab_server
 
 LAB = "01_squares"
 SERVER = ("jupyter_server",)
@@ -29,12 +29,16 @@ def ask(server: LabServer, path: str, body: object = None) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def children(server: LabServer) -> list[psutil.Process]:
+def list_children(server: LabServer) -> list[psutil.Process]:
     """What the server has started."""
-    return [p for p in psutil.process_iter() if str(server.folder) in " ".join(_command(p)) and "mark" in _command(p)]
+    return [
+        p
+        for p in psutil.process_iter()
+        if str(server.folder) in " ".join(_read_command(p)) and "mark" in _read_command(p)
+    ]
 
 
-def _command(process: psutil.Process) -> list[str]:
+def _read_command(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline()
     except psutil.Error:
@@ -58,13 +62,13 @@ def test_opening_a_submission_that_brings_a_course_runs_nothing(small_course: Pa
         shutil.copytree(small_course / "source" / LAB, folder / "source" / LAB)
         (folder / f"{LAB}.ipynb").write_text(json.dumps(content))
         (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
-    with lab_server(small_course, home, course=True, start=SERVER) as server:
+    with run_lab_server(small_course, home, course=True, start=SERVER) as server:
         for path in (planted, planted / LAB):
             notebook = (path / f"{LAB}.ipynb").relative_to(small_course).as_posix()
             assert ask(server, "state", {"path": notebook, "notebook": content})[0] == 200
             assert ask(server, "mark", {"path": notebook, "agreed": True})[0] == 409
             assert ask(server, f"page/{notebook}")[0] == 404
-        assert not children(server)
+        assert not list_children(server)
     assert not trace.exists()
 
 
@@ -78,7 +82,7 @@ def test_a_damaged_notebook_costs_neither_the_panel_nor_the_server(small_course:
     for number, text in enumerate((json.dumps(damaged), "[" * 100_000, '{"metadata": 3}')):
         (root / f"x{number}").mkdir()
         (root / f"x{number}" / f"x{number}.ipynb").write_text(text)
-    with lab_server(root, home, course=True, start=SERVER) as server:
+    with run_lab_server(root, home, course=True, start=SERVER) as server:
         status, text = ask(server, "course")
         assert status == 200
         assert [lab["name"] for lab in json.loads(text)["labs"]] == [LAB]
@@ -109,7 +113,7 @@ def test_a_kernel_runs_no_file_next_to_its_notebook_before_the_first_cell(tmp_pa
     (root / "mallory" / "helper.py").write_text("")
     for name in ("ipykernel_launcher", "runpy", "json", "traitlets", "zmq", "IPython", "storemagic"):
         (root / "mallory" / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")
-    with lab_server(root, home, course=True, start=SERVER) as server:
+    with run_lab_server(root, home, course=True, start=SERVER) as server:
         session = {"path": "mallory/n.ipynb", "name": "n", "type": "notebook", "kernel": {"name": "python3"}}
         request = urllib.request.Request(
             f"{server.url}api/sessions", json.dumps(session).encode(), {"Authorization": f"token {server.token}"}

@@ -11,14 +11,14 @@ from torch import Tensor
 from labkit import unchanged
 
 
-def arguments() -> tuple[Tensor, dict[str, Any]]:
+def make_arguments() -> tuple[Tensor, dict[str, Any]]:
     x = torch.tensor([1.0, float("nan")], requires_grad=True)
     x.grad = torch.tensor([3.0, 4.0])
     return x, {"batches": [torch.arange(3), 2.5], "table": np.ones(2), "f": torch.tanh, "name": "adam"}
 
 
 def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
-    x, table = arguments()
+    x, table = make_arguments()
     assert unchanged(lambda x, table, n: len(table) + n, x, table, n=2) == 6
 
 
@@ -41,7 +41,7 @@ def test_a_call_that_changes_an_argument_is_reported(
     change: Callable[[Tensor, dict[str, Any]], Any], message: str
 ) -> None:
     with pytest.raises(AssertionError, match=f"after the call, {message}"):
-        unchanged(change, *arguments())
+        unchanged(change, *make_arguments())
 
 
 def test_a_keyword_argument_is_reported_by_its_name() -> None:

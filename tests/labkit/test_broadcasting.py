@@ -10,7 +10,7 @@ from labkit.pictures.broadcasting import MAX_DIMS
 SHAPES = st.lists(st.sampled_from([0, 1, 1, 2, 3]), max_size=4)
 
 
-def last_line(*shapes: tuple[int, ...]) -> list[str]:
+def read_last_line(*shapes: tuple[int, ...]) -> list[str]:
     lines = show_broadcasting(*shapes).words.splitlines()
     return next(line for line in lines if line.startswith("result")).split()[1:]
 
@@ -20,9 +20,9 @@ def test_the_result_is_pytorchs(shapes: list[list[int]]) -> None:
     try:
         want = [str(n) for n in torch.broadcast_shapes(*shapes)]
     except RuntimeError:
-        assert "X" in last_line(*shapes)
+        assert "X" in read_last_line(*shapes)
     else:
-        assert last_line(*shapes) == want
+        assert read_last_line(*shapes) == want
 
 
 def test_it_is_drawn_with_a_fit_and_with_a_conflict() -> None:

@@ -15,7 +15,7 @@ from labkit.compare import TOLERANCES, Mismatch, assert_close, describe
 T = torch.tensor
 
 
-def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
+def get_mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
     with pytest.raises(Mismatch) as caught:
         assert_close(got, want, **options)
     return caught.value
@@ -47,7 +47,7 @@ def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
     ],
 )  # fmt: skip
 def test_a_mismatch_describes_the_result_and_the_expected_value(got: Any, want: Any, seen: str, expected: str) -> None:
-    error = mismatch(got, want)
+    error = get_mismatch(got, want)
     assert (error.seen, error.expected) == (seen, expected)
 
 
@@ -73,7 +73,7 @@ def test_equal_values_in_other_forms_pass(got: Any, want: Any) -> None:
 
 def test_only_values_count_if_the_dtype_does_not_matter() -> None:
     assert_close(T([1, 2]), T([1.0, 2.0]), check_dtype=False)
-    mismatch(T([1, 3]), T([1.0, 2.0]), check_dtype=False)
+    get_mismatch(T([1, 3]), T([1.0, 2.0]), check_dtype=False)
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCES))
@@ -83,7 +83,7 @@ def test_another_order_of_summation_is_within_tolerance_and_one_percent_is_not(d
     assert_close(
         x.cumsum(0)[-1].to(torch.float64).to(dtype) if dtype in (torch.float64, torch.float32) else x.sum(), x.sum()
     )
-    mismatch(x.sum() * 1.05, x.sum())
+    get_mismatch(x.sum() * 1.05, x.sum())
 
 
 @given(st.lists(st.floats(allow_nan=True, width=32), max_size=6))
@@ -111,4 +111,4 @@ def test_a_subclass_with_a_false_equality_is_still_compared_by_value() -> None:
         def __eq__(self, other: object) -> bool:  # type: ignore[override]
             return True
 
-    mismatch([T([1.0]).as_subclass(Liar)], [T([2.0])])
+    get_mismatch([T([1.0]).as_subclass(Liar)], [T([2.0])])

@@ -18,7 +18,7 @@ from labkit.pictures.svg import COLOURS, draw_rect, draw_text, emphasize, show_o
 LIGHT, DARK = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the grounds of JupyterLab's themes
 
 
-def two_frames() -> Picture:
+def make_two_frames() -> Picture:
     parts = [
         draw_text(0, 10, "both"),
         show_only([0], draw_text(0, 20, "one & <two>")),
@@ -31,7 +31,7 @@ def two_frames() -> Picture:
     return Picture("all words", lambda: drawing)
 
 
-def image_of(shown: str) -> dict[str, str]:
+def parse_image(shown: str) -> dict[str, str]:
     """The attributes of the one image."""
     found: list[dict[str, str]] = []
 
@@ -49,8 +49,8 @@ def image_of(shown: str) -> dict[str, str]:
 
 
 def test_the_first_frame_is_visible_without_scripts() -> None:
-    shown = two_frames()._repr_mimebundle_()
-    image = image_of(shown["text/html"])
+    shown = make_two_frames()._repr_mimebundle_()
+    image = parse_image(shown["text/html"])
     assert image["alt"] == shown["text/plain"] == "all words"
     drawn = urllib.parse.unquote(image["src"].removeprefix("data:image/svg+xml,"))
     hidden = [part for part in ET.fromstring(drawn).iter() if part.get("display") == "none"]
@@ -59,17 +59,17 @@ def test_the_first_frame_is_visible_without_scripts() -> None:
 
 
 def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_next_to_it() -> None:
-    root = ET.fromstring(two_frames().still)
+    root = ET.fromstring(make_two_frames().still)
     names = {part.tag.split("}")[1]: part.text for part in root}
     assert (names["title"], names["desc"]) == ("a title", "words 'of' one")
     assert (root.get("role"), root.get("aria-label")) == ("img", "a title")
-    data = json.loads(image_of(two_frames().html)["data-picture"])
+    data = json.loads(parse_image(make_two_frames().html)["data-picture"])
     assert data["words"] == ["words 'of' one", "words of the other"]
     assert data["groups"] == [{"name": "part", "labels": ["first", "second"], "steps": False}]
 
 
 def test_nothing_is_fetched_from_elsewhere_and_nothing_needs_an_id() -> None:
-    shown = html.unescape(urllib.parse.unquote(two_frames().html)).replace("http://www.w3.org/2000/svg", "")
+    shown = html.unescape(urllib.parse.unquote(make_two_frames().html)).replace("http://www.w3.org/2000/svg", "")
     assert "http" not in shown and "@import" not in shown and not re.search(r"\bid=", shown)
 
 
@@ -100,16 +100,16 @@ def test_labkit_imports_nothing_that_draws() -> None:
 def test_colours_are_visible_on_light_and_dark_backgrounds() -> None:
     for colour in COLOURS:
         rgb = tuple(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        assert min(contrast(rgb, LIGHT), contrast(rgb, DARK)) > 3.8, colour
+        assert min(compute_contrast(rgb, LIGHT), compute_contrast(rgb, DARK)) > 3.8, colour
 
 
-def contrast(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+def compute_contrast(a: tuple[float, ...], b: tuple[float, ...]) -> float:
     """As the Web Content Accessibility Guidelines count it."""
-    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    light, dark = sorted((compute_luminance(a), compute_luminance(b)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
-def luminance(rgb: tuple[float, ...]) -> float:
+def compute_luminance(rgb: tuple[float, ...]) -> float:
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

@@ -10,7 +10,7 @@ from labkit.pictures.picture import ALL
 UNIT = 6 * 5 * 4  # bytes of one layer's result
 
 
-def layers() -> nn.Sequential:
+def make_layers() -> nn.Sequential:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(5, 5), nn.Tanh(), nn.Linear(5, 5), nn.Tanh())
@@ -19,7 +19,7 @@ def layers() -> nn.Sequential:
     return model
 
 
-def one_step(model: nn.Module, x: Tensor) -> memory.Watch:
+def run_step(model: nn.Module, x: Tensor) -> memory.Watch:
     with memory.watch(model, x) as seen:
         out = model(x)
         seen.mark("backward")
@@ -46,7 +46,7 @@ def test_a_view_owns_no_memory() -> None:
 
 
 def test_models_their_gradients_and_inputs_were_there_before() -> None:
-    model, x = layers(), torch.ones(6, 5)
+    model, x = make_layers(), torch.ones(6, 5)
     with memory.watch(model, x) as seen:
         model.zero_grad(set_to_none=False)
         x.t()
@@ -64,7 +64,7 @@ def test_a_tensor_in_the_memory_of_a_freed_gradient_counts() -> None:
 
 
 def test_a_step_goes_up_and_down_again() -> None:
-    seen = one_step(layers(), torch.ones(6, 5))
+    seen = run_step(make_layers(), torch.ones(6, 5))
     place, name = seen.marks[0]
     assert name == "backward" and seen.timeline[place] == 2 * UNIT
     assert seen.timeline[-1] == seen.now == 0
@@ -72,7 +72,7 @@ def test_a_step_goes_up_and_down_again() -> None:
 
 
 def test_without_recording_less_is_alive() -> None:
-    model, x = layers(), torch.ones(6, 5)
+    model, x = make_layers(), torch.ones(6, 5)
     with torch.no_grad(), memory.watch(model, x) as seen:
         model(x)
     assert (seen.peak, seen.now) == (2 * UNIT, 0)
@@ -97,14 +97,14 @@ def test_statistics_of_an_accelerator_are_its_own(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_picture_of_runs_says_in_words_what_it_shows() -> None:
-    seen = one_step(layers(), torch.ones(6, 5))
+    seen = run_step(make_layers(), torch.ones(6, 5))
     picture = show_memory({"first": seen, "second": seen})
     assert "live MB" in picture.still and "backward" in picture.still
     assert picture.words.splitlines()[0] == f"first   peak {seen.peak:,} bytes, at the end 0"
 
 
 def test_one_run_can_be_chosen() -> None:
-    runs = {"first": one_step(layers(), torch.ones(6, 5)), "second": one_step(layers(), torch.ones(3, 5))}
+    runs = {"first": run_step(make_layers(), torch.ones(6, 5)), "second": run_step(make_layers(), torch.ones(3, 5))}
     drawing = show_memory(runs).drawing
     assert drawing is not None and list(drawing.groups[0].labels) == [ALL, "first", "second"]
 

@@ -10,13 +10,13 @@ from labkit.pictures.graph_layout import compute_layout
 from labkit.pictures.strides import find_slots
 
 
-def expression() -> tuple[torch.Tensor, torch.Tensor]:
+def make_expression() -> tuple[torch.Tensor, torch.Tensor]:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     return (x * x + x).sum(), x
 
 
 def test_the_graph_is_drawn_with_its_result_its_nodes_and_its_leaves() -> None:
-    out, x = expression()
+    out, x = make_expression()
     picture = show_graph(out, {"x": x})
     for label in ("result ()", "SumBackward0", "MulBackward0", "AccumulateGrad", "x (2,)"):
         assert f">{label}</text>" in picture.still
@@ -92,6 +92,6 @@ def test_drawing_leaves_pyplot_alone() -> None:
 
 
 def test_the_same_expression_gives_the_same_picture_wherever_it_is_in_memory() -> None:
-    expressions = [expression() for _ in range(2)]
+    expressions = [make_expression() for _ in range(2)]
     first, second = (show_graph(out, {"x": x}).html for out, x in expressions)
     assert first == second

@@ -7,7 +7,7 @@ import pytest
 from labkit.pictures.playground import START, compute_pass, play_network
 
 
-def by_hand(inputs: tuple[float, float], target: float, p: dict[str, float]) -> float:
+def compute_by_hand(inputs: tuple[float, float], target: float, p: dict[str, float]) -> float:
     hidden = [math.tanh(p[f"w1{j}"] * inputs[0] + p[f"w2{j}"] * inputs[1] + p[f"b{j}"]) for j in (1, 2, 3)]
     return (sum(p[f"v{j}"] * h for j, h in enumerate(hidden, 1)) + p["c"] - target) ** 2 / 2
 
@@ -15,10 +15,10 @@ def by_hand(inputs: tuple[float, float], target: float, p: dict[str, float]) -> 
 def test_the_loss_and_its_derivatives_are_right() -> None:
     inputs, target = (0.7, -1.3), 0.4
     p = compute_pass(inputs, target, START)
-    assert math.isclose(p.loss, by_hand(inputs, target, START), rel_tol=1e-12)
+    assert math.isclose(p.loss, compute_by_hand(inputs, target, START), rel_tol=1e-12)
     for name in START:
         up, down = ({**START, name: START[name] + d} for d in (1e-6, -1e-6))
-        slope = (by_hand(inputs, target, up) - by_hand(inputs, target, down)) / 2e-6
+        slope = (compute_by_hand(inputs, target, up) - compute_by_hand(inputs, target, down)) / 2e-6
         assert math.isclose(p.gradients[name], slope, rel_tol=1e-5, abs_tol=1e-8), name
     assert math.isclose(p.gradients["result"], p.result - target)
 

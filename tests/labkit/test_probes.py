@@ -18,18 +18,18 @@ X = torch.linspace(-1, 2, 12).reshape(4, 3)
 BATCHES = [(X * n, torch.ones(4, 2)) for n in (1.0, 0.5)]
 
 
-def affine() -> nn.Linear:
+def make_affine() -> nn.Linear:
     torch.manual_seed(0)
     return nn.Linear(3, 2)
 
 
-def outcome_of(run: Any) -> Outcome:
+def run_check(run: Any) -> Outcome:
     with record_outcomes() as outcomes, check("it"):
         run()
     return outcomes[0]
 
 
-class Elsewhere:
+class RemoteObject:
     """Stands for an object in another process."""
 
     def __probe__(self, function: Any, args: Any, kwargs: Any) -> Any:
@@ -40,9 +40,9 @@ class Elsewhere:
     "place", [lambda o: o, lambda o: [1, o], lambda o: {"k": (o,)}, lambda o: {o}, lambda o: [[{1: [o]}]]]
 )
 def test_a_probe_runs_where_its_arguments_live(place: Any) -> None:
-    assert probes.operations(place(Elsewhere()), 1, backward=True) == ("elsewhere", "operations", 2, ["backward"])
+    assert probes.operations(place(RemoteObject()), 1, backward=True) == ("elsewhere", "operations", 2, ["backward"])
     assert probes.operations(torch.sin, X) == {"aten.sin": 1}
-    assert probes.saved_bytes(torch.sin, other=place(Elsewhere()))[0] == "elsewhere"
+    assert probes.saved_bytes(torch.sin, other=place(RemoteObject()))[0] == "elsewhere"
 
 
 def test_every_probe_says_what_it_returns() -> None:
@@ -53,7 +53,7 @@ def test_every_probe_says_what_it_returns() -> None:
 
 def test_a_step_of_plain_sgd_is_the_weight_less_the_gradient() -> None:
     start = [torch.ones(2, 3), torch.zeros(2)]
-    seen = probes.trained(affine, BATCHES[:1], start=start, lr=0.5)
+    seen = probes.trained(make_affine, BATCHES[:1], start=start, lr=0.5)
     w = start[0].clone().requires_grad_()
     nn.functional.mse_loss(X @ w.T, BATCHES[0][1]).backward()
     assert w.grad is not None
@@ -62,7 +62,7 @@ def test_a_step_of_plain_sgd_is_the_weight_less_the_gradient() -> None:
 
 
 def test_a_state_stays_as_it_was() -> None:
-    model = affine()
+    model = make_affine()
     state = probes.state_of(model)
     before = {k: v.clone() for k, v in state.items()}
     probes.trained(model, BATCHES, lr=1.0)
@@ -76,7 +76,7 @@ def test_saved_bytes_are_those_of_results_each_storage_once() -> None:
     assert probes.saved_bytes(lambda t: t.sin(), x) == 0  # it saves its argument
     assert probes.saved_bytes(lambda t: t.exp().exp(), x) == 80
     assert probes.saved_bytes(lambda t: t.detach().exp(), x) == 0
-    assert {s["of"] for s in probes.saved(affine(), X.requires_grad_())} == {"argument", "parameter"}
+    assert {s["of"] for s in probes.saved(make_affine(), X.requires_grad_())} == {"argument", "parameter"}
 
 
 def test_tensors_that_the_graph_released_are_not_counted() -> None:
@@ -148,7 +148,7 @@ def test_an_input_of_another_shape_does_not_fit_a_graph() -> None:
         probes.replay(data, X, X)
 
 
-def shared(rank: int, world_size: int, x: torch.Tensor) -> torch.Tensor:
+def share_gradient(rank: int, world_size: int, x: torch.Tensor) -> torch.Tensor:
     y = x * (rank + 1)
     dist.all_reduce(y)
     return y
@@ -156,8 +156,8 @@ def shared(rank: int, world_size: int, x: torch.Tensor) -> torch.Tensor:
 
 def test_ranks_are_joined_and_leave_their_arguments_alone() -> None:
     x = torch.ones(2)
-    assert [r.tolist() for r in probes.ranks(shared, x)] == [[3.0, 3.0]] * 2
-    assert [r.tolist() for r in probes.ranks(shared, x, world_size=3)] == [[6.0, 6.0]] * 3
+    assert [r.tolist() for r in probes.ranks(share_gradient, x)] == [[3.0, 3.0]] * 2
+    assert [r.tolist() for r in probes.ranks(share_gradient, x, world_size=3)] == [[6.0, 6.0]] * 3
     assert x.equal(torch.ones(2)) and not dist.is_initialized()
 
 
@@ -188,9 +188,9 @@ def test_an_error_is_blamed_on_the_student_or_on_the_check() -> None:
     def broken(x: Any) -> Any:
         raise KeyError("mine")
 
-    student = outcome_of(lambda: probes.operations(broken, X))
+    student = run_check(lambda: probes.operations(broken, X))
     assert (student.error, student.blame) == ("KeyError", "student")
-    course = outcome_of(lambda: probes.captured(torch.sin, X, how="magic"))
+    course = run_check(lambda: probes.captured(torch.sin, X, how="magic"))
     assert (course.error, course.blame) == ("ProbeError", "check")
 
 

@@ -17,27 +17,27 @@ STUB = "def f():\n    raise NotImplementedError()"
 MINE = "def f():\n    return 1"
 
 
-def cell(kind: str, source: str = "", **facts: Any) -> dict[str, Any]:
+def make_cell(kind: str, source: str = "", **facts: Any) -> dict[str, Any]:
     return {"metadata": {"gradlab": {"kind": kind, **facts}}, "source": source, "outputs": []}
 
 
-def verdict(source: str, *passed: bool) -> dict[str, Any]:
+def make_verdict(source: str, *passed: bool) -> dict[str, Any]:
     checks = [{"label": str(number), "passed": p, "seen": ""} for number, p in enumerate(passed)]
     return {"output_type": "execute_result", "data": {MIME: {"source": digest_source(source), "checks": checks}}}
 
 
-def lab(text: str = STUB, *outputs: dict[str, Any], quiz: bool = False) -> dict[str, Any]:
+def make_lab(text: str = STUB, *outputs: dict[str, Any], quiz: bool = False) -> dict[str, Any]:
     cells = [
-        cell("prose", "What?", **({"exercise": "f"} if quiz else {})),
-        cell("exercise", text, exercise="f", stub=STUB),
-        cell("check", "...", exercise="f", points=3.0) | {"outputs": list(outputs)},
-        cell("question", "Because.", exercise="why", stub="YOUR ANSWER HERE", points=2.0),
+        make_cell("prose", "What?", **({"exercise": "f"} if quiz else {})),
+        make_cell("exercise", text, exercise="f", stub=STUB),
+        make_cell("check", "...", exercise="f", points=3.0) | {"outputs": list(outputs)},
+        make_cell("question", "Because.", exercise="why", stub="YOUR ANSWER HERE", points=2.0),
     ]
     about = {"lab": "01_one", "title": "One", "minutes": 60, "needs": []}
     return {"metadata": {"gradlab": about}, "cells": cells}
 
 
-def state_of(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> str:
+def get_state(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> str:
     found = parse_progress(notebook, "01_one/01_one.ipynb", marks or {})
     assert found is not None
     return found.work[0].state
@@ -46,32 +46,35 @@ def state_of(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> s
 @pytest.mark.parametrize(
     ("notebook", "state"),
     [
-        (lab(), "untouched"),
-        (lab(MINE), "written"),
-        (lab(MINE, verdict(MINE, True, False)), "failing"),
-        (lab(MINE, verdict(MINE, True, True)), "passing"),
-        (lab(MINE, verdict("def f():\n    return 2", True)), "written"),  # the text changed after the check ran
-        (lab(MINE, verdict(MINE, True), quiz=True), "written"),  # its check looks at the form alone
-        (lab(MINE, verdict(MINE, False), quiz=True), "failing"),
+        (make_lab(), "untouched"),
+        (make_lab(MINE), "written"),
+        (make_lab(MINE, make_verdict(MINE, True, False)), "failing"),
+        (make_lab(MINE, make_verdict(MINE, True, True)), "passing"),
+        (
+            make_lab(MINE, make_verdict("def f():\n    return 2", True)),
+            "written",
+        ),  # the text changed after the check ran
+        (make_lab(MINE, make_verdict(MINE, True), quiz=True), "written"),  # its check looks at the form alone
+        (make_lab(MINE, make_verdict(MINE, False), quiz=True), "failing"),
     ],
 )
 def test_a_state_follows_from_the_text_and_its_verdict(notebook: dict[str, Any], state: str) -> None:
-    assert state_of(notebook) == state
+    assert get_state(notebook) == state
 
 
 def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     marks = {"f": {"source": digest_source(MINE), "points": 2.5}}
-    found = parse_progress(lab(MINE), "01_one/01_one.ipynb", marks)
+    found = parse_progress(make_lab(MINE), "01_one/01_one.ipynb", marks)
     assert found is not None and found.work[0].state == "marked" and found.earned == 2.5 and found.next == "f"
-    assert state_of(lab(MINE + " "), marks) == "marked"
-    assert state_of(lab(MINE + "0"), marks) == "written"
+    assert get_state(make_lab(MINE + " "), marks) == "marked"
+    assert get_state(make_lab(MINE + "0"), marks) == "written"
 
 
 def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
     states = {}
     for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():
         ran_on = "def f():\n    return 2" if name == "stale" else MINE
-        found = parse_progress(lab(MINE, verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
+        found = parse_progress(make_lab(MINE, make_verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
         assert found is not None
         data = found.as_dict()
         states[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
@@ -80,28 +83,30 @@ def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
         "failing": (False, False, 0, "f"),
         "stale": (False, True, 0, "f"),
     }
-    marked = parse_progress(lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 2.5}})
+    marked = parse_progress(
+        make_lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 2.5}}
+    )
     assert marked is not None and (marked.earned, marked.ready, marked.work[0].done) == (2.5, 0, False)
 
 
 def test_a_lab_is_begun_by_a_cell_that_ran_a_prediction_or_a_written_answer() -> None:
-    notebook = lab()
+    notebook = make_lab()
     notebook["cells"][3]["source"] = "YOUR ANSWER HERE"
     ran, predicted = (json.loads(json.dumps(notebook)) for _ in range(2))
     ran["cells"][1]["execution_count"] = 1
     predicted["cells"][0]["metadata"]["gradlab_prediction"] = {"given": ["a"], "right": False}
-    begun = [parse_progress(each, "01_one/01_one.ipynb", {}) for each in (notebook, ran, predicted, lab(MINE))]
+    begun = [parse_progress(each, "01_one/01_one.ipynb", {}) for each in (notebook, ran, predicted, make_lab(MINE))]
     assert [found is not None and found.begun for found in begun] == [False, True, True, True]
 
 
 def test_the_digests_are_of_what_a_student_writes() -> None:
-    assert digest_sources(lab(MINE)) == {"f": digest_source(MINE), "why": digest_source("Because.")}
+    assert digest_sources(make_lab(MINE)) == {"f": digest_source(MINE), "why": digest_source("Because.")}
 
 
 def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: Path) -> None:
     for name in ("02_two", "01_one"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.ipynb").write_text(json.dumps(lab(MINE)))
+        (tmp_path / name / f"{name}.ipynb").write_text(json.dumps(make_lab(MINE)))
     (tmp_path / "03_bad").mkdir()
     (tmp_path / "03_bad" / "03_bad.ipynb").write_text("{")
     marks = get_marks_path(tmp_path / "02_two" / "02_two.ipynb")
@@ -114,14 +119,14 @@ def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: 
     assert '<a href="02_two/02_two.ipynb">' in shown._repr_mimebundle_()["text/html"]
 
 
-def replaced(tree: Any, value: object) -> Iterator[Any]:
+def iter_replaced(tree: Any, value: object) -> Iterator[Any]:
     """Copies of this JSON, each with another value in it replaced."""
     for key in tree if isinstance(tree, dict) else range(len(tree)):
         copy = json.loads(json.dumps(tree))
         copy[key] = value
         yield copy
         if isinstance(tree[key], dict | list):
-            for inner in replaced(tree[key], value):
+            for inner in iter_replaced(tree[key], value):
                 copy = json.loads(json.dumps(tree))
                 copy[key] = inner
                 yield copy
@@ -130,17 +135,17 @@ def replaced(tree: Any, value: object) -> Iterator[Any]:
 def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) -> None:
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
-    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(lab(MINE)))
+    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(make_lab(MINE)))
     damaged, marks = tmp_path / "01_one" / "01_one.ipynb", get_marks_path(tmp_path / "01_one" / "01_one.ipynb")
     marks.parent.mkdir()
-    notebook = lab(MINE, verdict(MINE, True))
-    notebook["cells"].append(cell("predict", exercise="p"))
+    notebook = make_lab(MINE, make_verdict(MINE, True))
+    notebook["cells"].append(make_cell("predict", exercise="p"))
     notebook["cells"][-1]["metadata"]["gradlab_prediction"] = {"right": True, "missed": True, "again": 1, "on": "x"}
     mark = {"f": {"source": digest_source(MINE), "points": 2.5}}
     for value in (5, float("nan"), float("-inf"), 10**400, None, True, "x", [], {}, [{}], {"a": 1}):
         for notebook_now, marks_now in [
-            *((each, mark) for each in replaced(notebook, value)),
-            *((notebook, each) for each in replaced(mark, value)),
+            *((each, mark) for each in iter_replaced(notebook, value)),
+            *((notebook, each) for each in iter_replaced(mark, value)),
             (value, mark),
             (notebook, value),
         ]:
@@ -158,12 +163,12 @@ def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) ->
 def test_numbers_that_cannot_be_added_cost_no_more_than_the_lab(tmp_path: Path, points: float) -> None:
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
-    damaged = lab(MINE)
+    damaged = make_lab(MINE)
     for each in damaged["cells"]:
         if "points" in each["metadata"]["gradlab"]:
             each["metadata"]["gradlab"]["points"] = points
     (tmp_path / "01_one" / "01_one.ipynb").write_text(json.dumps(damaged))
-    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(lab(MINE)))
+    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(make_lab(MINE)))
     shown = [each.as_dict() for each in read_progress(tmp_path)]
     json.dumps(shown, allow_nan=False)
     assert [each["name"] for each in shown] == ["01_one"] and shown[0]["path"] == "02_two/02_two.ipynb"
@@ -195,9 +200,9 @@ def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_interv
         "four times": right(4, 99),
         "a day that is none": {"right": True, "missed": True, "again": 1, "on": "soon"},
     }
-    notebook = lab()
+    notebook = make_lab()
     for name, record in made.items():
-        prediction = cell("predict", exercise=name)
+        prediction = make_cell("predict", exercise=name)
         prediction["metadata"]["gradlab_prediction"] = record
         notebook["cells"].append(prediction)
     found = parse_progress(notebook, "01_one/01_one.ipynb", {})

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from labkit import assert_close, probes
 from labkit.probes.two_devices import TwoDevices
-from tests.labkit.test_probes import Elsewhere
+from tests.labkit.test_probes import RemoteObject
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
 
@@ -19,7 +19,7 @@ class Pair(NamedTuple):
     second: Any
 
 
-class Table(nn.Module):
+class ConstantModule(nn.Module):
     """Adds a constant, which is an attribute or a buffer, after a layer."""
 
     def __init__(self, buffer: bool) -> None:
@@ -61,11 +61,14 @@ ALLOWED = {
     "moved by hand": (lambda far, near: far + near.to(far), X + X),
     "copy_": (lambda far, near: torch.empty_like(far).copy_(near), X),
     "in place": (lambda far, near: far.clone().mul_(3).add_(far), X * 4),
-    "a view, written to": (lambda far, near: _written(far.clone()), torch.tensor([[9.0, -2.0, 3.0], [9.0, 4.0, -1.0]])),
+    "a view, written to": (
+        lambda far, near: _write_in_place(far.clone()),
+        torch.tensor([[9.0, -2.0, 3.0], [9.0, 4.0, -1.0]]),
+    ),
 }
 
 
-def _written(t: Tensor) -> Tensor:
+def _write_in_place(t: Tensor) -> Tensor:
     t[:, 0] = 9
     return t
 
@@ -95,7 +98,7 @@ def test_numbers_and_copies_return_to_the_cpu() -> None:
 
 
 def test_a_module_moves_trains_there_and_returns() -> None:
-    module = Table(buffer=True)
+    module = ConstantModule(buffer=True)
     want = module(X).detach()
     seen = probes.on_second_device(module, X)
     assert torch.equal(seen["result"], want) and seen["devices"] == "meta"
@@ -106,14 +109,14 @@ def test_a_module_moves_trains_there_and_returns() -> None:
         grad = module.layer.weight.grad.cpu()
         torch.optim.SGD(module.parameters(), lr=0.1).step()
         moved = module.to("cpu").layer.weight
-    twin = Table(buffer=True)
+    twin = ConstantModule(buffer=True)
     twin(X).square().sum().backward()
     assert torch.allclose(grad, twin.layer.weight.grad)
     assert torch.allclose(moved, twin.layer.weight - 0.1 * twin.layer.weight.grad)
 
 
 def test_a_constant_left_on_the_cpu_is_found() -> None:
-    module = Table(buffer=False)
+    module = ConstantModule(buffer=False)
     with pytest.raises(RuntimeError, match="same device"):
         probes.on_second_device(module, X)
     assert module.layer.weight.device.type == "cpu" and module(X).shape == (2, 2)
@@ -150,7 +153,7 @@ def test_the_callers_containers_are_unchanged() -> None:
 
 
 def test_it_runs_where_the_function_lives() -> None:
-    assert probes.on_second_device(Elsewhere(), X)[1] == "on_second_device"
+    assert probes.on_second_device(RemoteObject(), X)[1] == "on_second_device"
 
 
 def test_outside_the_block_meta_is_unchanged() -> None:

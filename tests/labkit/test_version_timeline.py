@@ -10,7 +10,7 @@ X = {"x": torch.tensor([0.5, 2.0], requires_grad=True)}
 LINES = ["h = x * 3", "y = h.exp()", "write", "y.sum().backward()"]
 
 
-def fates(lines: list[str]) -> dict[str, str]:
+def list_fates(lines: list[str]) -> dict[str, str]:
     return {record.node: record.fate for step in follow(lines, X) for record in step.kept}
 
 
@@ -51,7 +51,7 @@ def test_the_initial_tensors_are_unchanged() -> None:
 
 
 def test_two_nodes_that_keep_the_same_tensor_are_both_named() -> None:
-    assert set(fates(["h = x * 3", "y = h.exp()", "z = y * h"])) == {"ExpBackward0", "MulBackward0"}
+    assert set(list_fates(["h = x * 3", "y = h.exp()", "z = y * h"])) == {"ExpBackward0", "MulBackward0"}
 
 
 def test_words_and_drawing_say_the_same() -> None:

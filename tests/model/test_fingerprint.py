@@ -28,7 +28,7 @@ HARMLESS = {
 
 
 @pytest.fixture(scope="module")
-def unedited(project: Path) -> tuple[str, str]:
+def unedited_digests(project: Path) -> tuple[str, str]:
     return read_digests(project)
 
 
@@ -67,16 +67,16 @@ def read_digests(project: Path) -> tuple[str, str]:
     ],
 )
 def test_an_edit_changes_only_what_it_can_decide(
-    file: str, changes_marks: bool, changes_proofs: bool, project: Path, unedited: tuple[str, str]
+    file: str, changes_marks: bool, changes_proofs: bool, project: Path, unedited_digests: tuple[str, str]
 ) -> None:
     text = (project / file).read_text()
     (project / file).write_text(f"{text}\nANOTHER = 1\n")
     after = read_digests(project)
     (project / file).write_text(text)
-    assert [one != other for one, other in zip(unedited, after, strict=True)] == [changes_marks, changes_proofs]
+    assert [one != other for one, other in zip(unedited_digests, after, strict=True)] == [changes_marks, changes_proofs]
 
 
-def test_docstrings_and_comments_decide_nothing(project: Path, unedited: tuple[str, str]) -> None:
+def test_docstrings_and_comments_decide_nothing(project: Path, unedited_digests: tuple[str, str]) -> None:
     files = [project / "autograder" / "examiner" / "examine.py", project / "labkit" / "compare.py"]
     texts = [file.read_text() for file in files]
     for file, text in zip(files, texts, strict=True):
@@ -85,7 +85,7 @@ def test_docstrings_and_comments_decide_nothing(project: Path, unedited: tuple[s
     after = read_digests(project)
     for file, text in zip(files, texts, strict=True):
         file.write_text(text)
-    assert after == unedited
+    assert after == unedited_digests
 
 
 @pytest.mark.parametrize(

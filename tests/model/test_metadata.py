@@ -18,7 +18,7 @@ from autograder.model.metadata import (
 )
 
 
-def told(check: Check) -> Check:
+def strip_check(check: Check) -> Check:
     """A check as the metadata has it."""
     return check.model_copy(update={"hint": "", "misconceptions": ()})
 
@@ -26,7 +26,7 @@ def told(check: Check) -> Check:
 def test_the_source_notebook_records_the_purpose_of_each_cell(labs: list[Lab]) -> None:
     for lab in labs:
         for cell, node in zip(lab.cells, build_source_notebook(lab).cells, strict=True):
-            checks = tuple(map(told, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
+            checks = tuple(map(strip_check, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
             facts = read_facts(node)
             assert facts is not None
             assert facts.model_copy(update={"stub": "", "quiz": (), "another": None}) == Facts(

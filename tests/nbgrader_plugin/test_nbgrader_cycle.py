@@ -23,7 +23,7 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.reader import read_results
 from autograder.model.course import Lab
 from autograder.reports.feedback import write_feedback
-from tests.authoring.test_notebooks import secret_lines
+from tests.authoring.test_notebooks import find_secret_lines
 
 LAB = "01_squares"
 NOISY = (
@@ -42,7 +42,7 @@ class HalfAPointADay(BasePlugin):
 
 
 @dataclass
-class Place:
+class Workplace:
     """A person's folder, and nbgrader's commands run in it."""
 
     folder: Path
@@ -78,7 +78,7 @@ class Place:
 
 
 @pytest.fixture
-def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     exchange = tmp_path_factory.mktemp("exchange")
     exchange.chmod(0o777)
     manifest = small_course / "labs" / LAB / "lab.py"
@@ -91,17 +91,17 @@ def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.ExchangeCollect.check_owner = False  # here one person plays every student\n")
         config.write('c.AssignLatePenalties.plugin_class = "half_a_point_a_day.HalfAPointADay"\n')
-    return Place(small_course, exchange)
+    return Workplace(small_course, exchange)
 
 
-def student(name: str, instructor: Place, tmp_path_factory: pytest.TempPathFactory) -> Place:
+def make_student(name: str, instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     folder = tmp_path_factory.mktemp(name)
     config = f'c = get_config()\nc.CourseDirectory.course_id = "gradlab"\nc.CourseDirectory.student_id = "{name}"\n'
     (folder / "nbgrader_config.py").write_text(config)
-    return Place(folder, instructor.exchange)
+    return Workplace(folder, instructor.exchange)
 
 
-def write_answer(place: Place, lab: Lab, source: str) -> None:
+def write_answer(place: Workplace, lab: Lab, source: str) -> None:
     notebook = fill_notebook(lab, {"sum_of_squares": source})
     next(c for c in notebook.cells if c.id == "question-why").source = "Because a square is never negative."
     (place.folder / LAB / f"{LAB}.ipynb").write_text(json.dumps(notebook))
@@ -109,14 +109,14 @@ def write_answer(place: Place, lab: Lab, source: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_from_generate_to_fetched_feedback(instructor: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_from_generate_to_fetched_feedback(instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Slow: a kernel for each Validate, and two commands of nbgrader that grade, the first in a process of its own."""
     lab = next(read_labs(read_course(instructor.folder)))
     instructor.nbgrader("generate_assignment", LAB)
     instructor.nbgrader("release_assignment", LAB)
 
     answers = {"ada": collect_reference(lab)["sum_of_squares"], "ben": HALF, "cleo": WRONG, "dan": NOISY, "eve": ""}
-    places = {name: student(name, instructor, tmp_path_factory) for name in answers}
+    places = {name: make_student(name, instructor, tmp_path_factory) for name in answers}
     for name, place in places.items():
         place.nbgrader("fetch_assignment", LAB)
         if answers[name]:
@@ -131,16 +131,16 @@ def test_from_generate_to_fetched_feedback(instructor: Place, tmp_path_factory: 
 
     make_late(instructor.folder / "submitted" / "ada" / LAB / "timestamp.txt", instructor.folder)
     instructor.command("autograde", LAB)
-    assert points(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
+    assert read_points(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
 
-    with gradebook(instructor) as book:
+    with open_gradebook(instructor) as book:
         grade = book.find_grade("question-why", LAB, LAB, "ada")
         assert grade.needs_manual_grade
         grade.manual_score, grade.needs_manual_grade = 2.5, False
         book.db.commit()
-    assert points(instructor)["ada"] == 3.5
+    assert read_points(instructor)["ada"] == 3.5
     instructor.nbgrader("autograde", LAB, "--force", "--student", "ada")
-    assert points(instructor)["ada"] == 3.5, "a manual score survives another autograding"
+    assert read_points(instructor)["ada"] == 3.5, "a manual score survives another autograding"
 
     instructor.nbgrader("generate_feedback", LAB)
     instructor.nbgrader("release_feedback", LAB)
@@ -149,13 +149,13 @@ def test_from_generate_to_fetched_feedback(instructor: Place, tmp_path_factory: 
     assert "3 and 4 give 25" in page.read_text()
     by_nbgrader = {p: p.read_text() for p in (instructor.folder / "feedback").glob("*/*/*.html")}
     assert len(by_nbgrader) == 5
-    secrets = secret_lines(lab, HIDDEN)
+    secrets = find_secret_lines(lab, HIDDEN)
     assert secrets
     for text in by_nbgrader.values():
         assert not secrets & {line.strip() for line in html.unescape(text).splitlines()}
-    write_feedback(results(instructor), instructor.folder, LAB)
+    write_feedback(read_cycle_results(instructor), instructor.folder, LAB)
     assert {p: p.read_text() for p in by_nbgrader} == by_nbgrader, "nbgrader writes the pages of gradlab feedback"
-    by_name = {r.student: r for r in results(instructor)}
+    by_name = {r.student: r for r in read_cycle_results(instructor)}
     assert [c.passed for c in by_name["ben"].exercises[0].checks] == [True, True, True, False]
     assert by_name["ada"].penalty == 1.0
 
@@ -168,13 +168,13 @@ def make_late(stamp: Path, course: Path) -> None:
         book.update_or_create_assignment(LAB, duedate=due.replace(tzinfo=None))
 
 
-def gradebook(instructor: Place) -> Gradebook:
+def open_gradebook(instructor: Workplace) -> Gradebook:
     return Gradebook(f"sqlite:///{instructor.folder}/gradebook.db")
 
 
-def results(instructor: Place) -> list:  # type: ignore[type-arg]
+def read_cycle_results(instructor: Workplace) -> list:  # type: ignore[type-arg]
     return read_results(f"sqlite:///{instructor.folder}/gradebook.db", instructor.folder, LAB)
 
 
-def points(instructor: Place) -> dict[str, float]:
-    return {r.student: r.points for r in results(instructor)}
+def read_points(instructor: Workplace) -> dict[str, float]:
+    return {r.student: r.points for r in read_cycle_results(instructor)}

@@ -14,29 +14,29 @@ from autograder.proving.proof_store import FILE, load_proof, save_proof
 PROOF = Proof("01_squares", points=2, right=2, wrong=4, claimed={"sum_of_squares": 0.5})
 
 
-def lab_of(course: Path) -> Lab:
+def read_first_lab(course: Path) -> Lab:
     return next(read_labs(read_course(course)))
 
 
 def test_a_proof_is_kept_with_what_it_found(small_course: Path) -> None:
-    lab = lab_of(small_course)
+    lab = read_first_lab(small_course)
     assert load_proof(lab) is None
     save_proof(lab, PROOF)
-    found = load_proof(lab_of(small_course))
+    found = load_proof(read_first_lab(small_course))
     assert found is not None and found.kept
     assert (found.right, found.wrong, found.points, found.claimed) == (2, 4, 2, {"sum_of_squares": 0.5})
 
 
 @pytest.mark.parametrize("file", ["lab.py", "exercises/sum_of_squares.py"])
 def test_a_lab_that_changed_is_not_proved(small_course: Path, file: str) -> None:
-    save_proof(lab_of(small_course), PROOF)
+    save_proof(read_first_lab(small_course), PROOF)
     path = small_course / "labs" / "01_squares" / file
     path.write_text(path.read_text() + "\n")
-    assert load_proof(lab_of(small_course)) is None
+    assert load_proof(read_first_lab(small_course)) is None
 
 
 def test_a_proof_by_other_code_or_another_torch_is_invalid(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = lab_of(small_course)
+    lab = read_first_lab(small_course)
     save_proof(lab, PROOF)
     with monkeypatch.context() as other:
         other.setattr(proof_store, "digest_code", lambda names: "other code")
@@ -46,7 +46,7 @@ def test_a_proof_by_other_code_or_another_torch_is_invalid(small_course: Path, m
 
 
 def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_ignored(small_course: Path) -> None:
-    lab = lab_of(small_course)
+    lab = read_first_lab(small_course)
     save_proof(lab, Proof("01_squares", problems=["a check is wrong"]))
     assert not (lab.path / FILE).exists()
     save_proof(lab, PROOF)

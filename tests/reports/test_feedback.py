@@ -40,7 +40,7 @@ from labkit import assert_close, check, show_strides
 from labkit.cause import Cause
 from labkit.check import record_outcomes
 from labkit.outcome import Outcome
-from tests.authoring.test_notebooks import secret_lines
+from tests.authoring.test_notebooks import find_secret_lines
 
 RAISED: dict[str, Any] = {
     "id": "a",
@@ -103,7 +103,7 @@ def test_a_message_that_a_check_writes_reveals_no_more_by_names_of_constants_and
     assert seen.endswith(" ...") and seen.count(",") <= 40
 
 
-def failed(hidden: bool) -> Outcome:
+def make_failure(hidden: bool) -> Outcome:
     with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(torch.zeros(3, 4), torch.arange(12.0).reshape(3, 4))
     return replace(outcomes[0], hidden=hidden)
@@ -112,14 +112,18 @@ def failed(hidden: bool) -> Outcome:
 def test_matrices_are_shown_only_for_visible_checks_before_the_first_hidden_one() -> None:
     """A later visible check's could hold what a hidden one passed in; so the page says where to see it."""
     visible, hidden, later = build_student_view(
-        [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True), failed(False)))]
+        [
+            ExerciseResult(
+                name="f", points=0, worth=1, checks=(make_failure(False), make_failure(True), make_failure(False))
+            )
+        ]
     )["f"]
     assert visible.difference is not None and "Run this check" not in visible.seen
     assert hidden.difference is None and "Run this check" not in hidden.seen
     assert later.difference is None and later.seen.endswith(COMPARE)
 
 
-def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
+def list_timeout_messages(*seconds: float, hidden: bool = False) -> list[str]:
     """What a page says of an exercise's checks that reached these limits; 0: the machine was too busy."""
     reasons = [build_timeout(each) if each else STARVED for each in seconds]
     checks = tuple(
@@ -147,9 +151,9 @@ def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
 def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) -> None:
     lab, short = "the time limit of 8 s for a check was reached", "the time limit of 1 s for a check was reached"
     assert SHORT_LIMIT == ": after one check of an exercise runs out of time, each of its others gets 1 s"
-    assert timed_out(8, 1, 1, hidden=hidden) == [lab, short + SHORT_LIMIT, short]
-    assert timed_out(0, 8, 1, hidden=hidden)[2] == short + SHORT_LIMIT
-    assert timed_out(1, 1, 1, hidden=hidden) == [short] * 3, "the lab's own"
+    assert list_timeout_messages(8, 1, 1, hidden=hidden) == [lab, short + SHORT_LIMIT, short]
+    assert list_timeout_messages(0, 8, 1, hidden=hidden)[2] == short + SHORT_LIMIT
+    assert list_timeout_messages(1, 1, 1, hidden=hidden) == [short] * 3, "the lab's own"
 
 
 def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
@@ -167,7 +171,7 @@ def test_a_name_may_break_between_its_parts_and_a_number_may_not() -> None:
 
 
 def test_the_page_shows_the_students_and_the_expected_matrix_of_a_visible_check() -> None:
-    exercises = [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True)))]
+    exercises = [ExerciseResult(name="f", points=0, worth=1, checks=(make_failure(False), make_failure(True)))]
     result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=tuple(exercises))
     page = render_feedback_page(result, nbformat.v4.new_notebook())
     assert page.count("<svg") == 2 and "both: shape (3, 4), float32" in page
@@ -255,7 +259,7 @@ def test_no_line_of_a_hidden_check_is_on_any_page(course: Course, tmp_path: Path
             result = SubmissionResult(student=student, lab=lab.name, points=1, worth=2, exercises=tuple(tried))
             (page,) = write_feedback([result], tmp_path, lab.name)
             lines = {line.strip() for line in html.unescape(page.read_text()).splitlines()}
-            secrets = secret_lines(lab, HIDDEN)
+            secrets = find_secret_lines(lab, HIDDEN)
             assert len(secrets) > 100
             assert not secrets & lines
 

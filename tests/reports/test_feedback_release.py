@@ -10,13 +10,13 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.reader import read_results
 from autograder.reports.feedback import write_feedback
 from autograder.reports.feedback_release import describe_still_working, make_releasable
-from tests.reports.written_class import LAB, Handed, write_class
+from tests.reports.written_class import LAB, StudentWork, write_class
 
 NOW = datetime(2027, 2, 1, 12)
 
 
 def test_a_submission_from_outside_the_exchange_does_not_stop_the_release_of_others(small_course: Path) -> None:
-    written = write_class(small_course, [Handed("ada"), Handed("ben")])
+    written = write_class(small_course, [StudentWork("ada"), StudentWork("ben")])
     fetched = small_course / "autograded" / "ada" / LAB
     (fetched / SECRET).write_text("ada's")
     (fetched / TIMESTAMP).write_text("2027-02-01 10:00:00 UTC")

@@ -87,7 +87,7 @@ def test_copies_are_found_in_a_class_and_no_one_else(labs: list[Lab]) -> None:
     found = planted = 0
     for seed, lab in enumerate(lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")):
         made = planted_class(pool_of(lab), seed)
-        pairs = {(p.first, p.second) for p in search(made.written, known(lab)).pairs}
+        pairs = {(p.first, p.second) for p in search(made.written, get_reference(lab)).pairs}
         found, planted = found + len(pairs & made.copies), planted + len(made.copies)
         assert len(pairs - made.copies) <= 1
     assert found >= 0.95 * planted
@@ -96,7 +96,7 @@ def test_copies_are_found_in_a_class_and_no_one_else(labs: list[Lab]) -> None:
 def test_a_class_that_writes_apart_has_no_pair(labs: list[Lab]) -> None:
     for able in (False, True):
         made = planted_class(pool_of(labs[0]), 1, copies=0, able=able)
-        assert len(search(made.written, known(labs[0])).pairs) <= 1
+        assert len(search(made.written, get_reference(labs[0])).pairs) <= 1
 
 
 def test_an_answer_that_all_write_or_that_the_lab_gave_is_no_evidence() -> None:
@@ -114,7 +114,7 @@ def test_one_short_exercise_is_never_enough() -> None:
 
 def test_a_team_is_no_pair_and_a_small_class_says_nothing(labs: list[Lab]) -> None:
     made = planted_class(pool_of(labs[0]), 0)
-    assert not search(made.written, known(labs[0]), lambda *_: False).pairs
+    assert not search(made.written, get_reference(labs[0]), lambda *_: False).pairs
     few = dict(list(made.written.items())[:4])
     assert search(few, {}).pairs == () and search(few, {}).threshold == float("inf")
 
@@ -122,9 +122,9 @@ def test_a_team_is_no_pair_and_a_small_class_says_nothing(labs: list[Lab]) -> No
 def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp_path: Path) -> None:
     evil = "</pre><script>alert(1)</script>"
     names = [f"e{n}" for n in range(8)]
-    group = class_of([{name: f"{name} = {n % 9}.{name}(a[{n}]) + {n}" for name in names} for n in range(30)], names)
+    group = make_class([{name: f"{name} = {n % 9}.{name}(a[{n}]) + {n}" for name in names} for n in range(30)], names)
     copied = {name: f"q_{name} = zip({name}, 77, 'x') # {evil}" for name in names}
-    group = class_of([*(dict(m.written) for m in group.members), copied, dict(copied)], names)
+    group = make_class([*(dict(m.written) for m in group.members), copied, dict(copied)], names)
     found = search(collect_written_texts(group), collect_known_texts(group))
     write_similar_page(group, found, tmp_path / "x.similar.html")
     page = (tmp_path / "x.similar.html").read_text()
@@ -134,7 +134,7 @@ def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp
 
 
 def test_a_page_without_pairs_says_so() -> None:
-    group = class_of([{"e": f"x = {n}"} for n in range(6)], ["e"])
+    group = make_class([{"e": f"x = {n}"} for n in range(6)], ["e"])
     assert "No pair is above the threshold" in render_similar_page(group, search(collect_written_texts(group), {}))
 
 
@@ -153,11 +153,11 @@ def test_a_pair_says_when_each_of_the_two_handed_in_if_that_is_known() -> None:
     assert "handed in 2" not in page(ada, ben)
 
 
-def known(lab: Lab) -> dict[str, Sequence[str]]:
+def get_reference(lab: Lab) -> dict[str, Sequence[str]]:
     return {name: [text] for name, text in collect_reference(lab).items()}
 
 
-def class_of(texts: Sequence[dict[str, str]], names: Sequence[str]) -> LabClass:
+def make_class(texts: Sequence[dict[str, str]], names: Sequence[str]) -> LabClass:
     members = tuple(
         Member(f"s{n}", "", True, True, marks={name: Mark(1) for name in names}, written=written)
         for n, written in enumerate(texts)

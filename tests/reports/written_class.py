@@ -35,7 +35,7 @@ WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
 
 
 @dataclass(frozen=True)
-class Handed:
+class StudentWork:
     """What one student handed in and got. answer: None leaves the exercise as it was handed out."""
 
     student: str
@@ -48,7 +48,7 @@ class Handed:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenClass:
     course: Path
     url: str
     others: Sequence[str] = field(default=())
@@ -59,7 +59,9 @@ class Written:
         return read_class(self.url, self.course, LAB, list(inbox.iter_arrivals([LAB])) if inbox else (), whole)
 
 
-def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: Sequence[str] = ()) -> Written:
+def write_class(
+    course: Path, class_: Sequence[StudentWork], due: str = "", missing: Sequence[str] = ()
+) -> WrittenClass:
     """missing: students of the gradebook who handed in nothing."""
     api = open_course(course)
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
@@ -69,18 +71,18 @@ def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: 
             gradebook.update_or_create_assignment(LAB, duedate=due)
         gradebook.db.add_all(Student(id=student) for student in missing)
         gradebook.db.commit()
-        write_marks(gradebook, LAB, [marks_of(one) for one in class_], lambda *_: None, {})
+        write_marks(gradebook, LAB, [make_marks(one) for one in class_], lambda *_: None, {})
     for one in class_:
-        write_result(course, document(one))
+        write_result(course, make_document(one))
         write_notebook(course, one, source)
-    return Written(course, api.db_url)
+    return WrittenClass(course, api.db_url)
 
 
-def marks_of(one: Handed) -> Marks:
+def make_marks(one: StudentWork) -> Marks:
     return Marks(one.student, {CHECK: one.points}, {f"exercise-{EXERCISE}": one.answer is None}, one.submitted)
 
 
-def document(one: Handed) -> Result:
+def make_document(one: StudentWork) -> Result:
     cell = GradedCell(id=CHECK, points=one.points, worth=2.0, checks=tuple(one.checks))
     versions = Versions(gradlab="1", python="3", torch="2")
     return Result(
@@ -94,7 +96,7 @@ def document(one: Handed) -> Result:
     )
 
 
-def write_notebook(course: Path, one: Handed, source: Any) -> None:
+def write_notebook(course: Path, one: StudentWork, source: Any) -> None:
     notebook = json.loads(json.dumps(source))
     for cell in notebook["cells"]:
         if read_exercise_name(nbformat.from_dict(cell)):
@@ -104,7 +106,7 @@ def write_notebook(course: Path, one: Handed, source: Any) -> None:
     path.write_text(json.dumps(notebook))
 
 
-def by_hand(written: Written, student: str, **values: Any) -> None:
+def mark_by_hand(written: WrittenClass, student: str, **values: Any) -> None:
     """Change what the gradebook has for the exercise, as a person does in the formgrader."""
     with Gradebook(written.url) as gradebook:
         grade = gradebook.find_grade(CHECK, LAB, LAB, student)
@@ -119,5 +121,5 @@ def put(folder: Path) -> None:
     (folder / SECRET).write_text("a secret")
 
 
-def names(members: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
+def list_students(members: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
     return [member.student for member in members]

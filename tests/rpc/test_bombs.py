@@ -11,7 +11,7 @@ from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError
 
 
-def arrived(value: Any) -> Any:
+def send(value: Any) -> Any:
     return Exchange().unpack(Exchange().pack(value))
 
 
@@ -28,7 +28,7 @@ def test_a_type_of_torchs_that_is_no_record_is_refused() -> None:
         Exchange().unpack([[], ["torch record", "__doc__", 1]])
 
 
-def doubled(levels: int) -> Any:
+def make_doubled(levels: int) -> Any:
     value: list[Any] = [1]
     for _ in range(levels):
         value = [value, value]
@@ -38,9 +38,9 @@ def doubled(levels: int) -> Any:
 @pytest.mark.parametrize(
     "value",
     [
-        doubled(30),
-        {"a": doubled(25), "b": doubled(25)},
-        (doubled(19),) * 3,
+        make_doubled(30),
+        {"a": make_doubled(25), "b": make_doubled(25)},
+        (make_doubled(19),) * 3,
         [torch.zeros(1).expand(2**24)] * 100,
         [np.broadcast_to(np.zeros(1), 2**24)] * 100,
         range(2**40),
@@ -53,7 +53,7 @@ def test_a_bomb_is_refused(value: Any) -> None:
         Exchange().unpack(message)
 
 
-def pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
+def find_pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
     """Solved for the last item: CPython hashes a tuple by a formula that can be turned round."""
     first, second, fifth, mask = 11400714785074694791, 14029467366897019727, 2870177450012600261, 2**64 - 1
     inverse, found, wanted = pow(second, -1, 2**64), list[tuple[int, int]](), None
@@ -73,27 +73,27 @@ def pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     "values",
     [
-        pairs_of_one_hash(2000),
+        find_pairs_of_one_hash(2000),
         [complex(-1000003.0 * k, k) for k in range(2000)],
         [k * (2**61 - 1) for k in range(2, 2002)],
         [np.complex128(complex(-1000003.0 * k, k)) for k in range(2000)],
-        [(pair,) for pair in pairs_of_one_hash(2000)],
+        [(pair,) for pair in find_pairs_of_one_hash(2000)],
     ],
     ids=["pairs", "complex", "large", "numpy", "nested"],
 )
 def test_many_values_of_one_hash_are_refused_in_a_list_too(values: list[Any]) -> None:
     """A check makes a set of them, in one C function that takes hours."""
     with pytest.raises(ProtocolError, match="of one hash"):
-        arrived(values)
+        send(values)
 
 
 def test_many_equal_values_and_many_others_are_kept() -> None:
     numbers = [(0, 0)] * 5000 + [(n, n) for n in range(5000)] + [complex(n, 1) for n in range(2000)] + [2**70] * 2000
-    assert arrived(numbers) == numbers
+    assert send(numbers) == numbers
 
 
 def test_values_that_are_only_shared_are_kept() -> None:
-    shared = doubled(10)
+    shared = make_doubled(10)
     got = Exchange().unpack(Exchange().pack(shared))
     assert got == shared
     assert got[0] is got[1]

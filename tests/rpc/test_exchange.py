@@ -14,20 +14,20 @@ from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
 from autograder.rpc.tensors import DTYPES
 from tests.conftest import NIGHTLY
-from tests.examiner.observe import differences, observe
-from tests.rpc.damage import bounded_memory
+from tests.examiner.observe import list_differences, observe
+from tests.rpc.damage import bound_memory
 
 DTYPE = st.sampled_from(sorted(DTYPES))
 SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text() | st.binary()
 KEYS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3)
 
 
-def there(value: Any, sender: Exchange | None = None, receiver: Exchange | None = None) -> Any:
+def send(value: Any, sender: Exchange | None = None, receiver: Exchange | None = None) -> Any:
     return (receiver or Exchange()).unpack(from_bytes(to_bytes((sender or Exchange()).pack(value))))
 
 
 @st.composite
-def tensors(draw: Any) -> torch.Tensor:
+def draw_tensors(draw: Any) -> torch.Tensor:
     """A view with random geometry over random bytes."""
     dtype = DTYPES[draw(DTYPE)]
     memory = draw(st.binary(min_size=64, max_size=64))
@@ -48,7 +48,7 @@ def tensors(draw: Any) -> torch.Tensor:
 
 
 @st.composite
-def arrays(draw: Any) -> np.ndarray:
+def draw_arrays(draw: Any) -> np.ndarray:
     dtype = np.dtype(draw(st.sampled_from(["<f4", ">f8", "<i2", ">u4", "|b1", "<c8", "|u1", "<f2"])))
     a = np.frombuffer(bytearray(draw(st.binary(min_size=192, max_size=192))), np.uint8)
     a = (a % 2 if dtype.kind == "b" else a).view(dtype)[:12].reshape(3, 4)
@@ -58,7 +58,7 @@ def arrays(draw: Any) -> np.ndarray:
 
 
 VALUES = st.recursive(
-    SIMPLE | tensors() | arrays(),
+    SIMPLE | draw_tensors() | draw_arrays(),
     lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=12,
 )
@@ -67,7 +67,7 @@ VALUES = st.recursive(
 @settings(max_examples=2_000 if NIGHTLY else 300)
 @given(VALUES)
 def test_nested_values_arrive_as_they_are(value):
-    assert list(differences(observe(there(value)), observe(value))) == []
+    assert list(list_differences(observe(send(value)), observe(value))) == []
 
 
 @given(VALUES)
@@ -126,7 +126,7 @@ def test_no_array_reaches_beyond_its_block(dtype, offset, shape, strides, owns):
 
 def test_a_number_that_grows_with_the_first_operation_is_refused():
     message = [[[4, "cpu", bytes(4)]], ["tensor", 0, None, "float32", 0, [2**30], [0], 0, 0, None]]
-    with bounded_memory(), pytest.raises(ProtocolError, match="elements"):
+    with bound_memory(), pytest.raises(ProtocolError, match="elements"):
         Exchange().unpack(message)
 
 

@@ -17,12 +17,12 @@ from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send
 from autograder.student_process.callback_proxies import CallbackProxies as There
 from labkit.recorded_calls import Seen
 from tests.conftest import NIGHTLY
-from tests.rpc.damage import MESSAGES, bounded_memory, bounded_work, damaged
+from tests.rpc.damage import MESSAGES, bound_memory, bound_work, damage
 
 EXAMPLES = (100_000 if NIGHTLY else 2_000) // MESSAGES // 2
 
 
-def _served() -> tuple[Here, list[Any]]:
+def _record_uses() -> tuple[Here, list[Any]]:
     """A check's functions, and all requests of a process that uses them in every way."""
     recorder, seen = Here(), []
     examiner_end, student_end = socket.socketpair()
@@ -51,7 +51,7 @@ def _served() -> tuple[Here, list[Any]]:
     return recorder, seen
 
 
-HERE, REQUESTS = _served()
+HERE, REQUESTS = _record_uses()
 
 
 @settings(max_examples=EXAMPLES)
@@ -59,11 +59,11 @@ HERE, REQUESTS = _served()
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_uses_never_harm_the_examiner(seed: int) -> None:
     before = torch.get_rng_state()
-    with bounded_memory():
+    with bound_memory():
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
             HERE._uses = 0
-            with bounded_work(), contextlib.suppress(ProtocolError, Stopped):
-                to_bytes(HERE.serve(damaged(rng.choice(REQUESTS), rng)))
+            with bound_work(), contextlib.suppress(ProtocolError, Stopped):
+                to_bytes(HERE.serve(damage(rng.choice(REQUESTS), rng)))
             assert torch.is_grad_enabled() and not HERE.serving
     torch.set_rng_state(before)

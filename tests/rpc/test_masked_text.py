@@ -9,13 +9,13 @@ from autograder.rpc import values
 from autograder.rpc.masked_text import MaskedBytes, MaskedText
 from labkit.check import check, record_outcomes
 from labkit.compare import Mismatch, assert_close, describe
-from tests.examiner.test_trust import world_of
+from tests.examiner.test_trust import open_world
 
 SECRET = "what the hidden check passed in"
 
 
 def test_it_is_equal_and_returns_as_it_was_sent() -> None:
-    with world_of(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
+    with open_world(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
         got = world.get_proxy("f")()
         assert got == {SECRET: [SECRET]} and got[SECRET][0] == SECRET and hash(got[SECRET][0]) == hash(SECRET)
         assert world.get_proxy("g")(got[SECRET][0]) == "str" + SECRET
@@ -46,7 +46,7 @@ def write_in_many_ways(got: object) -> str:
 
 @pytest.mark.parametrize("result", [SECRET, SECRET.encode(), [SECRET], {SECRET.encode(): 1}, (1, SECRET.encode())])
 def test_no_message_that_a_check_writes_holds_a_letter_of_it(result: object) -> None:
-    with world_of(f=lambda: result) as world:
+    with open_world(f=lambda: result) as world:
         shown = write_in_many_ways(world.get_proxy("f")()).lower()
     assert not any(part in shown for part in ("what", "'w'", "hidden", "passed", SECRET.encode().hex()[:6]))
 
@@ -54,13 +54,13 @@ def test_no_message_that_a_check_writes_holds_a_letter_of_it(result: object) -> 
 @pytest.mark.parametrize("result", [SECRET, [SECRET], {SECRET: 1}, {"a": SECRET}, (1, SECRET), {SECRET}])
 def test_no_message_of_a_comparison_holds_it(result: object) -> None:
     for want in (3, "x", [1, 2], {"a": 1}, torch.ones(2), 2.5, None):
-        with world_of(f=lambda: result) as world, pytest.raises(Mismatch) as raised:
+        with open_world(f=lambda: result) as world, pytest.raises(Mismatch) as raised:
             assert_close(world.get_proxy("f")(), want)
         assert SECRET not in raised.value.seen + raised.value.expected + str(raised.value)
 
 
 def test_an_assert_of_a_check_can_say_something_about_it() -> None:
-    with world_of(f=lambda: [SECRET]) as world, record_outcomes() as outcomes:
+    with open_world(f=lambda: [SECRET]) as world, record_outcomes() as outcomes:
         got = world.get_proxy("f")()
         with check("a list of one"):
             assert got == ["x"], f"you gave {sorted(map(str, got))}"
@@ -69,19 +69,19 @@ def test_an_assert_of_a_check_can_say_something_about_it() -> None:
 
 def test_a_message_that_names_its_type_names_the_one_the_student_knows() -> None:
     for result in (SECRET, SECRET.encode()):
-        with world_of(f=lambda result=result: result) as world:
+        with open_world(f=lambda result=result: result) as world:
             assert type(world.get_proxy("f")()).__name__ == type(result).__name__
 
 
 def test_bytes_are_equal_and_return_as_they_were_sent() -> None:
     sent = SECRET.encode()
-    with world_of(f=lambda: {sent: [sent]}, g=lambda x: type(x).__name__ + x.decode()) as world:
+    with open_world(f=lambda: {sent: [sent]}, g=lambda x: type(x).__name__ + x.decode()) as world:
         got = world.get_proxy("f")()
         assert got == {sent: [sent]} and got[sent][0].decode() == SECRET
         assert world.get_proxy("g")(got[sent][0]) == "bytes" + SECRET
 
 
-def _answers(reply: object) -> object:
+def _make_connection(reply: object) -> object:
     class Line:
         def ask(self, request: object, callbacks: object) -> object:
             return reply
@@ -98,7 +98,7 @@ def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
     from autograder.examiner.remote_namespace import RemoteNamespace
 
     with pytest.raises(Stopped) as raised:
-        RemoteNamespace(_answers(reply), {}).get_proxy("f")()
+        RemoteNamespace(_make_connection(reply), {}).get_proxy("f")()
     assert str(raised.value) == "the Python process sent an invalid reply"
 
 

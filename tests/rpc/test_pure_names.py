@@ -7,7 +7,7 @@ from autograder.examiner.connection import Stopped
 from autograder.rpc import allowed_names
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.pure_names import NAMES
-from tests.examiner.test_trust import world_of
+from tests.examiner.test_trust import open_world
 
 
 @pytest.mark.parametrize(
@@ -39,21 +39,21 @@ def test_a_hook_of_torchs_own_that_is_not_on_the_list_is_refused() -> None:
         x.register_hook(torch._C.PyTorchFileWriter)
         return x * 2
 
-    with world_of(f=forge) as world:
+    with open_world(f=forge) as world:
         x = torch.ones(2, requires_grad=True)
         with pytest.raises((Stopped, RuntimeError, TypeError)):
             world.get_proxy("f")(x).sum().backward()
 
 
 def test_a_hook_on_the_list_is_the_same_function_here() -> None:
-    with world_of(f=lambda x: x.register_hook(torch.neg) and x * 2) as world:
+    with open_world(f=lambda x: x.register_hook(torch.neg) and x * 2) as world:
         x = torch.ones(2, requires_grad=True)
         world.get_proxy("f")(x).sum().backward()
         assert x.grad.tolist() == [-2.0, -2.0]
 
 
 def test_a_class_that_is_not_on_the_list_is_an_object_of_the_students() -> None:
-    with world_of(f=lambda: torch.nn.ReLU) as world:
+    with open_world(f=lambda: torch.nn.ReLU) as world:
         made = world.get_proxy("f")()()
         assert made(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
 
@@ -62,12 +62,12 @@ def test_keys_that_collide_are_refused_in_a_changed_argument_too() -> None:
     def change(table: dict) -> None:
         table.update({(n, n): 0 for n in range(3000)})
 
-    with world_of(f=change) as world, pytest.raises(Stopped):
+    with open_world(f=change) as world, pytest.raises(Stopped):
         world.get_proxy("f")({"a": 1})
 
 
 def test_an_expanded_tensor_is_counted_as_what_a_comparison_makes_of_it() -> None:
-    with world_of(f=lambda n: torch.ones(1, dtype=torch.bool).expand(n)) as world:
+    with open_world(f=lambda n: torch.ones(1, dtype=torch.bool).expand(n)) as world:
         assert world.get_proxy("f")(1000).sum() == 1000
         with pytest.raises((Stopped, TypeError)):
             world.get_proxy("f")(100_000_000)

@@ -154,7 +154,7 @@ def fill(path: Path, size: int) -> None:
                 raise OSError(errno.EFBIG, "a short write")
 
 
-def raw(number: int, *arguments: int) -> int:
+def call_raw(number: int, *arguments: int) -> int:
     """A system call by number, its errno as OSError whatever it is."""
     ctypes.set_errno(0)
     LIBC.syscall.restype = ctypes.c_long
@@ -167,7 +167,7 @@ def raw(number: int, *arguments: int) -> int:
     return result
 
 
-def hidden_shared_memory(size: int) -> mmap.mmap:
+def hide_shared_memory(size: int) -> mmap.mmap:
     """Memory in use that no page table shows: filled, then dropped from this process's own."""
     shared = mmap.mmap(-1, size)
     for start in range(0, size, 1 << 20):
@@ -176,7 +176,7 @@ def hidden_shared_memory(size: int) -> mmap.mmap:
     return shared
 
 
-def daemon(alive: int, seconds: int = 300) -> None:
+def start_daemon(alive: int, seconds: int = 300) -> None:
     """A process out of its parent's session and tree, that ignores what can be ignored; `alive` shows that it lives."""
     if os.fork() == 0:
         os.setsid()
@@ -189,7 +189,7 @@ def daemon(alive: int, seconds: int = 300) -> None:
     fcntl.fcntl(alive, fcntl.F_GETFD)
 
 
-def interface_names() -> list[str]:
+def list_interface_names() -> list[str]:
     return [name for _, name in socket.if_nameindex()]
 
 

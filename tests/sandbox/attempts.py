@@ -55,7 +55,7 @@ class World:
     """What an attempt finds around it."""
 
     parent: int  # a process of the same user, outside the sandbox
-    scratch: Path
+    make_scratch: Path
     secret: Path  # a file that the same user may read, outside the plan
     tcp: int
     udp: int
@@ -90,7 +90,7 @@ def keep_capabilities(capabilities: Collection[int]) -> None:
 
 
 @contextmanager
-def scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
+def make_scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
     """A directory on a path that everybody may pass, unlike pytest's tmp_path."""
     path = Path(tempfile.mkdtemp(prefix="gradlab-test-", dir="/tmp"))
     if uid is not None or (identity == "user" and ROOT):
@@ -105,14 +105,14 @@ def scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
 def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Outcome:
     """What becomes of act(world) in a child that took only these layers. Its parent is of the same identity."""
     uid = STUDENT if UID in layers else None
-    with scratch(identity, uid) as own_scratch, scratch(identity) as outside_scratch:
+    with make_scratch(identity, uid) as own_scratch, make_scratch(identity) as outside_scratch:
         reading, writing = os.pipe()
         middle = os.fork()
         if middle == 0:
             os.close(reading)
             try:
                 become(identity)
-                _middle(act, Plan(own_scratch, frozenset(layers), uid=uid, **plan), outside_scratch, writing)
+                _run_middle(act, Plan(own_scratch, frozenset(layers), uid=uid, **plan), outside_scratch, writing)
             finally:
                 os._exit(0)
         os.close(writing)
@@ -123,7 +123,7 @@ def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Ou
 
 
 @contextmanager
-def surroundings(outside: Path) -> Iterator[World]:
+def set_up_surroundings(outside: Path) -> Iterator[World]:
     """What there is to attack around a run whose parent is this process; `scratch` is for the run's maker to fill in."""
     secret, path_socket = outside / "secret", outside / "socket"
     secret.write_text("expected = 42")
@@ -148,8 +148,8 @@ def surroundings(outside: Path) -> Iterator[World]:
         yield World(os.getpid(), outside, secret, *ports, path_socket, name, addressof(memory))
 
 
-def _middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
-    with surroundings(outside) as world:
+def _run_middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
+    with set_up_surroundings(outside) as world:
         child = os.fork()
         if child == 0:
             try:
@@ -165,14 +165,14 @@ def _middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
 
 
 @cache
-def unhindered(act: Act, identity: str) -> Outcome:
+def try_without_layers(act: Act, identity: str) -> Outcome:
     """What becomes of it without any layer; the same whichever layer is then tried."""
     return attempt(act, identity=identity)
 
 
 def assert_stopped(act: Act, *layers: Layer, identity: str = "root", by: tuple[int, ...] = (), **plan: Any) -> None:
     """The attempt succeeds without the layers, so that this test can fail, and is stopped with them."""
-    free = unhindered(act, identity)
+    free = try_without_layers(act, identity)
     assert not free.stopped, f"fails without {layers} as well: {free}"
     outcome = attempt(act, *layers, identity=identity, **plan)
     assert outcome.stopped, f"{layers} let it pass: {outcome}"

@@ -41,9 +41,9 @@ def needs() -> Needs:
 
     def check(*layers: Layer, identity: str = "root") -> None:
         for layer in layers:
-            if not (reason := missing(layer, identity)):
+            if not (reason := find_obstacle(layer, identity)):
                 continue
-            impossible = known_impossible(layer, identity)
+            impossible = is_known_impossible(layer, identity)
             if os.environ.get("CI") == "true" and not impossible:
                 pytest.fail(f"{layer} is missing for {identity} and should be here: {reason}")
             pytest.skip(f"{layer} for {identity}: {impossible or reason}")
@@ -52,7 +52,7 @@ def needs() -> Needs:
 
 
 @cache
-def missing(layer: Layer, identity: str) -> str:
+def find_obstacle(layer: Layer, identity: str) -> str:
     """Why that identity cannot take the layer; empty where it can."""
     if identity == "root":
         return find_hindrance(layer) or try_alone(layer, STUDENT)
@@ -60,7 +60,7 @@ def missing(layer: Layer, identity: str) -> str:
     return str(outcome.value if not outcome.stopped else outcome)
 
 
-def known_impossible(layer: Layer, identity: str) -> str:
+def is_known_impossible(layer: Layer, identity: str) -> str:
     """What the kernel, not our own attempt, says against the layer; a library that can be installed is no reason."""
     filtered = read_status().get("Seccomp", "0").strip() == "2"
     if layer is UID:

@@ -18,7 +18,7 @@ ROOM_TO_START = 1 << 40  # bytes, so that a fork of a large test process can sta
 
 
 @dataclass(frozen=True)
-class Ending:
+class RunEnd:
     limit: str
     """The one for which the supervisor ended the run."""
     status: int | None
@@ -38,7 +38,7 @@ def supervise(
     network: Network = "local",
     looks: int | None = None,
     more: int | None = None,
-) -> Ending:
+) -> RunEnd:
     """Let a run do act(control) until it ends, or until the supervisor has looked at it so often.
 
     The run reads a byte from its control socket for each look. Its memory is limited once it has entered its sandbox.
@@ -77,7 +77,7 @@ def supervise(
         peak = supervisor.stop(pid)
         said, gone = _read_to_the_end(parent_end)
     assert status is None or isinstance(status, int)
-    return Ending(str(limit), status, peak, said, gone)
+    return RunEnd(str(limit), status, peak, said, gone)
 
 
 def measure_own_memory() -> int:

@@ -38,11 +38,11 @@ NAMESPACES = (NETWORK, IPC, MOUNTS, PROC)
 NOT_EVERYWHERE = {UID, PID, *NAMESPACES, LANDLOCK, SECCOMP}
 
 
-def machine(*given: Layer) -> dict[Layer, LayerState]:
+def make_machine(*given: Layer) -> dict[Layer, LayerState]:
     return {layer: NO if layer in NOT_EVERYWHERE - {*given} else YES for layer in LAYERS}
 
 
-CONTAINER = machine(UID, LANDLOCK, SECCOMP)
+CONTAINER = make_machine(UID, LANDLOCK, SECCOMP)
 
 
 def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,25 +68,25 @@ def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pyte
 )
 def test_the_offer_is_the_strongest_level_here(given: tuple[Layer, ...], best: str) -> None:
     with pytest.raises(GradlabError, match=f"--isolation={best}: "):
-        require("full", machine(*given))
+        require("full", make_machine(*given))
 
 
 def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
-    found = machine(PID, LANDLOCK, SECCOMP, *NAMESPACES)
+    found = make_machine(PID, LANDLOCK, SECCOMP, *NAMESPACES)
     assert {PID, KEEPER} <= require("full", found)
 
 
 def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "has_capability", lambda _: True)
-    assert not {PID, KEEPER} & select_layers(machine(*LAYERS))
+    assert not {PID, KEEPER} & select_layers(make_machine(*LAYERS))
     monkeypatch.setattr(doctor, "has_capability", lambda _: False)
-    assert {PID, KEEPER} <= select_layers(machine(*LAYERS))
+    assert {PID, KEEPER} <= select_layers(make_machine(*LAYERS))
     assert not {PID, KEEPER} & select_layers(CONTAINER)
 
 
 def test_a_wrong_level_is_reported() -> None:
     with pytest.raises(GradlabError, match=r"choose one of full, no-namespaces, same-user, none"):
-        require("most", machine())
+        require("most", make_machine())
 
 
 def test_a_uid_that_cannot_reach_python_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,10 +98,10 @@ def test_a_uid_that_cannot_reach_python_is_reported(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
 def test_this_machine_has_a_level(identity: str, needs: Needs) -> None:
     needs(LANDLOCK, SECCOMP, *NAMESPACES, PID, identity=identity)
-    assert attempt(lambda _: missing_for_full(), identity=identity).value == []
+    assert attempt(lambda _: list_missing_for_full(), identity=identity).value == []
 
 
-def missing_for_full() -> list[str]:
+def list_missing_for_full() -> list[str]:
     return doctor.list_missing("full", find_layers())
 
 

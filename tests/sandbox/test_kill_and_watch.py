@@ -28,9 +28,9 @@ from autograder.sandbox.processes import Run, find_run_processes, find_uid_proce
 from autograder.sandbox.system import PR_SET_DUMPABLE, prctl
 from autograder.sandbox.uid import POOL, claim_uid, rotate_pool
 from tests.sandbox import acts
-from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, scratch, wait_at_most
+from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, make_scratch, wait_at_most
 from tests.sandbox.conftest import Needs
-from tests.sandbox.supervision import LONG, Ending, measure_own_memory, supervise, wait_for_looks
+from tests.sandbox.supervision import LONG, RunEnd, measure_own_memory, supervise, wait_for_looks
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ WAYS = {
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
-def judged(
+def run_and_judge(
     way: str, act: Callable[[int], object], judge: Callable[[Run], object], patience: float = LONG
 ) -> tuple[object, bool]:
     """Fork a run that does act(pipe): what judge(run) says, and whether the pipe has ended after it.
@@ -58,7 +58,7 @@ def judged(
     """
     identity, layers = WAYS[way]
     uid = STUDENT if UID in layers else None
-    with scratch(identity, uid) as path:
+    with make_scratch(identity, uid) as path:
 
         def fork_and_judge() -> tuple[object, bool]:
             alive, write_end = os.pipe()
@@ -74,13 +74,13 @@ def judged(
         return act_as(identity, fork_and_judge)
 
 
-def supervised(
+def run_supervised(
     way: str,
     act: Callable[[int], None],
     bound: int = 1 << 40,
     looks: int | None = None,
     more: int | None = None,
-) -> Ending:
+) -> RunEnd:
     """How a run that does act(control) ends under a supervisor of that identity."""
     identity, layers = WAYS[way]
     limits = Limits(memory=bound)
@@ -121,7 +121,7 @@ def check_needs(way: str, needs: Needs) -> None:
 
 def escapees(write_end: int) -> None:
     for _ in range(3):
-        acts.daemon(write_end)
+        acts.start_daemon(write_end)
     stopped = os.fork()
     if stopped == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -159,12 +159,12 @@ def kill_only_the_first(run: Run) -> bool:
 @pytest.mark.parametrize("act", [escapees, hopper])
 def test_a_kill_reaches_processes_that_escaped(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    assert judged(way, act, kill_it) == (True, True)
+    assert run_and_judge(way, act, kill_it) == (True, True)
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
 def test_a_plain_kill_does_not() -> None:
-    assert judged("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
+    assert run_and_judge("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
     assert has_processes(STUDENT)
     # What a grader that died has left under a uid is dead before that uid is used again.
     with claim_uid([STUDENT]):
@@ -174,11 +174,11 @@ def test_a_plain_kill_does_not() -> None:
 @every_way
 def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
     def leave_and_end(control: int) -> None:
-        acts.daemon(control)
+        acts.start_daemon(control)
         os._exit(3)
 
     check_needs(way, needs)
-    ending = supervised(way, leave_and_end)
+    ending = run_supervised(way, leave_and_end)
     assert ending.status is not None and os.waitstatus_to_exitcode(ending.status) == 3
     assert ending.gone and ending.limit == ""
 
@@ -186,14 +186,14 @@ def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
 @every_way
 def test_a_signal_is_reported_like_an_exit(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    ending = supervised(way, lambda _: ctypes.string_at(0) and None)
+    ending = run_supervised(way, lambda _: ctypes.string_at(0) and None)
     assert ending.status is not None and os.waitstatus_to_exitcode(ending.status) == -signal.SIGSEGV
 
 
 @every_way
 def test_a_run_that_is_stopped_leaves_nothing(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    ending = supervised(way, escapees, looks=10)
+    ending = run_supervised(way, escapees, looks=10)
     assert ending.status is None and ending.gone
 
 
@@ -226,13 +226,13 @@ def many_small(control: int) -> None:
 
 
 def shared(_: int) -> None:
-    memory = acts.hidden_shared_memory(TAKEN[0])
+    memory = acts.hide_shared_memory(TAKEN[0])
     wait_at_most(LONG)
     memory.close()
 
 
 def shared_in_parts(_: int) -> None:
-    memories = [acts.hidden_shared_memory(TAKEN[0] // 10) for _ in range(10)]
+    memories = [acts.hide_shared_memory(TAKEN[0] // 10) for _ in range(10)]
     wait_at_most(LONG)
     memories.clear()
 
@@ -267,7 +267,7 @@ def without_its_first_thread(write_end: int) -> None:
         block.clear()
 
     threading.Thread(target=alone).start()
-    acts.raw(SYS_EXIT)
+    acts.call_raw(SYS_EXIT)
 
 
 def other_programs(_: int) -> None:
@@ -294,7 +294,7 @@ def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs:
     check_needs(way, needs)
     own_memory = measure_own_memory()  # a run that ends its first process no longer holds this
     TAKEN[0] = (own_memory // (10 * MIB) + 13) * 10 * MIB  # a tenth of it is whole, too
-    assert_ended_by_memory(supervised(way, act_when_watched(act), more=100 * MIB))
+    assert_ended_by_memory(run_supervised(way, act_when_watched(act), more=100 * MIB))
 
 
 def act_when_watched(act: Callable[[int], object]) -> Callable[[int], None]:
@@ -305,7 +305,7 @@ def act_when_watched(act: Callable[[int], object]) -> Callable[[int], None]:
     return wait_and_act
 
 
-def assert_ended_by_memory(ending: Ending) -> None:
+def assert_ended_by_memory(ending: RunEnd) -> None:
     assert ending.limit == "memory" and ending.gone
 
 
@@ -315,7 +315,7 @@ def test_memory_that_other_programs_share_counts_even_if_each_is_smaller_than_th
 ) -> None:
     check_needs(way, needs)
     with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # address space, as torch takes
-        assert_ended_by_memory(supervised(way, act_when_watched(other_programs), more=120 * MIB))
+        assert_ended_by_memory(run_supervised(way, act_when_watched(other_programs), more=120 * MIB))
 
 
 def unread_pairs(_: int) -> None:
@@ -404,7 +404,7 @@ UNREAD += [unread_datagrams_of_closed_senders, unread_records]
 @pytest.mark.parametrize("act", UNREAD)
 def test_memory_that_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    assert_ended_by_memory(supervised(way, act_when_watched(act), more=40 * MIB))
+    assert_ended_by_memory(run_supervised(way, act_when_watched(act), more=40 * MIB))
 
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "uid in a container", "uid and user namespace"])
@@ -421,7 +421,7 @@ def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
         block.clear()
 
     # What this process holds is in every fork of it, and so is the block; counted once they fit, four times they don't.
-    ending = supervised(way, fork_in_turn, bound=measure_own_memory() + 120 * MIB)
+    ending = run_supervised(way, fork_in_turn, bound=measure_own_memory() + 120 * MIB)
     assert ending.limit == "" and ending.peak >= 60 * MIB
 
 
@@ -441,7 +441,7 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
         kill_it(run)
         return seen
 
-    assert judged("uid", hidden, see) == (True, True)
+    assert run_and_judge("uid", hidden, see) == (True, True)
 
 
 @pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
@@ -454,7 +454,7 @@ def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) 
         kill_it(run)
         return seen
 
-    assert judged("uid", lambda _: wait_at_most(LONG), see) == (True, True)
+    assert run_and_judge("uid", lambda _: wait_at_most(LONG), see) == (True, True)
 
 
 @pytest.mark.skipif(not ROOT, reason="the pool needs root")
@@ -475,7 +475,7 @@ def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
         kill_it(run)
         return other, process_count
 
-    assert judged("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
+    assert run_and_judge("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
 
 
 def test_each_container_begins_at_its_own_place_of_the_pool() -> None:

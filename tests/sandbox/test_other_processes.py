@@ -29,7 +29,7 @@ from tests.sandbox.attempts import (
     assert_stopped,
     attempt,
     become,
-    scratch,
+    make_scratch,
     wait_at_most,
 )
 from tests.sandbox.conftest import Needs
@@ -189,7 +189,7 @@ def test_no_capability_is_left_of_a_user_namespace(identity: str, needs: Needs) 
 def test_a_run_dies_with_its_grader(identity: str, layers: tuple[Layer, ...], needs: Needs) -> None:
     """A pipe that only the run holds open ends when it dies; without a layer it does not."""
     needs(*layers, identity=identity)
-    with scratch(identity) as path:
+    with make_scratch(identity) as path:
         reading, writing = os.pipe()
         grader = os.fork()
         if grader == 0:

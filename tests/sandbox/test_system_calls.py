@@ -92,7 +92,7 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
         found = {}
         for name, (number, *arguments) in CALLS.items():
             try:
-                acts.raw(number, *arguments)
+                acts.call_raw(number, *arguments)
                 found[name] = 0
             except OSError as error:
                 found[name] = error.errno or 0
@@ -117,8 +117,8 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
 )
 def test_calls_that_have_a_substitute_are_absent(number: int, identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
-    assert not attempt(lambda _: acts.raw(number, 0, 0), identity=identity).by(errno.ENOSYS)
-    assert attempt(lambda _: acts.raw(number, 0, 0), SECCOMP, identity=identity).by(errno.ENOSYS)
+    assert not attempt(lambda _: acts.call_raw(number, 0, 0), identity=identity).by(errno.ENOSYS)
+    assert attempt(lambda _: acts.call_raw(number, 0, 0), SECCOMP, identity=identity).by(errno.ENOSYS)
 
 
 @x86_64
@@ -128,8 +128,8 @@ def test_clone_makes_no_namespace(bit: int, identity: str, needs: Needs) -> None
     """With CLONE_SIGHAND alone the kernel says EINVAL: so the call makes no process, whoever lets it through."""
     needs(SECCOMP, identity=identity)
     flags = bit | 0x800
-    assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), identity=identity).by(errno.EINVAL)
-    assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), SECCOMP, identity=identity).by(errno.EPERM)
+    assert attempt(lambda _: acts.call_raw(56, flags, 0, 0, 0, 0), identity=identity).by(errno.EINVAL)
+    assert attempt(lambda _: acts.call_raw(56, flags, 0, 0, 0, 0), SECCOMP, identity=identity).by(errno.EPERM)
 
 
 @x86_64

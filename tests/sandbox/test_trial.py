@@ -23,14 +23,14 @@ SETUID, SETFCAP = 7, 31
 
 
 @pytest.fixture
-def every_layer_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def separate_layers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(doctor, "find_hindrance", lambda _: "")
     monkeypatch.setattr(doctor, "try_alone", lambda *_: "")
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [])
     yield
 
 
-@pytest.mark.usefixtures("every_layer_alone")
+@pytest.mark.usefixtures("separate_layers")
 @pytest.mark.parametrize(
     ("culprit", "level"),
     [
@@ -58,7 +58,7 @@ def test_layers_that_fail_together_are_left_out(
         require("full", found)
 
 
-@pytest.mark.usefixtures("every_layer_alone")
+@pytest.mark.usefixtures("separate_layers")
 def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "try_together", lambda _: ("", {LIMITS: "a fork bomb has no bound"}))
     found = find_layers()
@@ -68,7 +68,7 @@ def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.M
         require("full", found)
 
 
-@pytest.mark.usefixtures("every_layer_alone")
+@pytest.mark.usefixtures("separate_layers")
 def test_no_trial_is_made_if_python_is_closed_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: ["/root"])
     monkeypatch.setattr(doctor, "try_together", lambda layers: ("no", {}) if MOUNTS in layers else 1 / 0)
@@ -84,9 +84,9 @@ def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypat
 
     monkeypatch.setattr(mounts, "build", fail)
     monkeypatch.setattr("autograder.sandbox.namespaces.separate", lambda *_: None)
-    children = children_of_this_process()
+    children = read_children()
     assert try_together(ALWAYS | {MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", {})
-    assert children_of_this_process() == children
+    assert read_children() == children
 
 
 def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,12 +94,12 @@ def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch)
     assert "can't be watched" in try_together(ALWAYS | {KEEPER})[0]
 
 
-def children_of_this_process() -> str:
+def read_children() -> str:
     with open(f"/proc/self/task/{os.getpid()}/children") as file:
         return file.read()
 
 
-def as_container(*capabilities: int) -> tuple[dict[Layer, doctor.LayerState], frozenset[Layer]]:
+def describe_container(*capabilities: int) -> tuple[dict[Layer, doctor.LayerState], frozenset[Layer]]:
     """What is available to a container's root without these capabilities, and what it would put in a plan."""
 
     def look(_: object) -> tuple[list[doctor.LayerState], list[bool]]:
@@ -122,14 +122,14 @@ def namespaces_for_a_container(needs: Needs) -> None:
 
 @pytest.mark.usefixtures("namespaces_for_a_container")
 def test_a_containers_root_has_a_uid_in_a_user_namespace() -> None:
-    found, layers = as_container()
+    found, layers = describe_container()
     assert {*NAMESPACES, PROC, UID, KEEPER} <= layers
     assert find_strongest_level(found) == "full"
 
 
 @pytest.mark.usefixtures("namespaces_for_a_container")
 def test_without_setfcap_a_containers_root_has_no_namespaces() -> None:
-    found, layers = as_container(SETFCAP)
+    found, layers = describe_container(SETFCAP)
     assert find_strongest_level(found) == "no-namespaces" or doctor.explain_closed_paths(found)
     assert UID in layers and not NAMESPACES & layers
     assert "CAP_SETFCAP" in found[MOUNTS].note
@@ -139,7 +139,7 @@ def test_without_setfcap_a_containers_root_has_no_namespaces() -> None:
 def test_a_root_that_cannot_change_its_uid_has_no_bound_on_forks() -> None:
     if os.geteuid() != int(Path("/proc/self/uid_map").read_text().split()[1]):
         pytest.skip("this root is an ordinary user of the machine, whose processes are counted")
-    found, layers = as_container(SETUID)
+    found, layers = describe_container(SETUID)
     assert find_strongest_level(found) == "same-user" and UID not in layers
     assert "fork bomb" in found[LIMITS].note
 

@@ -29,7 +29,7 @@ LIMITS = Limits(memory=1024 * MIB, disk=64 * MIB, file_size=16 * MIB, processes=
 REPOSITORY = Path(__file__).parents[2]
 
 
-def gloo_rank(rank: int) -> None:
+def run_gloo_rank(rank: int) -> None:
     import torch.distributed as dist
 
     torch.set_num_threads(1)
@@ -40,7 +40,7 @@ def gloo_rank(rank: int) -> None:
     dist.destroy_process_group()
 
 
-def honest(_: attempts.World, control: int) -> dict[str, Any]:
+def run_honest(_: attempts.World, control: int) -> dict[str, Any]:
     torch.set_num_threads(1)
     found: dict[str, Any] = {}
     x = torch.ones(64, 64, requires_grad=True)
@@ -62,13 +62,13 @@ def honest(_: attempts.World, control: int) -> dict[str, Any]:
     return found
 
 
-def gloo(_: attempts.World, control: int) -> dict[str, Any]:
+def run_gloo(_: attempts.World, control: int) -> dict[str, Any]:
     children = []
     for rank in range(2):
         child = os.fork()
         if child == 0:
             try:
-                gloo_rank(rank)
+                run_gloo_rank(rank)
                 os._exit(0)
             except BaseException:
                 traceback.print_exc()
@@ -77,7 +77,7 @@ def gloo(_: attempts.World, control: int) -> dict[str, Any]:
     return {"gloo": [os.waitpid(child, 0)[1] for child in children]}
 
 
-def hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
+def list_hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
     return {
         **{act.__name__: act for act in vars(acts).values() if is_act(act)},
         "course": lambda _: (REPOSITORY / "labs" / "course.toml").read_text(),
@@ -85,9 +85,9 @@ def hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
         "home of the grader": lambda _: os.listdir(os.path.expanduser("~root")),
         "another's scratch": lambda world: os.listdir(world.secret.parent),
         "passwords": lambda _: Path("/etc/passwd").read_text(),
-        "io_uring": lambda _: acts.raw(425, 8, 0),
-        "unshare": lambda _: acts.raw(272, 0x10000000),
-        "setns": lambda _: acts.raw(308, os.open("/proc/self/ns/net", os.O_RDONLY), 0),
+        "io_uring": lambda _: acts.call_raw(425, 8, 0),
+        "unshare": lambda _: acts.call_raw(272, 0x10000000),
+        "setns": lambda _: acts.call_raw(308, os.open("/proc/self/ns/net", os.O_RDONLY), 0),
         "mount": lambda _: acts.call("mount", b"none", b"/tmp", b"tmpfs", 0, None),
         "remount": lambda _: acts.call("mount", b"none", b"/usr", b"", 4096 | 32, None),
         "chroot": lambda _: os.chroot("."),
@@ -114,10 +114,10 @@ def is_act(value: object) -> bool:
     return names[1:] == ["return"] and names[0] in ("world", "_")
 
 
-def hostile(world: attempts.World, control: int) -> dict[str, str]:
+def run_hostile(world: attempts.World, control: int) -> dict[str, str]:
     """Name to error, for each attempt; an empty string is an attempt that succeeded."""
     found = {}
-    for name, act in hostile_acts().items():
+    for name, act in list_hostile_acts().items():
         try:
             act(world)
             found[name] = ""
@@ -147,7 +147,7 @@ def run(
     return {"limit": ending.limit, "status": ending.status, "left": not ending.gone, **answer}
 
 
-def greedy(_: attempts.World, control: int) -> dict[str, Any]:
+def run_greedy(_: attempts.World, control: int) -> dict[str, Any]:
     ready, go = os.pipe()
     for _ in range(4):
         if os.fork() == 0:
@@ -161,8 +161,8 @@ def greedy(_: attempts.World, control: int) -> dict[str, Any]:
     return {}
 
 
-def leaving(_: attempts.World, control: int) -> dict[str, Any]:
-    acts.daemon(control)
+def run_leaving(_: attempts.World, control: int) -> dict[str, Any]:
+    acts.start_daemon(control)
     return {}
 
 
@@ -188,16 +188,16 @@ def main(identity: str) -> None:
     layers = require("full")
     report: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
     adopt_orphans()
-    runs: list[tuple[Callable[[attempts.World, int], Any], Network]] = [
-        (honest, "local"),
-        (gloo, "gloo"),
-        (hostile, "local"),
-        (greedy, "local"),
-        (leaving, "local"),
-    ]
-    with attempts.scratch(identity) as outside, attempts.surroundings(outside) as world:
-        for act, network in runs:
-            report[act.__name__] = run(act, layers, network, world)
+    runs: dict[str, tuple[Callable[[attempts.World, int], Any], Network]] = {
+        "honest": (run_honest, "local"),
+        "gloo": (run_gloo, "gloo"),
+        "hostile": (run_hostile, "local"),
+        "greedy": (run_greedy, "local"),
+        "leaving": (run_leaving, "local"),
+    }
+    with attempts.make_scratch(identity) as outside, attempts.set_up_surroundings(outside) as world:
+        for name, (act, network) in runs.items():
+            report[name] = run(act, layers, network, world)
     print(json.dumps(report))
 
 

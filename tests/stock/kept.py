@@ -10,35 +10,37 @@ from typing import Any
 
 from autograder.base.digest import digest
 from tests.stock.small_course import make
-from tests.stock.stock_course import STOCK, copied, released, rows, run
+from tests.stock.stock_course import STOCK, copy_course, read_rows, release, run
 
 LABS = ("ps1", "ps2")
 KEPT = Path(__file__).with_name("stock_marks.json")
 
 
-def graded_by_stock(submitted: Path, to: Path) -> Path:
+def grade_with_stock(submitted: Path, to: Path) -> Path:
     """A copy of the course, released and graded by nbgrader alone."""
-    course = copied(submitted, to, STOCK)
-    released(course, LABS)
+    course = copy_course(submitted, to, STOCK)
+    release(course, LABS)
     for lab in LABS:
         output = run(course, "nbgrader", "autograde", lab)
         assert "exit status 0" in output, output
     return course
 
 
-def marks_in(course: Path) -> Any:
+def read_marks(course: Path) -> Any:
     """What the gradebook holds, as JSON has it."""
-    return json.loads(json.dumps(rows(course)))
+    return json.loads(json.dumps(read_rows(course)))
 
 
-def kept_marks(submitted: Path) -> Any:
+def load_kept_marks(submitted: Path) -> Any:
     """What stock nbgrader gave for these very files."""
     document = json.loads(KEPT.read_text())
-    assert document["of"] == _of(submitted), f"{KEPT.name} is of another course\n    fix: python -m tests.stock.kept"
+    assert document["of"] == _digest_files(submitted), (
+        f"{KEPT.name} is of another course\n    fix: python -m tests.stock.kept"
+    )
     return document["marks"]
 
 
-def _of(submitted: Path) -> str:
+def _digest_files(submitted: Path) -> str:
     files = sorted(path for path in submitted.rglob("*") if path.is_file())
     return digest(STOCK, *[part for path in files for part in (str(path.relative_to(submitted)), path.read_text())])
 
@@ -46,5 +48,5 @@ def _of(submitted: Path) -> str:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         made = make(Path(folder, "handed_in"))
-        of, marks = _of(made), marks_in(graded_by_stock(made, Path(folder, "stock")))
+        of, marks = _digest_files(made), read_marks(grade_with_stock(made, Path(folder, "stock")))
     KEPT.write_text(json.dumps({"of": of, "marks": marks}, indent=1) + "\n")

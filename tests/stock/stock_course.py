@@ -28,7 +28,7 @@ Cell = dict[str, Any]
 Row = tuple[str, str, float, float, bool, list[Any], list[Any]]
 
 
-def cell(source: str, kind: str = "code", cell_id: str = "", **flags: Any) -> Cell:
+def make_cell(source: str, kind: str = "code", cell_id: str = "", **flags: Any) -> Cell:
     """A cell without an id, as format 4.4 has it, unless one is given."""
     made: Cell = {"cell_type": kind, "metadata": {}, "source": source}
     if flags:
@@ -38,34 +38,34 @@ def cell(source: str, kind: str = "code", cell_id: str = "", **flags: Any) -> Ce
     return made | ({"id": cell_id} if cell_id else {})
 
 
-def solution(name: str, source: str) -> Cell:
-    return cell(source, solution=True, grade_id=name)
+def make_solution(name: str, source: str) -> Cell:
+    return make_cell(source, solution=True, grade_id=name)
 
 
-def graded(name: str, source: str, points: float = 1) -> Cell:
-    return cell(source, grade=True, locked=True, grade_id=name, points=points)
+def make_test(name: str, source: str, points: float = 1) -> Cell:
+    return make_cell(source, grade=True, locked=True, grade_id=name, points=points)
 
 
-def by_hand(name: str, source: str, points: float = 2, kind: str = "markdown") -> Cell:
-    return cell(source, kind, grade=True, solution=True, grade_id=name, points=points)
+def make_manual(name: str, source: str, points: float = 2, kind: str = "markdown") -> Cell:
+    return make_cell(source, kind, grade=True, solution=True, grade_id=name, points=points)
 
 
-def given(name: str, source: str, kind: str = "code") -> Cell:
-    return cell(source, kind, locked=True, grade_id=name)
+def make_given(name: str, source: str, kind: str = "code") -> Cell:
+    return make_cell(source, kind, locked=True, grade_id=name)
 
 
-def task(name: str, source: str, points: float = 2) -> Cell:
-    return cell(source, "markdown", task=True, locked=True, grade_id=name, points=points)
+def make_task(name: str, source: str, points: float = 2) -> Cell:
+    return make_cell(source, "markdown", task=True, locked=True, grade_id=name, points=points)
 
 
-def notebook(*cells: Cell, minor: int = 4) -> str:
+def make_notebook(*cells: Cell, minor: int = 4) -> str:
     kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return json.dumps(
         {"nbformat": 4, "nbformat_minor": minor, "metadata": {"kernelspec": kernelspec}, "cells": [*cells]}
     )
 
 
-def answered(source: str, answers: Mapping[str, str | None]) -> str:
+def answer_notebook(source: str, answers: Mapping[str, str | None]) -> str:
     """The notebook with other texts in the cells of these names; without those whose text is None."""
     data = json.loads(source)
     names = [c["metadata"].get("nbgrader", {}).get("grade_id", "") for c in data["cells"]]
@@ -90,7 +90,7 @@ def run(course: Path, *command: str) -> str:
     return f"{done.stdout}\n{done.stderr}\nexit status {done.returncode}"
 
 
-def copied(course: Path, to: Path, config: str) -> Path:
+def copy_course(course: Path, to: Path, config: str) -> Path:
     """The course's folders alone, for another grader."""
     for folder in ("source", "submitted"):
         shutil.copytree(course / folder, to / folder)
@@ -100,13 +100,13 @@ def copied(course: Path, to: Path, config: str) -> Path:
     return to
 
 
-def released(course: Path, assignments: Sequence[str]) -> None:
+def release(course: Path, assignments: Sequence[str]) -> None:
     for assignment in assignments:
         output = run(course, "nbgrader", "generate_assignment", assignment, "--force")
         assert "exit status 0" in output, output
 
 
-def rows(course: Path) -> list[Row]:
+def read_rows(course: Path) -> list[Row]:
     """What the gradebook holds of every notebook that was handed in."""
     found = []
     with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
@@ -121,7 +121,7 @@ def rows(course: Path) -> list[Row]:
     return sorted(found)
 
 
-def marks(course: Path, student: str, assignment: str = "ps1", part: str = "p1") -> dict[str, float | None]:
+def read_marks(course: Path, student: str, assignment: str = "ps1", part: str = "p1") -> dict[str, float | None]:
     """grade_id -> its automatic score."""
-    ((*_, grades, _),) = [row for row in rows(course) if row[:2] == (f"{assignment}/{student}", part)]
+    ((*_, grades, _),) = [row for row in read_rows(course) if row[:2] == (f"{assignment}/{student}", part)]
     return {name: score for name, score, _ in grades}

@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.stock.stock_course import answered, by_hand, cell, notebook, run, solution, write
-from tests.stock.strange_course import made
+from tests.stock.stock_course import answer_notebook, make_cell, make_manual, make_notebook, make_solution, run, write
+from tests.stock.strange_course import make_course
 from tests.stock.test_marks import AUTOTESTS, MADE
 
 pytestmark = pytest.mark.slow
-ASKED = notebook(by_hand("w", "YOUR ANSWER HERE"))
-ANSWERED = notebook(by_hand("w", "Since."))
-PRACTICE = notebook(solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), cell("g"))
+ASKED = make_notebook(make_manual("w", "YOUR ANSWER HERE"))
+ANSWERED = make_notebook(make_manual("w", "Since."))
+PRACTICE = make_notebook(make_solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), make_cell("g"))
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {f"source/a1/{name}.ipynb": ASKED for name in "pq"} | {"source/a2/p.ipynb": PRACTICE}
     files |= {f"submitted/ada/a1/{name}.ipynb": ANSWERED for name in "pq"} | {"submitted/ada/a2/p.ipynb": PRACTICE}
-    return made(tmp_path_factory.mktemp("advice"), files)
+    return make_course(tmp_path_factory.mktemp("advice"), files)
 
 
 def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(course: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_name_with_spaces_can_be_pasted_into_a_shell(course: Path) -> None:
 def test_a_kernel_that_nbgrader_starts_writes_nothing_to_the_terminal(course: Path) -> None:
     write(course / "source/a3/made.ipynb", MADE)
     write(course / "source/a3/autotests.yml", AUTOTESTS)
-    write(course / "submitted/ada/a3/made.ipynb", answered(MADE, {"made": "n = 5"}))
+    write(course / "submitted/ada/a3/made.ipynb", answer_notebook(MADE, {"made": "n = 5"}))
     output = run(course, "gradlab", "grade", "a3")
     assert "1 graded" in output and "IPKernelApp" not in output
 

@@ -8,7 +8,7 @@ from autograder.stock.eligibility import can_use_proxies, inspect_source
 SQUARES = "def squares(n):\n    return [i * i for i in range(n)]"
 
 
-def decided_beside(test: str, *others: str, solution: str = SQUARES) -> bool:
+def can_decide_with_proxies(test: str, *others: str, solution: str = SQUARES) -> bool:
     code = ("import math", "import numpy as np", *others, solution, test)
     course = StockNotebook(name="p1", kernelspec={}, cells=(), code=code, solutions=(solution,))
     return can_use_proxies(test, inspect_source(course))
@@ -26,7 +26,7 @@ def decided_beside(test: str, *others: str, solution: str = SQUARES) -> bool:
     ],
 )
 def test_calls_and_comparisons_are_eligible(test: str) -> None:
-    assert decided_beside(test)
+    assert can_decide_with_proxies(test)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_calls_and_comparisons_are_eligible(test: str) -> None:
     ],
 )
 def test_tests_that_read_anything_else_are_not_eligible(test: str) -> None:
-    assert not decided_beside(test)
+    assert not can_decide_with_proxies(test)
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_tests_that_read_anything_else_are_not_eligible(test: str) -> None:
     ],
 )
 def test_nothing_is_eligible_if_the_course_depends_on_more_than_arguments(other: str) -> None:
-    assert not decided_beside("assert squares(3) == [0, 1, 4]", other)
+    assert not can_decide_with_proxies("assert squares(3) == [0, 1, 4]", other)
 
 
 def test_a_function_that_the_course_gives_is_not_the_students() -> None:
-    assert not decided_beside("assert given(1) == 1", "def given(n):\n    return n")
+    assert not can_decide_with_proxies("assert given(1) == 1", "def given(n):\n    return n")

@@ -9,16 +9,26 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.stock import run_notebook
 from autograder.workers.executors import LocalExecutor
-from tests.stock.stock_course import OURS, answered, graded, marks, notebook, released, run, solution, write
+from tests.stock.stock_course import (
+    OURS,
+    answer_notebook,
+    make_notebook,
+    make_solution,
+    make_test,
+    read_marks,
+    release,
+    run,
+    write,
+)
 
-SOURCE = notebook(
-    solution("word", "### BEGIN SOLUTION\ndef word():\n    return 'ab'\n### END SOLUTION"),
-    solution("count", "### BEGIN SOLUTION\ndef count():\n    return 3\n### END SOLUTION"),
-    graded("before", "assert count() > 0"),
-    graded("matches", "import re\nassert re.match('(a+)+$', word()) is None"),
-    graded("factorial", "import math\nassert math.factorial(count()) > 5"),
-    graded("memory", "assert len([0] * count()) == count()"),
-    graded("after", "assert word().startswith('a')", 2),
+SOURCE = make_notebook(
+    make_solution("word", "### BEGIN SOLUTION\ndef word():\n    return 'ab'\n### END SOLUTION"),
+    make_solution("count", "### BEGIN SOLUTION\ndef count():\n    return 3\n### END SOLUTION"),
+    make_test("before", "assert count() > 0"),
+    make_test("matches", "import re\nassert re.match('(a+)+$', word()) is None"),
+    make_test("factorial", "import math\nassert math.factorial(count()) > 5"),
+    make_test("memory", "assert len([0] * count()) == count()"),
+    make_test("after", "assert word().startswith('a')", 2),
 )
 ANSWERS = {
     "right": {"word": "def word(): return 'ab'", "count": "def count(): return 3"},
@@ -38,7 +48,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write(tmp_path / "nbgrader_config.py", OURS)
     write(tmp_path / "source/ps1/p1.ipynb", SOURCE)
     for student, answers in ANSWERS.items():
-        write(tmp_path / f"submitted/{student}/ps1/p1.ipynb", answered(SOURCE, answers))
+        write(tmp_path / f"submitted/{student}/ps1/p1.ipynb", answer_notebook(SOURCE, answers))
     monkeypatch.setattr(run_notebook, "EXAMINER_SECONDS", 1.0)
     monkeypatch.setattr(run_notebook, "SHORT_SECONDS", 1.0)
     return tmp_path
@@ -49,7 +59,7 @@ def test_an_endless_call_costs_its_cell_in_a_class(course: Path) -> None:
     """Slow: cells run into their limits."""
     done = list(grade_lab(open_course(course), "ps1", LocalExecutor(2)))
     assert not [each.failure for each in done if each.failure]
-    assert {student: marks(course, student) for student in ANSWERS} == WANTED
+    assert {student: read_marks(course, student) for student in ANSWERS} == WANTED
     result = load_result(course, "ps1", "both")
     assert result is not None and not result.empty
     beside = {each.id for each in result.cells if not each.own_process}
@@ -60,7 +70,7 @@ def test_an_endless_call_costs_its_cell_in_a_class(course: Path) -> None:
 @pytest.mark.slow
 def test_an_endless_call_costs_its_cell_with_nbgraders_own_command(course: Path) -> None:
     """Slow: the same, with limits of a minute, which this command's process counts."""
-    released(course, ["ps1"])
+    release(course, ["ps1"])
     output = run(course, "nbgrader", "autograde", "ps1")
     assert "exit status 0" in output, output
-    assert {student: marks(course, student) for student in ANSWERS} == WANTED
+    assert {student: read_marks(course, student) for student in ANSWERS} == WANTED

@@ -12,18 +12,18 @@ import pytest
 
 from autograder.model.messages import describe_notes
 from autograder.workers.executors import LocalExecutor
-from tests.stock.stock_course import cell, graded, marks, notebook, solution
-from tests.stock.strange_course import document, grade, made
+from tests.stock.stock_course import make_cell, make_notebook, make_solution, make_test, read_marks
+from tests.stock.strange_course import grade, load_document, make_course
 
 pytestmark = pytest.mark.slow
-SOURCE = notebook(
-    cell("import helper"),
-    solution("f", "### BEGIN SOLUTION\nx = 1\n### END SOLUTION"),
-    graded("theirs", "assert helper.twice(2) == 4"),
-    graded("given", "import fixed\nassert fixed.N == 3"),
-    graded("trains", "import time\ntime.sleep(1.5)\nassert x == 1"),
-    cell("raise SystemError('never run')") | {"metadata": {"tags": ["skip-execution"]}},
-    graded("hangs", "while x:\n    pass"),
+SOURCE = make_notebook(
+    make_cell("import helper"),
+    make_solution("f", "### BEGIN SOLUTION\nx = 1\n### END SOLUTION"),
+    make_test("theirs", "assert helper.twice(2) == 4"),
+    make_test("given", "import fixed\nassert fixed.N == 3"),
+    make_test("trains", "import time\ntime.sleep(1.5)\nassert x == 1"),
+    make_cell("raise SystemError('never run')") | {"metadata": {"tags": ["skip-execution"]}},
+    make_test("hangs", "while x:\n    pass"),
 )
 SETTINGS = """
 c.Autograde.exclude_overwriting = {"a1": ["helper.py"]}
@@ -42,13 +42,13 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
         files[f"submitted/{student}/a1/p.ipynb"] = SOURCE
         files[f"submitted/{student}/a1/helper.py"] = helper
         files[f"submitted/{student}/a1/fixed.py"] = "N = 0\n"
-    root = made(tmp_path_factory.mktemp("settings"), files, SETTINGS)
+    root = make_course(tmp_path_factory.mktemp("settings"), files, SETTINGS)
     assert not [done.failure for done in grade(root, two_graders) if done.failure]
     return root
 
 
 def test_a_file_that_students_write_is_the_students_and_any_other_the_courses(course: Path) -> None:
-    writer_marks, stub_marks = (marks(course, student, "a1", "p") for student in ("wrote", "stub"))
+    writer_marks, stub_marks = (read_marks(course, student, "a1", "p") for student in ("wrote", "stub"))
     assert (writer_marks["theirs"], stub_marks["theirs"]) == (1, 0)
     assert writer_marks["given"] == stub_marks["given"] == 1
     assert (course / "autograded/stub/a1/helper.py").read_text().endswith("...\n")
@@ -56,9 +56,9 @@ def test_a_file_that_students_write_is_the_students_and_any_other_the_courses(co
 
 
 def test_a_cell_has_the_time_limit_that_the_course_gives_it(course: Path) -> None:
-    found = marks(course, "wrote", "a1", "p")
+    found = read_marks(course, "wrote", "a1", "p")
     assert found["trains"] == 1 and found["hangs"] == 0
-    assert any("limit of 1 s" in note for note in describe_notes(document(course, "wrote").notes))
+    assert any("limit of 1 s" in note for note in describe_notes(load_document(course, "wrote").notes))
 
 
 def test_a_cell_with_the_tag_is_not_run(course: Path) -> None:

@@ -30,7 +30,7 @@ from autograder.model.versions import Versions
 from autograder.reports.unmarked_page import render_unmarked_page
 from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
-from tests.classroom.processes import children
+from tests.classroom.processes import list_children
 
 ONE, TWO, THREE = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
 AHEAD = "9999-01-01 10:00:00.000000 UTC"
@@ -77,7 +77,7 @@ def wait_for(running: subprocess.Popen[str], *pages: Path) -> None:
         time.sleep(0.02)
 
 
-def scores(course: Path) -> dict[str, float]:
+def read_scores(course: Path) -> dict[str, float]:
     with Gradebook(f"sqlite:///{course}/gradebook.db") as found:
         return {each.student_id: each.score for each in found.assignment_submissions(LAB)}
 
@@ -91,7 +91,7 @@ def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kil
     bens = submit(course, "ben", ONE)
     running = start(course)
     wait_for(running, newest, bens)
-    assert not before.exists() and scores(course) == {"ada": 2, "ben": 2, "cy": 2}
+    assert not before.exists() and read_scores(course) == {"ada": 2, "ben": 2, "cy": 2}
     assert "sum_of_squares" in newest.read_text() and "vector_norm" not in newest.read_text()
 
     submit(course, "ada", THREE, WRONG)
@@ -104,8 +104,8 @@ def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kil
     dees = submit(course, "dee", ONE)
     running = start(course, LAB, "--jobs", "1")
     wait_for(running, dees, fourth)
-    assert scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
-    workers = children(running.pid)
+    assert read_scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
+    workers = list_children(running.pid)
     assert end(running).count(" after it arrived") == 2, "ben has what he gets"
     assert workers and not any(Path(f"/proc/{pid}").exists() for pid, _ in workers)
 
@@ -137,7 +137,7 @@ def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marke
     assert "ada 01_squares: not marked, the only attempt is used up" in output
     assert "ada 01_squares: 0 of 2" in output and "4 submissions marked" in output
     assert "cy 01_squares: damaged, Your file could not be graded, so it counts as empty." in output
-    assert scores(course) == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
+    assert read_scores(course) == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
 
     with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
         for student in ("ben", "cy", "dee"):
@@ -146,7 +146,7 @@ def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marke
     assert output.count("ada is not on the roster") == 1 and "1 submission marked" in output
     assert "as term.toml asks" not in output and "for no one" not in output
     assert "Attempt" not in second.read_text() and "0.5 of 0.5 points without hidden checks" in second.read_text()
-    assert scores(course)["ada"] == 2
+    assert read_scores(course)["ada"] == 2
 
 
 @pytest.mark.slow

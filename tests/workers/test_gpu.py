@@ -52,7 +52,7 @@ def test_without_a_driver_there_are_no_figures() -> None:
 
 
 @pytest.fixture
-def runs() -> Iterator[Supervisor]:
+def supervisor() -> Iterator[Supervisor]:
     layers = require(LEVEL)
     limits = Limits(gpu_memory=1 << 30)
     running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", _enter_and_wait)
@@ -65,29 +65,29 @@ def _enter_and_wait(control: int) -> None:
     time.sleep(3600)
 
 
-def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(runs: Supervisor) -> None:
+def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(supervisor: Supervisor) -> None:
     pids = []
     for _ in range(2):
         parent_end, child_end = socket.socketpair()
-        pid, trouble = runs.start(child_end.detach())
+        pid, trouble = supervisor.start(child_end.detach())
         assert pid, trouble
         pids.append(pid)
         assert parent_end.recv(64) == b"in its sandbox"
         parent_end.close()
-    runs.measure_gpu_memory = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
-    runs.poll()
-    assert runs.status(pids[0])[0] == "GPU memory" and runs.status(pids[0])[1] is not None
-    assert runs.status(pids[1]) == ["", None]
+    supervisor.measure_gpu_memory = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
+    supervisor.poll()
+    assert supervisor.status(pids[0])[0] == "GPU memory" and supervisor.status(pids[0])[1] is not None
+    assert supervisor.status(pids[1]) == ["", None]
 
 
-def test_the_limit_is_reported_whenever_it_is_asked_for(runs: Supervisor) -> None:
+def test_the_limit_is_reported_whenever_it_is_asked_for(supervisor: Supervisor) -> None:
     parent_end, child_end = socket.socketpair()
-    pid, trouble = runs.start(child_end.detach())
+    pid, trouble = supervisor.start(child_end.detach())
     assert pid, trouble
     assert parent_end.recv(64) == b"in its sandbox"
-    runs.measure_gpu_memory = lambda: {pid: 2 << 30}
-    runs.poll()
-    assert [runs.status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
+    supervisor.measure_gpu_memory = lambda: {pid: 2 << 30}
+    supervisor.poll()
+    assert [supervisor.status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
     parent_end.close()
 
 

@@ -25,19 +25,19 @@ from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers import pool, worker
 from autograder.workers.pool import grade_all
 from autograder.workers.worker import UNGRADABLE, Failure
-from tests.classroom.processes import children
+from tests.classroom.processes import list_children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 SETTINGS = Settings(find_strongest_level(find_layers()), timeouts=Timeouts(submission=900))
 
 
 @pytest.fixture(autouse=True)
-def light(monkeypatch: pytest.MonkeyPatch) -> None:
+def light_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is run in a fork server here, and those with no group of imports start in half the time."""
     monkeypatch.setattr(client, "start_server", partial(start_server, groups=()))
 
 
-def task(student: str) -> Task:
+def make_task(student: str) -> Task:
     return Task("lab", student, (NotebookFile("lab", b"{}"),), COURSE, SETTINGS)
 
 
@@ -58,20 +58,20 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     return GradedSubmission(result, Marks(task.student, {}), {})
 
 
-def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
+def grade_students(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
     """By two workers, which are forks of this process and so run what stands in place of the real grading here."""
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     monkeypatch.setattr(
         pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
     )
-    found = grade_all(map(task, students), SETTINGS, 2, (), Event())
+    found = grade_all(map(make_task, students), SETTINGS, 2, (), Event())
     return {each.student: outcome for each, outcome in found}
 
 
 def test_a_submission_that_ends_its_grader_twice_is_graded_as_an_empty_notebook(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = graded(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
+    found = grade_students(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
     assert found.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
     for student, outcome in found.items():
         assert isinstance(outcome, GradedSubmission)
@@ -79,7 +79,7 @@ def test_a_submission_that_ends_its_grader_twice_is_graded_as_an_empty_notebook(
 
 
 def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_work_may() -> None:
-    busy = pool.Worker(None, None, task("hangs"), since=time.monotonic())  # type: ignore[arg-type]
+    busy = pool.Worker(None, None, make_task("hangs"), since=time.monotonic())  # type: ignore[arg-type]
     assert not pool.is_stuck(busy, 900)
     busy.since -= 900
     assert not pool.is_stuck(busy, 900)
@@ -90,7 +90,7 @@ def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_wo
 def test_a_submission_that_ends_its_grader_even_then_is_reported_and_the_others_are_graded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = graded(monkeypatch, "dies always", "raises", "ada", "ben")
+    found = grade_students(monkeypatch, "dies always", "raises", "ada", "ben")
     assert isinstance(found["dies always"], Failure) and "ended 3 times" in found["dies always"].reason
     assert isinstance(found["raises"], Failure) and "an error of the course" in found["raises"].reason
     assert isinstance(found["ada"], GradedSubmission) and isinstance(found["ben"], GradedSubmission)
@@ -99,7 +99,7 @@ def test_a_submission_that_ends_its_grader_even_then_is_reported_and_the_others_
 def test_a_submission_that_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = graded(monkeypatch, "raises for what it wrote", "ada")
+    found = grade_students(monkeypatch, "raises for what it wrote", "ada")
     hostile, ada = found["raises for what it wrote"], found["ada"]
     assert isinstance(hostile, GradedSubmission) and isinstance(ada, GradedSubmission)
     assert hostile.result.notes[0].words == UNGRADABLE
@@ -115,7 +115,7 @@ def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.Monke
         for number in range(12):
             taken += 1
             assert taken - done <= 2 + 2, "those in work, and those just given back"
-            yield task(str(number))
+            yield make_task(str(number))
 
     pids = set()
     for _, outcome in grade_all(tasks(), SETTINGS, 2, (), Event()):
@@ -134,7 +134,7 @@ def test_a_pool_that_is_stopped_leaves_no_process(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     before = start_fork_servers()
     stop = Event()
-    running = grade_all(map(task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
+    running = grade_all(map(make_task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
     next(running)
     stop.set()
     list(running)
@@ -142,4 +142,4 @@ def test_a_pool_that_is_stopped_leaves_no_process(monkeypatch: pytest.MonkeyPatc
 
 
 def start_fork_servers() -> list[int]:
-    return sorted(pid for pid, command in children(os.getpid()) if "forkserver.server" in command)
+    return sorted(pid for pid, command in list_children(os.getpid()) if "forkserver.server" in command)

@@ -5,7 +5,7 @@ from pathlib import Path
 import nbformat
 
 from tests.hostile.damaged import edited, written
-from tests.hostile.edits import CHECK, DOUBLE, SHIFT, TOTAL, Notebook, cell, flags, write
+from tests.hostile.edits import CHECK, DOUBLE, SHIFT, TOTAL, Notebook, find_cell, get_flags, write
 
 
 @edited(
@@ -13,8 +13,8 @@ from tests.hostile.edits import CHECK, DOUBLE, SHIFT, TOTAL, Notebook, cell, fla
     note="found again by the names they define: exercise-shift",
 )
 def changed_grade_id(notebook: Notebook) -> None:
-    flags(notebook, SHIFT)["grade_id"] = "cell-4f1"
-    cell(notebook, SHIFT)["id"] = "renamed"
+    get_flags(notebook, SHIFT)["grade_id"] = "cell-4f1"
+    find_cell(notebook, SHIFT)["id"] = "renamed"
 
 
 @edited("All cells have the same id, and no metadata: a script wrote the notebook.", note="found again")
@@ -38,19 +38,19 @@ def metadata_missing(notebook: Notebook) -> None:
 
 @edited("nbgrader's metadata are a list and the cell's a text: an extension rewrote them.")
 def metadata_of_another_shape(notebook: Notebook) -> None:
-    cell(notebook, DOUBLE)["metadata"] = {"nbgrader": [1]}
-    cell(notebook, SHIFT)["metadata"] = "locked"
+    find_cell(notebook, DOUBLE)["metadata"] = {"nbgrader": [1]}
+    find_cell(notebook, SHIFT)["metadata"] = "locked"
 
 
 @edited("The points of a check are a thousand.", note="do not count: check-double")
 def edited_points(notebook: Notebook) -> None:
-    flags(notebook, CHECK)["points"] = 1000
+    get_flags(notebook, CHECK)["points"] = 1000
 
 
 @edited("The points of a check are NaN and those of another a text.", note="do not count: check-double")
 def points_that_are_no_number(notebook: Notebook) -> None:
-    flags(notebook, CHECK)["points"] = float("nan")
-    flags(notebook, "check-shift")["points"] = "ten"
+    get_flags(notebook, CHECK)["points"] = float("nan")
+    get_flags(notebook, "check-shift")["points"] = "ten"
 
 
 @edited(
@@ -58,7 +58,7 @@ def points_that_are_no_number(notebook: Notebook) -> None:
     note="do not count: check-double",
 )
 def tags_of_converters(notebook: Notebook) -> None:
-    cell(notebook, CHECK)["metadata"]["tags"] = ["raises-exception", "remove-cell"]
+    find_cell(notebook, CHECK)["metadata"]["tags"] = ["raises-exception", "remove-cell"]
 
 
 @edited(
@@ -69,7 +69,7 @@ def tags_of_converters(notebook: Notebook) -> None:
 def tags_that_skip(notebook: Notebook) -> None:
     for each in notebook["cells"]:
         each["metadata"]["tags"] = ["skip-execution"]
-    cell(notebook, TOTAL)["source"] = "def total(x):\n    return x"
+    find_cell(notebook, TOTAL)["source"] = "def total(x):\n    return x"
 
 
 @edited("It is the notebook of another lab: the wrong file was chosen.", note="another lab", intact=[])
@@ -90,12 +90,12 @@ def cells_are_no_list(notebook: Notebook) -> None:
 
 @edited("A cell's source is null: a script cleared it so.", note="left out", intact=["shift", "total"])
 def source_null(notebook: Notebook) -> None:
-    cell(notebook, DOUBLE)["source"] = None
+    find_cell(notebook, DOUBLE)["source"] = None
 
 
 @edited("A cell's source is a number: a script wrote a result there.", note="left out", intact=["double", "total"])
 def source_number(notebook: Notebook) -> None:
-    cell(notebook, SHIFT)["source"] = 3.0
+    find_cell(notebook, SHIFT)["source"] = 3.0
 
 
 @edited("The sources are lists of lines, as nbformat writes them on disk.")
@@ -107,13 +107,13 @@ def sources_as_lists(notebook: Notebook) -> None:
 @edited("NaN stands in an output's data, which is no JSON: a library wrote it so.")
 def nan_in_json(notebook: Notebook) -> None:
     data = {"application/json": float("nan")}
-    cell(notebook, DOUBLE)["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
+    find_cell(notebook, DOUBLE)["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
 
 
 @edited("Fifty megabytes of output: a loop printed all of its tensors.")
 def fifty_megabytes_of_output(notebook: Notebook) -> None:
     text = "tensor([0.1234, 0.5678])\n" * 2_000_000
-    cell(notebook, DOUBLE)["outputs"] = [{"output_type": "stream", "name": "stdout", "text": text}]
+    find_cell(notebook, DOUBLE)["outputs"] = [{"output_type": "stream", "name": "stdout", "text": text}]
 
 
 @edited("The metadata hold megabytes of the state of widgets.")
@@ -154,12 +154,12 @@ def format_5(notebook: Notebook) -> None:
 
 unlocked = edited(
     "A check is unlocked and no longer graded: to be able to edit it.", note="do not count: check-double"
-)(lambda notebook: flags(notebook, CHECK).update(locked=False, grade=False, solution=True))
+)(lambda notebook: get_flags(notebook, CHECK).update(locked=False, grade=False, solution=True))
 unknown_cell_type = edited("A cell is a heading, a type that format 4 no longer has.", note="left out")(
     lambda notebook: notebook["cells"].append({"cell_type": "heading", "level": 1, "metadata": {}, "source": "Notes"})
 )
 outputs_of_another_shape = edited("Outputs and counts are of shapes that no notebook has.")(
-    lambda notebook: cell(notebook, DOUBLE).update(outputs={"a": [None]}, execution_count="many")
+    lambda notebook: find_cell(notebook, DOUBLE).update(outputs={"a": [None]}, execution_count="many")
 )
 format_3 = written("The notebook is of format 3: an old server saved it.")(
     lambda folder, notebook: write(folder, nbformat.convert(nbformat.from_dict(notebook), 3))

@@ -5,7 +5,7 @@ import zipfile
 from pathlib import Path
 
 from tests.hostile.damaged import written
-from tests.hostile.edits import DOUBLE, FILE, Notebook, cell, courses_notebook, write_bytes
+from tests.hostile.edits import DOUBLE, FILE, Notebook, find_cell, find_course_notebook, write_bytes
 
 
 @written("The file ends in the middle: the disk was full, or the upload broke off.", note="cut off", intact=[])
@@ -34,7 +34,7 @@ def duplicated_keys(folder: Path, notebook: Notebook) -> None:
 
 @written("The file is Latin-1 and has a comment with an umlaut: an old editor saved it.", note="not stored as UTF-8")
 def latin_1(folder: Path, notebook: Notebook) -> None:
-    cell(notebook, DOUBLE)["source"] += "\n# für später"
+    find_cell(notebook, DOUBLE)["source"] += "\n# für später"
     write_bytes(folder, json.dumps(notebook, ensure_ascii=False).encode("latin-1"))
 
 
@@ -71,7 +71,7 @@ utf_16 = written("The file is UTF-16: PowerShell's redirection wrote it.", note=
 )
 instructors_version = written(
     "It is the instructor's notebook, with solutions and hidden tests: it leaked.", note="instructor's version"
-)(lambda folder, notebook: write_bytes(folder, courses_notebook(folder).read_bytes()))
+)(lambda folder, notebook: write_bytes(folder, find_course_notebook(folder).read_bytes()))
 only_numbers = written(
     "The file holds a list of numbers: the wrong JSON was handed in.", note="not a notebook of format", intact=[]
 )(lambda folder, notebook: write_bytes(folder, b"[1, 2, 3]"))

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from tests.hostile.damaged import written
-from tests.hostile.edits import FILE, LAB, Notebook, courses_notebook, write
+from tests.hostile.edits import FILE, LAB, Notebook, find_course_notebook, write
 
 
 @written("The folder is empty: the upload broke off.", note="No notebook named 01_door.ipynb", intact=[])
@@ -63,7 +63,7 @@ def linked_folder(folder: Path, notebook: Notebook) -> None:
 )
 def links_and_pipes_beside(folder: Path, notebook: Notebook) -> None:
     write(folder, notebook)
-    (folder / "data.txt").symlink_to(courses_notebook(folder))
+    (folder / "data.txt").symlink_to(find_course_notebook(folder))
     (folder / "submission_secret.txt").symlink_to("/etc/passwd")
     (folder / "all").symlink_to("/etc")
     os.mkfifo(folder / "pipe")
@@ -91,7 +91,7 @@ link_as_notebook = written(
     "The notebook is a symbolic link: to the solution of the course, or to one's own cloud folder.",
     note="link",
     intact=[],
-)(lambda folder, notebook: (folder / FILE).symlink_to(courses_notebook(folder)))
+)(lambda folder, notebook: (folder / FILE).symlink_to(find_course_notebook(folder)))
 link_to_nowhere = written(
     "The notebook is a link to a file that only exists on the student's machine.", note="link", intact=[]
 )(lambda folder, notebook: (folder / FILE).symlink_to("/home/student/nowhere.ipynb"))
