@@ -1,4 +1,4 @@
-"""Whatever stands in the files of a lab: it is refused in words, or its release holds no solution and no hidden test."""
+"""Any text in the files of a lab is refused with a message, or its release contains no solution and no hidden test."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,7 +101,7 @@ def build_or_refuse(text: str) -> bool:
 
 @given(st.lists(st.sampled_from(LINES), max_size=40))
 def test_lines_in_any_order(lines: list[str]) -> None:
-    """SOLUTION stands only in a region, or the text is not a lab: a line outside every region is no secret."""
+    """SOLUTION is only inside regions, or the text is not a lab: a line outside every region is no secret."""
     inside = _keep_secrets_in_regions(lines)
     build_or_refuse("\n".join(inside) + "\n")
 
@@ -136,7 +136,7 @@ def test_the_good_lab_builds() -> None:
 
 
 def _keep_secrets_in_regions(lines: list[str]) -> list[str]:
-    """The lines, with the secret words kept only where they stand in a solution or below '# %% hidden checks'."""
+    """The lines, with the secret words kept only in a solution or below '# %% hidden checks'."""
     lines_inside, inside = [], False
     for line in lines:
         stripped = line.strip().removeprefix("# ")

@@ -1,4 +1,4 @@
-"""The glossary: terms where the labs explain them."""
+"""The glossary: terms, with the places where the labs explain them."""
 
 from autograder.authoring.glossary import build_glossary, collect_entries
 from autograder.model.course import Lab

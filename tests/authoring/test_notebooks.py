@@ -1,4 +1,4 @@
-"""The three notebooks of a lab: what each holds, and that they are the bytes nbgrader itself would write."""
+"""The three notebooks of a lab: their contents, and that they're the bytes that nbgrader itself would write."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def is_check(cell: NotebookNode) -> bool:
 
 
 def find_secret_lines(lab: Lab, region_name: str) -> set[str]:
-    """Lines inside regions of this kind that stand nowhere else in the lab."""
+    """Lines inside regions of this kind that are nowhere else in the lab."""
     inside: set[str] = set()
     outside: set[str] = set()
     for cell in lab.cells:
@@ -138,7 +138,7 @@ def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     stray = small_course / "solutions" / "old_lab" / "old_lab.ipynb"
     stray.parent.mkdir()
     stray.write_text('{"metadata": {"gradlab": {}}}')
-    brought = small_course / "source" / "my_own" / "my_own.ipynb"  # made for stock nbgrader: nobody's to remove
+    brought = small_course / "source" / "my_own" / "my_own.ipynb"  # made for stock nbgrader: not Gradlab's to remove
     brought.parent.mkdir()
     brought.write_text('{"metadata": {}}')
     assert find_stale_files(course) == sorted([edited, missing, stray])
@@ -158,7 +158,7 @@ def test_every_notebook_is_valid_and_its_json_sorted_as_nbgrader_writes_it(labs:
 
 
 def test_twelve_labs_build_in_one_process_in_seconds(tmp_path: Path) -> None:
-    """A wide bound against a slip by a factor; benchmarks/ measures the time itself."""
+    """A wide bound that catches a slowdown by a large factor; benchmarks/ measures the time itself."""
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "course.toml").write_text('title = "Twelve"\n')
     for number in range(12):

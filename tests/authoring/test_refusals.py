@@ -319,7 +319,7 @@ class Program:
 
 
 def test_a_check_that_reads_a_file_in_the_grader_is_refused() -> None:
-    """The sizes in a file are whatever the student's process writes there."""
+    """The student's process decides the sizes in a file."""
     text = GOOD.replace("    assert_close(double(1), 2)\n", READS)
     error = get_refusal(text)
     assert "reads a file in the grader: torch.load" in error.problem

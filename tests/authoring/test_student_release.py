@@ -1,4 +1,4 @@
-"""What a student gets to work at home: the labs and what they import, and nothing of the grader."""
+"""The release for working at home: the labs and what they import, and nothing of the grader."""
 
 import json
 import shutil
@@ -67,14 +67,14 @@ FINDS = "import importlib.util\nfound = importlib.util.find_spec('labkit')\nprin
 
 
 def read_first_cell(course: Path, home: Path) -> str:
-    """The source of the first code cell of a lab in the student release that is written to `home`."""
+    """Write a student release to `home`, and return the source of the first code cell of its lab."""
     write_student_release(read_course(course), home)
     notebook = json.loads((home / "labs" / "01_squares" / "01_squares.ipynb").read_text())
     return "".join(next(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"))
 
 
 def run_bare(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run it as a Python without any package would, in this folder."""
+    """Run the code in this folder with a Python that has no packages."""
     command = [sys.executable, "-I", "-S", "-c", f"{code}\n{FINDS}"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 

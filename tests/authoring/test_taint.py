@@ -1,4 +1,4 @@
-"""A check compares the whole of what came before it looks inside; the course's own values it may take apart."""
+"""A check compares the whole result before it reads parts of it; it may take the course's own values apart."""
 
 import ast
 
