@@ -1,4 +1,4 @@
-"""What other packages bring is found by entry points, and what can't be used is named with its package."""
+"""Objects of other packages are found by entry points, and one that can't be used is named with its package."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A process whose forks were made cheap holds what it held, and so do its forks."""
+"""Making forks cheap changes no memory of the process or its forks."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""A long command says how far it is, and what takes long."""
+"""A long command shows its progress and names slow steps."""
 
 import io
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ def test_without_a_terminal_the_last_step_and_slow_steps_are_lines() -> None:
     console, running = Console(file=io.StringIO(), width=200), {"ada": NOW - 64, "ben": NOW}
     with show_progress(console, "grading 01", 2, running.copy) as steps:
         steps.report_slow_steps()
-        assert console.file.getvalue() == "", "something was said a moment ago"
+        assert console.file.getvalue() == "", "a line was printed a moment ago"
         steps.last_line -= LONG_SECONDS + 1
         steps.report_slow_steps()
         steps.report_slow_steps()

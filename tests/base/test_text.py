@@ -1,4 +1,4 @@
-"""Numbers in words, as every command and page says them."""
+"""Numbers in words, as commands and pages show them."""
 
 from __future__ import annotations
 
