@@ -28,7 +28,7 @@ def make_trace_events() -> list[dict[str, object]]:
 
 
 def draw_every_picture() -> dict[str, Picture]:
-    """name of the function -> what it gives."""
+    """name of the function -> its picture."""
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)), torch.randn(5, 4)
     with memory.watch(model, x) as seen:

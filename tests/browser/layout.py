@@ -1,4 +1,4 @@
-"""What a page's layout does to its text, as the browser measures it."""
+"""Measures in the browser how a page's layout breaks its text."""
 
 from playwright.sync_api import Page
 
@@ -23,11 +23,11 @@ BROKEN = """(where) => {
 
 
 def find_broken_words(page: Page, selector: str) -> list[str]:
-    """The pieces of names and words within these elements that stand on more than one line."""
+    """The pieces of names and words within these elements that take more than one line."""
     found: list[str] = page.evaluate(BROKEN, selector)
     return found
 
 
 def is_fitting(page: Page) -> bool:
-    """Whether the page is as wide as its window at most."""
+    """Whether the page is at most as wide as its window."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))

@@ -84,7 +84,7 @@ def student(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="module")
 def home_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """What a student has without a grader; one for the tests that need none."""
+    """A student's server without a grader, shared by the tests that need none."""
     folder = tmp_path_factory.mktemp("alone")
     with run_lab_server(folder, tmp_path_factory.mktemp("home"), course=True) as server:
         yield server
@@ -92,7 +92,7 @@ def home_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]
 
 @pytest.fixture
 def grader_free_server(home_server: LabServer, course: Path) -> LabServer:
-    """The same with the labs as they are handed out, and without a kernel."""
+    """The same with the labs as released, and without a kernel."""
     home_server.end_kernels()
     for path in home_server.folder.iterdir():
         if path.is_dir():
@@ -114,7 +114,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     work = panel.get_by_role("button", name=re.compile("^sum_of_squares"))
     expect(work).to_contain_text("not started")
 
-    # One key runs the check, and before it what it needs; from the panel too.
+    # One key runs the check after the cells that it needs; so does the panel.
     work.click()
     page.keyboard.press("Control+Alt+c")
     expect(find_card(page)).to_contain_text("not written yet; 2 points to earn")
@@ -124,7 +124,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(find_card(page)).to_contain_text("your result is 49 (expected: 25)")
     expect(work).to_contain_text("0 of 1 passed")
     expect(find_card(page)).to_contain_text("0 of 5 points marked; next: sum_of_squares")
-    # A card pales where the text has changed since.
+    # A card fades when the text has changed since.
     write(page, "def sum_of_squares", "return (x * x).sum()")
     expect(find_card(page)).to_have_class(re.compile("gradlab-stale"))
     expect(find_card(page)).to_contain_text("run this check again")
@@ -137,7 +137,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
     expect(find_card(page).get_by_text("later", exact=True).first).to_be_visible()
 
-    # A prediction is compared, and kept in the notebook. What tells the answer is hidden until then.
+    # A prediction is compared, and kept in the notebook. The answer is hidden until then.
     answer = page.locator("p").filter(has_text="Each square is never negative")
     expect(answer).to_be_hidden()
     expect(page.get_by_role("button", name="Show it now")).to_be_visible()
@@ -154,14 +154,14 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(page.locator(".cm-content").filter(has_text='"q1": "a", "q2": "a"')).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_quiz.png")
 
-    # A double click opens a written answer, and it takes what is typed next.
+    # A double click opens a written answer for typing.
     page.get_by_role("emphasis").filter(has_text="Double-click here").dblclick()
     expect(page.get_by_text("Mode: Edit")).to_be_visible()
     page.keyboard.press("ControlOrMeta+A")
     page.keyboard.type("It is a product.")
     expect(page.locator(".cm-content").filter(has_text=re.compile("^It is a product.$"))).to_be_visible()
 
-    # The mark counts hidden checks, and its page says why a statement holds.
+    # The mark counts hidden checks, and its page explains why a statement is true.
     page.keyboard.press("Control+Alt+m")
     marked = page.frame_locator("iframe")
     expect(marked.get_by_text("2 of 5 points")).to_be_visible()
@@ -171,7 +171,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     faults = find_serious_faults(page, ".gradlab-Panel") + find_serious_faults(page, ".gradlab-card")
     assert not faults, faults
 
-    # A reset gives the first text back, and keeps what stood there as text that is not run.
+    # A reset restores the original text, and keeps the student's as text that is not run.
     work.click()
     expect(page.get_by_text("Mode: Edit")).to_be_visible()
     page.keyboard.press("Control+Alt+r")
@@ -200,7 +200,7 @@ def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(grader_free_s
     expect(advice).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_restarted.png")
 
-    # The button runs what is missing; what it says takes the place of what it said before.
+    # The button runs the missing cells; its new output replaces the old.
     for text, heading in (("return x.sum() ** 2", "0 of 1 passed"), ("return (x * x).sum()", "1 of 1 passed")):
         write(page, "def sum_of_squares", text)
         page.get_by_role("button", name="Check", exact=True).click()
@@ -272,7 +272,7 @@ def find_card(page: Page) -> Locator:
 
 
 def write(page: Page, text: str, line: str) -> None:
-    """Type this line in place of the last one of the cell that holds the text."""
+    """Replace the last line of the cell that contains the text."""
     page.locator(".jp-Notebook .jp-Cell").filter(has_text=text).locator(".cm-content").click()
     for keys in ("ControlOrMeta+End", "Shift+Home"):
         page.keyboard.press(keys)
@@ -280,6 +280,6 @@ def write(page: Page, text: str, line: str) -> None:
 
 
 def find_serious_faults(page: Page, within: str) -> list[str]:
-    """What axe-core calls a serious or critical fault of accessibility."""
+    """The accessibility faults that axe-core rates serious or critical."""
     found: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
     return [f"{f['id']}: {f['nodes'][0]['html']}" for f in found if f["impact"] in ("serious", "critical")]

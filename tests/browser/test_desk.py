@@ -1,4 +1,4 @@
-"""A person reads answers by keyboard alone, and what was given stands in nbgrader's tables."""
+"""A person marks answers with the keyboard only, and the marks are in nbgrader's tables."""
 
 import shutil
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ CROWD = {
 
 @pytest.fixture(scope="module")
 def desk_server(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """What `gradlab desk` starts, below a base URL as on a JupyterHub."""
+    """The server of `gradlab desk`, below a base URL as on a JupyterHub."""
     for server in serve_desk(built_course, tmp_path_factory.mktemp("read"), answered=True):
         shutil.copy(server.folder / "gradebook.db", server.folder / "unread.db")
         yield server
@@ -39,7 +39,7 @@ def desk_server(built_course: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.fixture
 def desk(desk_server: LabServer) -> LabServer:
-    """Of which nothing is read yet."""
+    """A desk whose answers are all unread."""
     shutil.copy(desk_server.folder / "unread.db", desk_server.folder / "gradebook.db")
     shutil.rmtree(desk_server.folder / "rubrics", ignore_errors=True)
     return desk_server
@@ -47,7 +47,7 @@ def desk(desk_server: LabServer) -> LabServer:
 
 @pytest.fixture
 def empty_desk(built_course: Path, tmp_path: Path) -> Iterator[LabServer]:
-    """Before anything is graded."""
+    """A desk before anything is graded."""
     yield from serve_desk(built_course, tmp_path, answered=False)
 
 
@@ -65,7 +65,7 @@ def serve_desk(built_course: Path, folder: Path, answered: bool) -> Iterator[Lab
 
 
 def open_desk_page(page: Page, desk: LabServer, address: str = READ, names: bool = True) -> list[str]:
-    """What the page complained about, from now on."""
+    """Open the page, and return the list that its messages are added to."""
     messages: list[str] = []
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
@@ -89,7 +89,7 @@ def read_rows(desk: LabServer) -> dict[str, tuple[float | None, bool, str | None
 
 
 def find_faults(page: Page) -> list[str]:
-    """What a screen reader or a narrow window would stumble over."""
+    """Faults for a screen reader or in a narrow window."""
     found: list[dict[str, Any]] = Axe().run(page).response["violations"]
     wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
     return [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in found] + ["too wide"] * wide
@@ -124,7 +124,7 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     expect(reads).to_have_text("ben")
     keys.press("2")
     keys.press("c")
-    keys.type("Say why: 2n times 2n is four times a square.")  # no letter of it is a key
+    keys.type("Say why: 2n times 2n is four times a square.")  # none of its letters is a shortcut
     keys.press("Control+Enter")
     expect(reads).to_have_text("cleo")
     keys.press("2")
@@ -175,7 +175,7 @@ def test_every_state_of_the_page_is_accessible_and_fits(page: Page, desk: LabSer
     assert find_faults(page) == []
     page.keyboard.press("a")
     page.keyboard.press("Shift+Tab")
-    page.keyboard.press("?")  # a field's, or no key while items are edited
+    page.keyboard.press("?")  # typed into a field, or ignored while items are edited
     assert find_faults(page) == [], "editing"
     page.keyboard.press("Escape")
     page.keyboard.press("?")
@@ -282,7 +282,7 @@ def test_an_unsaved_mark_is_kept_and_reported_and_another_instructors_mark_is_sh
     dialogs: list[str] = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept()))
     page.reload()
-    assert dialogs == ["beforeunload"], "who leaves the page is asked first"
+    assert dialogs == ["beforeunload"], "leaving the page asks for confirmation"
 
 
 def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: Page, desk: LabServer) -> None:

@@ -22,7 +22,7 @@ SPOILS_ITS_ARGUMENT = "def sum_of_squares(x):\n    return x.mul_(x).sum()\n"
 
 @pytest.fixture
 def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """An instructor's JupyterLab on a course's folder, where two students handed the lab in."""
+    """An instructor's JupyterLab on a course's folder with two submissions of the lab."""
     (lab,) = read_labs(read_course(small_course))
     for student in ("ada", "grace"):
         folder = small_course / "submitted" / student / LAB
@@ -58,7 +58,7 @@ def test_the_formgrader_releases_and_autogrades_with_gradlabs_marks(instructor: 
         submission = gradebook.find_submission(LAB, "ada")
         assert (submission.score, submission.max_score, submission.needs_manual_grade) == (1.5, 2, False)
 
-    # The page on which a person grades by hand shows each check, hidden ones too, and the points it gave.
+    # The page for grading by hand shows each check, hidden ones too, and its points.
     formgrader.follow("Manual Grading", to="gradebook")
     formgrader.follow(LAB, to=f"gradebook/{LAB}")
     formgrader.follow(LAB, to=f"gradebook/{LAB}/{LAB}")  # the lab's only notebook

@@ -1,4 +1,4 @@
-"""Every released lab in JupyterLab's window: all cells run, all pictures show, and what can be chosen changes them."""
+"""Every released lab in JupyterLab's window: all cells run, all pictures show, and their controls change them."""
 
 import shutil
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def test_a_released_lab_runs_from_its_first_cell_to_its_last(student: LabServer,
     notebook = NotebookPage(page, student, f"{lab}/{lab}.ipynb")
     notebook.run_all()
 
-    # What fails on purpose is caught by the lab; nothing unwritten stops the way to the next section.
+    # The lab catches failures that are on purpose, and an unwritten exercise doesn't block the next section.
     expect(page.locator('[data-mime-type="application/vnd.jupyter.error"]')).to_have_count(0)
     pictures = page.locator(".jp-OutputArea img")
     assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0)")
@@ -40,6 +40,6 @@ def test_a_released_lab_runs_from_its_first_cell_to_its_last(student: LabServer,
         for choice in choices:
             choice.click()
             if step.count():
-                step.click()  # where a choice only says of what the next one is
+                step.click()  # if a choice only affects the next control
             seen.add(describe_frame(picture))
-        assert len(seen) > 1 or len(choices) < 2, "whatever is chosen, the picture is the same"
+        assert len(seen) > 1 or len(choices) < 2, "no choice changes the picture"

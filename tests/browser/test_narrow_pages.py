@@ -1,4 +1,4 @@
-"""Pages on a phone: long names go on in the next line after an underscore, and nothing makes the page wider."""
+"""Pages on a phone: long names break after an underscore, and nothing makes the page wider."""
 
 from datetime import datetime
 from pathlib import Path
@@ -91,7 +91,7 @@ def test_the_page_of_the_term_breaks_no_word(page: Page, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("lab", [LAB, "W" * 60])
 def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> None:
-    """As files, beside what the server gives beside them: what is measured is their style."""
+    """As files, with the assets that the server delivers: the test measures their style."""
     (tmp_path / "static").symlink_to(Path(html_pages.__file__).parent / "static")
     place = GradedPlace(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
     open_page(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))

@@ -1,4 +1,4 @@
-"""Pictures in a saved notebook that is opened again: live without a kernel, still where it is not trusted."""
+"""Pictures in a saved notebook that is opened again: live without a kernel, static if the notebook isn't trusted."""
 
 import re
 from collections.abc import Iterator
@@ -64,7 +64,7 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
     "server", [THEMES[0], *(pytest.param(theme, marks=pytest.mark.nightly) for theme in THEMES[1:])], indirect=True
 )
 def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures: dict[str, Picture]) -> None:
-    """Slow: starts JupyterLab, and every button is pressed; by night in a dark theme too, where they do the same."""
+    """Slow: starts JupyterLab, and every button is pressed; by night in a dark theme too."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     shown = SavedNotebook(page, server, "trusted.ipynb").pictures
@@ -79,9 +79,7 @@ def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures:
             step.click()
             seen.add(describe_frame(one))
         drawing = pictures[name].drawing
-        assert drawing is not None and (len(seen) > 1 or not drawing.groups), (
-            f"{name}: whatever is chosen, it is the same"
-        )
+        assert drawing is not None and (len(seen) > 1 or not drawing.groups), f"{name}: no choice changes it"
     expect(page.get_by_text("Error displaying widget")).to_have_count(0)
     assert errors == []
 

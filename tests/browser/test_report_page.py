@@ -20,7 +20,7 @@ FAILED = Outcome("finite", "large logits stay finite", seen="nan", misconception
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    """A class of twelve, with everything that a page can hold."""
+    """A class of twelve, with everything that a page can show."""
     members = tuple(
         Member(
             f"student_{n}",
@@ -43,7 +43,7 @@ def report(tmp_path: Path) -> Path:
 
 
 def open_report(page: Page, path: Path, width: int, scheme: Any) -> list[str]:
-    """What the page said or asked for."""
+    """Open the page, and return its messages and requests."""
     messages: list[str] = []
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
@@ -74,7 +74,7 @@ def test_a_table_sorts_by_its_whole_heads_with_mouse_and_keyboard_and_filters(pa
         page.keyboard.press("Enter")
         expect(head).to_have_attribute("aria-sort", order)
         assert table.locator("thead th[aria-sort=ascending], thead th[aria-sort=descending]").count() == 1
-        assert head.evaluate("head => getComputedStyle(head).outlineStyle") == "solid", "where the focus is"
+        assert head.evaluate("head => getComputedStyle(head).outlineStyle") == "solid", "the focus moves"
         points = [float(text) for text in table.locator("tbody tr td:first-of-type").all_inner_texts()]
         assert points == sorted(points, key=lambda number: sign * number) and len(set(points)) > 2
     for corner in (True, False):  # far from the words

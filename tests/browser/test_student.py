@@ -1,4 +1,4 @@
-"""A student works on a released lab in JupyterLab, sees what each check saw, and validates the notebook."""
+"""A student works on a released lab in JupyterLab, reads the checks' verdicts, and validates the notebook."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
 
 @pytest.fixture
 def student(server: LabServer, built_course: Path, request: pytest.FixtureRequest) -> str:
-    """The path, on the server, of a student's folder that holds the released lab and nothing else of the course."""
+    """The path, on the server, of a student's folder that holds the released lab and nothing else from the course."""
     (server.folder / request.node.name).mkdir()
     shutil.copy(built_course / "release" / "01_squares" / NOTEBOOK, server.folder / request.node.name)
     return f"{request.node.name}/{NOTEBOOK}"
@@ -101,7 +101,7 @@ def test_given_cells_cannot_be_changed_by_accident(student: str, server: LabServ
 
 
 def find_row(verdict: Locator, label: str) -> Locator:
-    """The row of a card that speaks of the check with this label."""
+    """The row of a card for the check with this label."""
     return verdict.locator(".gradlab-card > div").filter(has_text=label)
 
 
