@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 def make_counter() -> Any:
-    """Imported here: it takes a second of each process that collects the tests."""
+    """Imported here: the import would cost each process that collects the tests a second."""
     from torch._dynamo.testing import CompileCounter
 
     return CompileCounter()

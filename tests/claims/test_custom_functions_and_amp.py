@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 
 class ClampedEstimator(torch.autograd.Function):
-    """The source's "clipped" straight-through estimator: it clamps the upstream gradient, which is not what is meant."""
+    """The source's "clipped" straight-through estimator: it clamps the upstream gradient, which isn't the intention."""
 
     @staticmethod
     def forward(ctx, x):

@@ -49,7 +49,7 @@ since_2_13 = pytest.mark.skipif(linear_cross_entropy is None, reason="came with 
 
 
 def measure_profiled_peak(f: Callable[[], object], folder: Path) -> int:
-    """The most bytes that the CPU's allocator had given out at a time, as the profiler noted them."""
+    """The CPU allocator's peak in bytes, as the profiler recorded it."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         f()
     profiler.export_chrome_trace(str(folder / "trace.json"))

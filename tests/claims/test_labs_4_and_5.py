@@ -24,12 +24,12 @@ def test_inference_mode_false_is_the_way_back() -> None:
 
 
 def read_resident_mb() -> float:
-    """Of this process; Linux says it in pages of 4 kB."""
+    """Of this process; Linux reports it in pages of 4 kB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
 def grow_by(backward: Callable[[Tensor], None]) -> float:
-    """The MB that a hundred leaves of 1 MB leave behind."""
+    """The MB that remain in use after a hundred leaves of 1 MB."""
     gc.collect()
     before = read_resident_mb()
     for _ in range(100):

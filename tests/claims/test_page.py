@@ -47,7 +47,7 @@ def parse_places(text: str) -> list[tuple[str, str, list[str]]]:
 
 
 def list_released_cells(lab: Lab) -> list[tuple[Cell, str]]:
-    """Each cell with what the release has of it: no solution, no hidden test."""
+    """Each cell with its released text: no solution, no hidden test."""
     return [(c, shown.source) for c, shown in zip(lab.cells, build_release_notebook(lab).cells, strict=True)]
 
 
