@@ -1,4 +1,4 @@
-"""`gradlab grade` leaves behind what `nbgrader autograde` leaves behind, to the byte."""
+"""`gradlab grade` writes what `nbgrader autograde` writes, to the byte."""
 
 import shutil
 from pathlib import Path

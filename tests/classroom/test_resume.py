@@ -1,4 +1,4 @@
-"""A grading that was killed goes on where it was: nothing is lost, and nothing is graded twice."""
+"""A grading that was killed continues from where it stopped: nothing is lost, and nothing is graded twice."""
 
 import os
 import random
@@ -46,7 +46,7 @@ KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, te
 
 
 def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
-    """student -> whether it had been graded before."""
+    """student -> whether the submission had been graded before."""
     done = list(grade_lab(open_course(course), LAB, executor))
     assert not any(each.failure for each in done)
     return {each.student: each.kept for each in done}
@@ -63,7 +63,7 @@ def list_documents(course: Path) -> list[str]:
 
 
 def find_victims(running: subprocess.Popen[str], kind: str) -> list[int]:
-    """The grader itself, the fork servers, or the workers; none where it is done already."""
+    """The grader itself, the fork servers, or the workers; none if it's done already."""
     if kind == "grader":
         return [running.pid]
     fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
@@ -73,7 +73,7 @@ def find_victims(running: subprocess.Popen[str], kind: str) -> list[int]:
 
 @pytest.fixture(scope="module")
 def submitted_class(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course in which nobody is graded yet."""
+    """A course in which no one is graded yet."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("copies") / "handed_in"))
     hand_in(course, STUDENTS, SLOWLY)
     return course
@@ -81,7 +81,7 @@ def submitted_class(built_course: Path, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def undisturbed_class(submitted_class: Path, two_graders: LocalExecutor) -> Path:
-    """The same course graded in one go, once for all tests that compare with it or go on from it."""
+    """The same course graded in one go, shared by all tests that compare with it or continue from it."""
     course = Path(shutil.copytree(submitted_class, submitted_class.parent / "undisturbed"))
     assert not any(grade_class(course, two_graders).values())
     return course
@@ -159,7 +159,7 @@ def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
 
 
 class LosingExecutor(LocalExecutor):
-    """This machine, but for one submission that never comes back."""
+    """This machine, but it loses one submission."""
 
     def grade(self, *arguments: Any) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
         return (each for each in super().grade(*arguments) if each[0].student != "student_lost")
@@ -191,12 +191,12 @@ def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
     build(read_course(course))
     monkeypatch.setattr(fingerprint, "get_versions", lambda: get_versions().model_copy(update={"torch": "1.0"}))
-    everybody = list(grade_lab(open_course(course), LAB, two_graders))
-    assert {each.regrade_reasons for each in everybody} == {
+    submissions = list(grade_lab(open_course(course), LAB, two_graders))
+    assert {each.regrade_reasons for each in submissions} == {
         ("torch changed", "the lab changed"),
         (),
     }  # (): the lost one
-    assert describe_regraded(everybody) == "8 graded again: torch changed (8), the lab changed (8)"
+    assert describe_regraded(submissions) == "8 graded again: torch changed (8), the lab changed (8)"
     assert read_gradebook_rows(course)["student_02"][1] == 3
 
 
@@ -208,7 +208,7 @@ def test_a_device_that_is_not_here_is_refused() -> None:
 
 
 def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a lab with two check cells, where one changed, the other one keeps its outcome."""
+    """If one of a lab's two check cells changes, the other keeps its outcome."""
     checks = {"check-a": "a's check", "check-b": "b's check"}
     notebook = make_grading_notebook(checks)
     requests: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""The process behind "Mark my work" answers every request, whatever is wrong with the notebook."""
+"""The process of "Mark my work" answers every request, whatever is wrong with the notebook."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What `gradlab grade` says at its end, of a class whose gradebook is written by hand."""
+"""The summary that ends `gradlab grade`, for a class whose gradebook is written by hand."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What an instructor decides in a term counts in every mark, and is read back from term.toml and the gradebook."""
+"""An instructor's decisions count in every mark, and are read back from term.toml and the gradebook."""
 
 import shutil
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from autograder.reports.student_view import EXCUSED, build_student_view
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, WRONG, hand_in
 
-ONLY_FLOAT = "def sum_of_squares(x):\n    return (x * x).sum() if x.numel() else None\n"  # fails `empty` alone
+ONLY_FLOAT = "def sum_of_squares(x):\n    return (x * x).sum() if x.numel() else None\n"  # fails only `empty`
 LATE = """
 from nbgrader.plugins import BasePlugin
 
@@ -38,7 +38,7 @@ class OnePoint(BasePlugin):
 
 
 def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
-    """student -> whether it had been graded before."""
+    """student -> whether the submission had been graded before."""
     done = list(grade_lab(open_course(course), LAB, executor))
     assert not any(each.failure for each in done)
     return {each.student: each.kept for each in done}
@@ -56,7 +56,7 @@ def read_points(course: Path, student: str) -> float:
 
 @pytest.fixture(scope="module")
 def graded_course(built_course: Path, two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ada is right, ben fails one check, cy fails all; everybody graded once."""
+    """ada is right, ben fails one check, cy fails all; all are graded once."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("term") / "course"))
     hand_in(course, {"ada": None, "ben": ONLY_FLOAT, "cy": WRONG})
     grade_class(course, two_graders)
@@ -147,7 +147,7 @@ def test_a_mark_by_hand_is_kept_until_the_answer_changes(course: Path, two_grade
     grade_class(course, two_graders)
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, True)
     list(grade_lab(open_course(course), LAB, two_graders, again=True))
-    assert grade().needs_manual_grade  # nobody has looked yet
+    assert grade().needs_manual_grade  # no one has looked yet
 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
@@ -238,7 +238,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
             return float(gradebook.find_assignment(LAB).max_score)
 
     assert worth_after("sum_of_squares") == 0
-    assert worth_after("sum_of_square") == 2, "refused where it is graded"
+    assert worth_after("sum_of_square") == 2, "refused when it's graded"
     assert worth_after("sum_of_squares") == 0
     api.api.generate_assignment(LAB, force=True)
     assert worth_after("sum_of_squares") == 0
@@ -279,7 +279,7 @@ def test_a_truncated_line_of_the_history_is_the_only_one_lost(course: Path) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.nightly  # it asks of nbgrader's command what gradlab's is asked of above
+@pytest.mark.nightly  # the same test of nbgrader's command as of gradlab's above
 def test_nbgraders_own_command_respects_the_decisions(course: Path) -> None:
     """Slow: nbgrader autogrades a submission."""
     excuse(course, LAB, "empty", "", "")

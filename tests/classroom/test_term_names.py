@@ -1,4 +1,4 @@
-"""A name in term.toml that the course does not have is told, and refused where marks would be others than decided."""
+"""A name in term.toml that the course doesn't have is reported, and refused if marks would differ from the decision."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is wrong with one student's files costs that student; what is wrong with the disk stops all."""
+"""A fault in one student's files affects that student only; a fault of the disk stops everything."""
 
 import errno
 import os
