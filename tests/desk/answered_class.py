@@ -39,7 +39,7 @@ SOURCE = """
 """
 WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
 FAILED = Outcome("values", "3 and 4 give 25", seen="7, `not` 25", hidden=True)
-# nbgrader gives an answer that is as it was handed out nothing, and lets nobody wait for it.
+# nbgrader gives an unedited answer no points, and no one has to mark it.
 CLASS: Mapping[str, str | None] = {
     "ada": "Because a square is never negative: $x^2 \\ge 0$.",
     "ben": "It is | so.\n\n<script>alert(1)</script> <img src=x onerror=alert(2)>",
@@ -80,7 +80,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
 
 
 def hand_in_stock(course: Path) -> None:
-    """One student, who did all of it right."""
+    """One student, whose answers are all right."""
     lab, notebook = PLAIN
     source = PLAIN_SOURCE.replace("YOUR ANSWER HERE", "### BEGIN SOLUTION\\nThe **sign**.\\n### END SOLUTION")
     scheme = "Look at the data.\\n=== BEGIN MARK SCHEME ===\\nOne for *each*.\\n=== END MARK SCHEME ==="

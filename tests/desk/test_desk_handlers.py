@@ -1,4 +1,4 @@
-"""The desk inside a real Jupyter server with a base URL of its own: who may ask, what is refused, and what is written.
+"""The desk inside a real Jupyter server with its own base URL: access, refusals, and what is written.
 
 Slow: starts a Jupyter server.
 """
@@ -40,7 +40,7 @@ class Client:
             return error.code, error.read().decode(), dict(error.headers)
 
     def state(self) -> Any:
-        """What the page gives its script."""
+        """The data that the page passes to its script."""
         _, page, _ = self.ask(f"/read/{LAB}/{LAB}/{QUESTION}")
         found = re.search(r'<script type="application/json" id="state">(.*)</script>', page)
         assert found

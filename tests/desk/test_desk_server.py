@@ -1,4 +1,4 @@
-"""`gradlab desk` says where it is and no more, an error excepted, and ends at once when it is told to.
+"""`gradlab desk` prints only its address and errors, and ends at once on Ctrl-C.
 
 Slow: starts Jupyter servers.
 """
@@ -21,7 +21,7 @@ DESK = (sys.executable, "-m", "autograder.cli", "desk")
 
 
 def find_free_port() -> int:
-    """One that another server may take before this one does: Jupyter then takes the next."""
+    """A port that another server may take first: Jupyter then takes the next one."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -29,7 +29,7 @@ def find_free_port() -> int:
 
 @pytest.fixture
 def desk_process(course: Path) -> Iterator[subprocess.Popen[str]]:
-    """As a person starts it, root too, on a machine whose settings for Jupyter are others."""
+    """Started as a person does, root too, on a machine with other Jupyter settings."""
     settings = course / ".jupyter"
     settings.mkdir()
     (settings / "jupyter_server_config.py").write_text(
@@ -52,7 +52,7 @@ def test_it_prints_its_address_and_how_to_end_it_and_then_only_errors(
     assert words == "Reading answers:" and page.startswith("http://127.0.0.1:") and page.endswith("/gradlab/desk/")
     assert desk_process.stdout.readline() == "Stop with Ctrl-C. Saved marks are in the gradebook.\n"
     assert "why" in DIRECT.open(address).read().decode()
-    (course / "rubrics" / f"{LAB}.json").mkdir(parents=True)  # a fault of the course's
+    (course / "rubrics" / f"{LAB}.json").mkdir(parents=True)  # a fault in the course
     with pytest.raises(urllib.error.HTTPError, match="500"):
         DIRECT.open(f"{page}read/{LAB}/{LAB}/{QUESTION}?{token}")
     desk_process.send_signal(signal.SIGINT)

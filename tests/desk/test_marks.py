@@ -1,4 +1,4 @@
-"""Marks by hand are nbgrader's rows; items change them together; who did not see another's mark is told."""
+"""Marks by hand are nbgrader's rows; items change them together; an overlooked mark causes a warning."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ WAITS = DeskMark(None, None, "", True)
 
 @dataclass
 class Reader:
-    """What a person does, with one course and its gradebook."""
+    """A person's actions on one course and its gradebook."""
 
     desk: Desk
     gradebook: Any
@@ -36,14 +36,14 @@ class Reader:
         return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **wanted), seen.version)
 
     def items(self, *items: Item, sure: bool = True) -> list[int]:
-        """With how many marks it asked."""
+        """The numbers of marks for which it asked for confirmation."""
         counts: list[int] = []
         seen = read_rubric(self.desk, self.place).version
         change_items(self.desk, self.gradebook, self.place, items, seen, lambda n: bool(counts.append(n)) or sure)
         return counts
 
     def row(self, student: str) -> tuple[Any, ...]:
-        """As another program finds it."""
+        """The row as another program reads it."""
         with Gradebook(self.desk.db_url) as gradebook:
             grade = gradebook.find_grade(self.place.cell, LAB, LAB, student)
             name = QUESTION if self.place.cell == QUESTION else "exercise-sum_of_squares"
@@ -86,20 +86,20 @@ def test_changing_an_item_changes_its_marks_after_confirmation(reader: Reader) -
         reader.save(student, chosen=(FULL.id, VAGUE.id))
     reader.save("cleo", points=2.0)
     reader.save("dan", chosen=(FULL.id,))
-    with Gradebook(reader.desk.db_url) as formgrader:  # where somebody gives ben another mark
+    with Gradebook(reader.desk.db_url) as formgrader:  # where an instructor gives ben another mark
         formgrader.find_grade(QUESTION, LAB, LAB, "ben").manual_score = 1.75
         formgrader.db.commit()
     reader.gradebook.db.expire_all()
 
     milder = VAGUE.model_copy(update={"points": -0.5})
     assert reader.items(FULL, milder, sure=False) == [1]
-    assert reader.row("ada")[0] == 2, "nothing is written before it was agreed to"
+    assert reader.row("ada")[0] == 2, "nothing is written before confirmation"
     assert reader.items(FULL, milder) == [1]
     assert [reader.row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [2.5, 1.75, 2, 3]
     assert reader.mark("ben").chosen == ()
-    assert reader.items(FULL) == [1], "who had the item that is gone has the others' points"
+    assert reader.items(FULL) == [1], "a student with the deleted item has the other items' points"
     assert [reader.row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [3, 1.75, 2, 3]
-    assert reader.items() == [], "who is left without an item keeps the mark"
+    assert reader.items() == [], "a student left without items keeps the mark"
     assert [reader.row(student)[0] for student in ("ada", "dan")] == [3, 3]
 
 

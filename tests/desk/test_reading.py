@@ -1,4 +1,4 @@
-"""What a person reads: questions with numbers, the text that asks, the model answer, and everybody's cells, made safe."""
+"""What a person reads: questions with numbers, their text, the model answer, and all students' cells, made safe."""
 
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def test_pictures_of_an_answer_are_its_attachments(course: Path) -> None:
 
 
 def test_answers_are_the_same_only_if_everything_shown_of_them_is(course: Path) -> None:
-    """One mark is saved for all of them, so a picture or a cell beside the text counts."""
+    """One mark is saved for all equal answers, so a picture or a cell next to the text counts."""
     path = get_autograded_path(course, LAB, "dan")
     path.write_text(
         path.read_text().replace(
@@ -159,5 +159,5 @@ def test_a_stock_assignment_is_read_by_its_own_names(
     (ada,) = page.answers
     assert answer in "\n".join(shown.source for shown in ada.cells)
     assert "MARK SCHEME" not in page.question + page.model
-    assert (page.place.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment beside tests"
+    assert (page.place.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment for tests"
     render_question("/d", page, "x")

@@ -1,4 +1,4 @@
-"""Items that are chosen give points, between nothing and all of the question's; a damaged file says so."""
+"""Chosen items give between zero and all of the question's points; a damaged file is reported."""
 
 from pathlib import Path
 
