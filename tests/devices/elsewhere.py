@@ -1,7 +1,7 @@
-"""A function as it runs where its tensors lie on another device than the check that calls it.
+"""Runs a function on another device than the check that calls it.
 
-What a check hands over is moved to the second device of labkit's TwoDevices, models, optimizers, batches and functions
-too; what comes back is moved to the CPU. Inside, an operation that mixes both devices raises an accelerator's error.
+Arguments of a check are moved to the second device of labkit's TwoDevices, also models, optimizers, batches and functions;
+results are moved back to the CPU. Inside, an operation that mixes both devices raises an accelerator's error.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from labkit.probes.two_devices import SECOND, PlacedTensor
 def run_elsewhere(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]) -> Callable[..., Any]:
     """f on the second device, to be called inside TwoDevices.
 
-    leaves: a leaf that requires grad arrives as a leaf with the same memory, so that f can write to it and to its .grad.
-    Without it, it arrives with a history that leads back, so that a check can differentiate through f.
-    left_behind: gets each tensor of a result that lies on the CPU although f was given one on the second device.
+    leaves: a leaf that requires grad arrives as a leaf with the same memory, so f can write to it and to its .grad.
+    Without it, it arrives with a history, so a check can differentiate through f.
+    left_behind: gets each tensor of a result that is on the CPU although f was given one on the second device.
     """
 
     @functools.wraps(f)
@@ -42,7 +42,7 @@ def run_elsewhere(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]
 
 
 class _Transfer:
-    """The moves of one call. pairs: each tensor of the check with the one that stands for it, by its id."""
+    """The moves of one call. pairs: each tensor of the check with its copy, by id."""
 
     def __init__(self, leaves: bool) -> None:
         self.leaves = leaves
@@ -84,7 +84,7 @@ class _Transfer:
         if not isinstance(value, PlacedTensor):
             return value
         for mine, other in self.pairs.values():
-            if other is value and (other.is_leaf or not other._version):  # a copy that was written to is no longer mine
+            if other is value and (other.is_leaf or not other._version):  # a copy that was written to is the student's
                 return mine
         return value.to("cpu") if value.requires_grad else value.held
 
@@ -106,7 +106,7 @@ class _Transfer:
         return placed
 
     def _contents(self, container: list[Any] | dict[Any, Any]) -> None:
-        """What lies in a list or dict of the check's, which f may change."""
+        """Move the contents of a list or dict of the check, which f may change."""
 
         def change(move: Callable[[Any], Any]) -> None:
             for key in list(container) if isinstance(container, dict) else range(len(container)):
@@ -136,7 +136,7 @@ class _Transfer:
 
 
 class _Batches:
-    """An iterable of the check's, whose tensors arrive on the second device."""
+    """An iterable of the check that yields its tensors on the second device."""
 
     def __init__(self, source: Iterable[Any], there: Callable[[Any], Any]) -> None:
         self._source = source

@@ -31,7 +31,7 @@ def simulate_second_device() -> Iterator[None]:
         def __new__(cls, device: Any = "cpu") -> Any:
             return cpu()
 
-    # A tensor of the simulated device has one dtype for ever: Module.to has to make new parameters.
+    # A tensor of the simulated device has one dtype for good: Module.to has to make new parameters.
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     try:
         with pytest.MonkeyPatch.context() as patch, TwoDevices():
@@ -46,7 +46,7 @@ def simulate_second_device() -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_default_device() -> Iterator[None]:
-    """The CPU is the default device by torch's mode for it, as a GPU would be. Every call of torch passes through it."""
+    """Make the CPU the default device by torch's mode, as a GPU would be: every call of torch passes through the mode."""
     torch.set_default_device("cpu")
     try:
         yield
@@ -76,7 +76,7 @@ def run(lab: Lab, device: contextlib.AbstractContextManager[None]) -> tuple[dict
 
 
 def watch_arguments(f: Callable[..., Any], found: Callable[[], None]) -> Callable[..., Any]:
-    """f, which says so where it gets a tensor on the CPU."""
+    """f, which calls `found` when it gets a tensor on the CPU."""
 
     @functools.wraps(f)
     def looked(*args: Any, **kwargs: Any) -> Any:

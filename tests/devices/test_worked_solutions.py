@@ -1,4 +1,4 @@
-"""Every worked solution computes where its arguments lie, and leaves nothing on the CPU: on a simulated second device."""
+"""On a simulated second device, every worked solution computes where its arguments are, and leaves nothing on the CPU."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from labkit.probes.two_devices import TwoDevices
 from tests.devices import on_the_device
 from tests.devices.elsewhere import run_elsewhere
 
-ADDRESS = "asks where memory lies: tensors of the simulated device have no address"
+ADDRESS = "asks for memory addresses: tensors of the simulated device have none"
 AUTOCAST = "autocast, which checkpointing asks too, knows no device of the simulated one's name"
 COMPILE = "neither torch.compile nor torch.export works while a device is simulated"
-RANKS = "each rank is a process of its own, where nothing is simulated"
-# Exercises of which the simulated device cannot say anything, by lab.
+RANKS = "each rank is its own process, which has no simulation"
+# Exercises that the simulated device cannot test, by lab.
 LIMITS: dict[str, dict[str, str]] = {
     "01_tensors": {"overlap": ADDRESS},
     "04_graph_control": {"window_gradients": AUTOCAST},
@@ -38,16 +38,16 @@ LIMITS: dict[str, dict[str, str]] = {
     "11_distributed": {name: RANKS for name in ("global_mean", "ddp_step", "accum_no_sync")},
     "12_capstone": {"train_window": AUTOCAST},
 }
-# Results that lie on the CPU although their arguments do not, and should.
+# Results that are rightly on the CPU although their arguments are not.
 ON_CPU = {
     "06_training": {"checkpoint": "random states are tensors on the CPU"},
     "06b_layers_and_data": {"pad_collate": "the docstring asks for lengths and labels in CPU memory"},
-    "08_functions": {"grad_reverse": "vmap hands out tensors of its own, which hold those of the device"},
+    "08_functions": {"grad_reverse": "vmap passes its own tensors, which wrap those of the device"},
     "12_capstone": {"evaluate": "the docstring asks for the matrix in CPU memory"},
 }
 
 
-# Exercises that are handed tensors on the CPU although the lab found another device, and why.
+# Exercises that get tensors on the CPU although the lab found another device, and why.
 BEFORE_DEVICES = "comes before the lab says what a device is"
 BATCHES = "the docstring asks for batches in CPU memory, which the exercise moves"
 BITS = "is about the bits of numbers, which are the same on every device"
@@ -62,13 +62,13 @@ CPU_ARGUMENTS = {
         "pad_collate": "gives labels and lengths, which stay in CPU memory",
         "my_part": "is given the numbers of samples",
     },
-    "08_functions": {"grad_reverse": "vmap hands out tensors of its own, which hold those of the device"},
+    "08_functions": {"grad_reverse": "vmap passes its own tensors, which wrap those of the device"},
     "09_amp": {"ulp": BITS, "bf16_sgd_": BITS},
     "12_capstone": {"train_window": BATCHES, "evaluate": BATCHES, "fit_best": BATCHES},
 }
-# Labs that say at their beginning that they stay on the CPU.
+# Labs that say at the start that they stay on the CPU.
 STAY = {"07_memory", "07b_profiler", "11_distributed"}
-# Cells that raise where a device is simulated, by lab.
+# Cells that raise on a simulated device, by lab.
 CELLS = {
     "09_amp": {
         name: AUTOCAST for name in ("three-formats-10", "three-formats-19", "three-formats-24", "loss-scaling-7")
@@ -123,7 +123,7 @@ def test_worked_solutions_pass_their_checks_on_a_second_device(labs: list[Lab]) 
 
 @pytest.mark.nightly
 def test_labs_run_with_a_default_device(labs: list[Lab]) -> None:
-    """Nightly: minutes. What torch.compile, vmap and counts of operations make of the mode that a GPU's default brings."""
+    """Nightly: minutes. How torch.compile, vmap and counts of operations work in the mode of a default device."""
     for lab in labs:
         if any("use_device()" in cell.source for cell in lab.cells):
             with silence():
@@ -132,7 +132,7 @@ def test_labs_run_with_a_default_device(labs: list[Lab]) -> None:
 
 
 def list_failing_checks(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tensor]]) -> dict[str, set[str]]:
-    """exercise -> ids of the checks that fail. leaves: how arguments are moved, see elsewhere()."""
+    """exercise -> ids of the checks that fail. leaves: how arguments are moved, see run_elsewhere()."""
     names: dict[str, Any] = {"__name__": "__main__"}
     found: dict[str, set[str]] = {}
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
