@@ -1,4 +1,4 @@
-"""Random graphs with hostile arguments, replayed one after the other. Run as a program, in a process that may die of it:
+"""Random graphs with hostile arguments, replayed one after the other. Run as a program, in a process that may crash:
 
 python -m tests.examiner.nasty_graphs SEED SECONDS, which prints how many graphs were refused, failed and ran in so many
 seconds of processor time.
@@ -46,7 +46,7 @@ def draw_value(source: random.Random, depth: int = 0) -> Any:
 
 
 def draw_argument(source: random.Random, declared: Any, nodes: int) -> Any:
-    """An argument that often fits what the operation declares, so that it gets further than its parser."""
+    """An argument that often fits the operation's declaration, so it gets past the parser."""
     text = str(declared.type)
     pick = source.random()
     if pick < 0.1:

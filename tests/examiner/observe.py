@@ -1,4 +1,4 @@
-"""Everything that can be seen of a value, as plain data: two values look the same exactly where this is equal.
+"""Everything that can be observed of a value, as plain data: two values look the same exactly when this is equal.
 
 Objects and pieces of memory are numbered in the order in which they appear, so identity and aliasing show as equal
 numbers. NaN counts as equal to NaN.
@@ -22,7 +22,7 @@ def observe(value: Any) -> Any:
 
 
 def list_differences(remote: Any, local: Any, place: str = "") -> Iterator[str]:
-    """Where two observations differ."""
+    """List where two observations differ."""
     if type(remote) is type(local) and isinstance(remote, dict) and list(remote) == list(local):
         for key in remote:
             yield from list_differences(remote[key], local[key], f"{place} {key}")
@@ -39,7 +39,7 @@ class _Observer:
         self.memory: list[tuple[int, int]] = []
 
     def see(self, value: Any) -> Any:
-        if isinstance(value, MaskedText):  # a text like any other, but for those who show it
+        if isinstance(value, MaskedText):  # a text like any other, except when displayed
             value = unmask_text(value)
         if isinstance(value, MaskedBytes):
             value = unmask_bytes(value)

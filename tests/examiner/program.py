@@ -1,4 +1,4 @@
-"""A conformance program: student code, and check code that sees it once in this process and once from outside.
+"""A conformance program: student code, and check code that runs on it once in this process and once from outside.
 
     @program(f=lambda x: x.mul_(2))
     def an_in_place_change_of_a_leaf(f):
@@ -6,7 +6,7 @@
         return f(x), x
 
 The keywords are the student's objects. The function's body is the check: its parameters name the objects that it
-uses, and what it returns is compared, with all that can be seen of it. `given` holds the course's own names. A check of
+uses, and its result is compared, with all that can be observed of it. `given` holds the course's own names. A check of
 one expression is a lambda: `name = program(f=lambda x: x.mul_(2))(lambda f: (f(x := torch.ones(3)), x))`.
 """
 
@@ -96,10 +96,10 @@ def serve(channel: socket.socket, calls: Calls) -> None:
 
 @contextmanager
 def _reset_state() -> Iterator[None]:
-    """The same state of the process at the start of each run, and the one before at its end."""
+    """Start a run with a fixed process state, and restore the previous one at its end."""
     states = torch.get_rng_state(), random.getstate(), np.random.get_state()
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as a student process: more would add in another order
+    torch.set_num_threads(1)  # as a student process: more threads would add in another order
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(7)
     try:
@@ -117,7 +117,7 @@ def _reset_state() -> Iterator[None]:
 
 
 def _read_ambient() -> Any:
-    """What the student's code, or the check, left of the state of the process."""
+    """The process state after the student's code or the check."""
     return [
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),

@@ -1,4 +1,4 @@
-"""What a student's function can do with a check's own functions, and what it cannot."""
+"""What a student's function can and cannot do with a check's own functions."""
 
 import functools
 import os
@@ -59,7 +59,7 @@ class Recorder:
 
 
 def make_recorders(seen: list[int]) -> list[Any]:
-    """What a check may pass that writes into `seen`, in all the ways Python binds it."""
+    """Callables that write into `seen`, in all the ways in which Python binds it."""
 
     def plain(x: int, seen: list[int] = seen) -> int:
         seen.append(x)
@@ -96,7 +96,7 @@ def test_no_call_replaces_a_record_that_a_check_has_bound(way: int) -> None:
                 world.get_proxy(liar)(make_recorders(seen)[way])
             except TypeError:
                 continue
-            assert len(seen) > before, "it was called, and so it was recorded"
+            assert len(seen) > before, "a call is recorded"
             before = len(seen)
 
 
@@ -109,7 +109,7 @@ def test_a_parameter_with_none_as_its_default_can_be_given() -> None:
 
 
 def test_callbacks_of_an_earlier_check_cannot_be_used_in_a_later_one() -> None:
-    """Otherwise an object without a record does the work while one with a record is used for show."""
+    """Otherwise an object without a record could do the work while one with a record is only for show."""
     callbacks: list[Any] = []
 
     def work(g: Any) -> int:

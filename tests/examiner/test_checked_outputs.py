@@ -1,4 +1,4 @@
-"""What a student process sends as outputs becomes sound outputs of a notebook, whatever it is."""
+"""Anything that a student process sends as outputs becomes valid outputs of a notebook."""
 
 import json
 from typing import Any
@@ -106,7 +106,7 @@ def test_deeply_nested_display_data_is_left_out() -> None:
     ["vnd.vega.v5+json", "vnd.vegalite.v5+json", "vnd.plotly.v1+json", "geo+json", "javascript", "pdf", "x+json"],
 )
 def test_a_program_for_a_renderer_is_left_out(mime: str) -> None:
-    """JupyterLab would run it for whoever opens the graded notebook, with their login."""
+    """JupyterLab would run it with the login of anyone who opens the graded notebook."""
     data = {f"application/{mime}": {"data": {"url": "../../source/x.ipynb"}}, "text/plain": "x"}
     (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": data}]))
     assert list(output["data"]) == ["text/plain"]

@@ -1,4 +1,4 @@
-"""Which cells leave earlier functions alone, and that checks which share a fork see what they would see in their own."""
+"""Which cells leave earlier functions unchanged, and that checks that share a fork see what they would see in their own."""
 
 import cProfile
 from collections.abc import Callable, Iterator
@@ -146,7 +146,7 @@ def count_calls(source: str) -> int:
 
 
 def test_a_notebook_that_is_too_much_to_follow_may_do_anything() -> None:
-    """Its functions read one another in every way, and each cell asks anew what an exercise may come to."""
+    """Its functions read one another in every way, and each cell asks again what an exercise can affect."""
     effects = Effects(["f"])
     names = "+".join(f"n{number}" for number in range(900))
     effects.has_no_effect(f"def f():\n    return {names}", given=False)

@@ -1,4 +1,4 @@
-"""A student process is charged for the time that it had, not for the time that a busy machine took from it."""
+"""A student process is charged for the time that it had, not for time lost on a busy machine."""
 
 import socket
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def idle_socket() -> Iterator[socket.socket]:
 
 
 class Machine:
-    """A clock that goes on by a tenth of a second whenever it is read, and one process that has parts of that time.
+    """A clock that advances by a tenth of a second whenever it's read, and one process that gets parts of that time.
 
     ran, waited: the parts in which it runs, and in which it waits for a processor. own_time: in which the examiner waits.
     """
@@ -107,7 +107,7 @@ def test_processes_that_keep_each_other_waiting_are_not_the_machines_fault(idle_
 
 
 def test_many_processes_together_have_twice_the_seconds(idle_socket: socket.socket) -> None:
-    """However long they say they waited."""
+    """Whatever waiting time they report."""
     took, _ = wait_until_over(idle_socket, ran=8.0, waited=0.9)
     assert took == pytest.approx(20 / 8, abs=1)
 

@@ -239,7 +239,7 @@ def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServ
         Step(
             "check-add",
             "check",
-            # A process that was killed is on the list until it gets its next turn.
+            # A killed process stays on the list until it gets its next turn.
             "import time\n"
             'with check("only the process, and perhaps its fork, is there"):\n'
             "    assert any(add(1, 1) <= 2 or time.sleep(0.1) for _ in range(100)), str(add(1, 1))\n",
@@ -307,7 +307,7 @@ def test_all_values_that_one_check_receives_share_a_bound(
 def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_process_only(
     fork_server: ForkServer,
 ) -> None:
-    """Whatever the intake lets through: what is executed beside the checks is what the course calls given."""
+    """Whatever the intake lets through, only cells that the course calls given run with the checks."""
     steps = [
         Step("setup", "given", GIVEN + "limit = 3\n"),
         Step("setup", "student", "limit = 1000\ndef check(*args, **kwargs): raise SystemExit\n"),
@@ -337,7 +337,7 @@ def double(x):
 def test_checks_run_again_in_a_process_that_remembers_nothing(
     fork_server: ForkServer, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the first time: a hidden check's inputs would reach a visible one, whose text a student reads."""
+    """Otherwise a hidden check's inputs could reach a visible one, whose text a student reads."""
     monkeypatch.setattr(Effort, "was_starved", Effort.is_over)
     results = run_submission(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
     first, second = results["check-double"].outcomes

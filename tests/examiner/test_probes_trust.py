@@ -1,4 +1,4 @@
-"""A student process that lies about a probe: what it gains, and what its lies do to the examiner."""
+"""A student process that lies about a probe gains nothing, and harms no examiner."""
 
 import subprocess
 import sys
@@ -68,7 +68,7 @@ LIES: list[Any] = [
 
 
 def lie(answer: Any) -> Any:
-    """What a student's cell can do: every probe of this process gives this answer from now on."""
+    """What a student's cell can do: make every probe of this process give this answer from now on."""
     for name in probes.PROBES:
         probes.PROBES[name] = lambda *args, **kwargs: answer
     return None
@@ -125,7 +125,7 @@ def test_a_list_that_is_too_long_is_no_answer() -> None:
 
 
 def test_a_probe_answers_with_no_more_than_a_call_may() -> None:
-    """What comes back is of the wire's types: an object that says yes to everything is a handle."""
+    """Results have the wire's types: an object that equals everything is a handle."""
 
     class Yes:
         def __eq__(self, other: object) -> bool:
@@ -155,7 +155,7 @@ def test_a_function_that_is_no_given_one_cannot_be_a_probe() -> None:
 
 
 def test_a_students_exception_is_not_reported_as_a_failure_of_the_process() -> None:
-    """The reason of such a trouble is shown of a hidden check too: it must not hold the check's input."""
+    """The reason for such a failure is shown for a hidden check too, so it must not contain the check's input."""
 
     def leak(x: Any) -> None:
         raise UnicodeDecodeError("utf8", b"", 0, 1, str(x))
@@ -258,7 +258,7 @@ def test_a_replay_leaves_its_constants_as_they_are() -> None:
 
 
 def test_random_hostile_graphs_end_no_process() -> None:
-    """Thousands of graphs, in a process of their own, which a fatal signal would end."""
+    """Thousands of graphs, in their own process, which a fatal signal would end."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.examiner.nasty_graphs", "5", "60" if NIGHTLY else "3"],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What a notebook puts in the place of the course's names is undone before the checks ask, and is told."""
+"""What a notebook binds to the course's names is undone before the checks run, and reported."""
 
 import pytest
 
@@ -105,7 +105,7 @@ def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) ->
 
 
 def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) -> None:
-    """A given cell further down may bind a name anew: the checks above it see the earlier value."""
+    """A given cell further down may rebind a name: the checks above it see the earlier value."""
     steps = [
         Step("setup", "given", GIVEN),
         Step("exercise-double", "student", RIGHT, exercise="double"),

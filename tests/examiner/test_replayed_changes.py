@@ -1,4 +1,4 @@
-"""What a reply says of an argument is done to the examiner's own; what would harm it is refused."""
+"""Changes that a reply reports are applied to the examiner's argument; harmful ones are refused."""
 
 import pytest
 import torch

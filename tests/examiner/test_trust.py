@@ -1,4 +1,4 @@
-"""What a student process can say to the examiner, and what the examiner makes of it."""
+"""Replies of a student process, and how the examiner treats them."""
 
 import os
 import subprocess
@@ -31,7 +31,7 @@ def open_world(
 
 
 class YesObject:
-    """Says yes to everything."""
+    """Equals everything."""
 
     def __getattr__(self, name):
         return lambda *_, **__: True
@@ -85,7 +85,7 @@ def test_a_process_that_ends_is_distinguished_from_one_that_hangs():
         f = world.get_proxy("f")
         with pytest.raises(Stopped, match="time limit"):
             f()
-        world.connection.channel.close()  # nothing is asked any more: the late answer would be taken for that
+        world.connection.channel.close()  # nothing more is asked: the late answer would be taken for the next one
         with pytest.raises(Stopped, match="time limit"):
             f()
 
@@ -190,7 +190,7 @@ def test_a_handle_of_one_process_means_nothing_in_another():
 
 
 def test_a_call_imports_nothing():
-    """What it would import beyond what a fork server has, each fork would import anew: it once took two seconds."""
+    """Each fork would repeat any import beyond the fork server's: it once took two seconds."""
     code = """
 import importlib, sys, torch
 from autograder.forkserver.imports import ALWAYS, FIRST_USED

@@ -1,4 +1,4 @@
-"""A check that keeps the examiner busy without end loses itself alone."""
+"""A check that keeps the examiner busy endlessly loses only itself."""
 
 import signal
 import threading
@@ -22,7 +22,7 @@ with check("last"):
 
 
 class DeadConnection:
-    """No check here calls a student's function."""
+    """A connection that no check here uses."""
 
     def renew(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""What a check passes that is its own: functions, iterators, context managers, and what it sees of their use."""
+"""A check's own functions, iterators and context managers, passed to a student, and what it sees of their use."""
 
 import torch
 import torch.nn.functional as F
@@ -119,7 +119,7 @@ class _ByHand(torch.autograd.Function):
 
 
 @program(f=lambda g, x: _ByHand.apply(g(x), g))
-def a_checkpoint_behind_a_plain_call(f):
+def a_checkpoint_after_a_plain_call(f):
     seen = Seen(lambda t: torch.tanh(t @ torch.linspace(-1, 1, 9).reshape(3, 3)))
     x = torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
     y = f(seen, x)
@@ -263,7 +263,7 @@ def a_change_in_place(f):
 
 
 @program(f=lambda g: g)
-def a_function_comes_back_as_itself(f):
+def a_function_is_returned_as_itself(f):
     def g():
         pass
 
