@@ -13,7 +13,7 @@ VERSIONS = Versions(gradlab="0", python="3", torch="2")
 
 
 def mark(minutes_ago: float, cause: str = "watch") -> PastMark:
-    """Of a submission that came a minute before it was marked."""
+    """The mark of a submission that arrived a minute before it was marked."""
     marked = NOW - timedelta(minutes=minutes_ago)
     submitted = marked - timedelta(minutes=1)
     return PastMark(
@@ -42,7 +42,7 @@ def test_a_wait_begins_with_the_last_mark() -> None:
 
 def test_submissions_after_the_end_of_marking_are_left_for_gradlab_grade() -> None:
     until = LabTerm(until=datetime(2026, 2, 1, 13, 0, tzinfo=UTC))
-    assert decide(NOW, [], until, NOW + timedelta(days=1)).is_due, "it came in time"
+    assert decide(NOW, [], until, NOW + timedelta(days=1)).is_due, "it arrived in time"
     never = decide(NOW + timedelta(hours=2), [], until, NOW, zone=ZoneInfo("Europe/Berlin")).refusal
     assert never == "it arrived after the lab closed at 2026-02-01 14:00 CET"
 
@@ -79,7 +79,7 @@ def test_a_page_says_how_many_are_left_when_the_next_is_marked_and_until_when() 
     )
     later = describe_attempts(first.submitted or NOW, [first], settings, NOW + timedelta(days=5))
     assert later == "Attempt 1 of 3. The lab closed at 2026-02-03 18:00 UTC."
-    assert describe_attempts(NOW, [mark(5)], LabTerm(), NOW) == "", "where nothing is set nothing is said"
+    assert describe_attempts(NOW, [mark(5)], LabTerm(), NOW) == "", "without settings there is no message"
 
 
 def test_the_last_mark_counts_instead_of_an_unmarked_submission() -> None:
