@@ -1,4 +1,4 @@
-"""A fork server gives student processes in which honest labs work, and leaves nothing behind."""
+"""A fork server forks student processes in which honest labs work, and leaves nothing running."""
 
 import contextlib
 import os
@@ -116,7 +116,7 @@ def test_slow_imports_are_chosen_by_the_names_in_a_labs_notebooks(
 
 
 def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: ForkServer) -> None:
-    """Each of the two would cost every submission tens of milliseconds."""
+    """Either would cost every submission tens of milliseconds."""
     before = "import inspect, sys\nloaded, looked = set(sys.modules), []\nfound = inspect.ismodule\n"
     before += "inspect.ismodule = lambda each: looked.append(each) or found(each)"
     after = "inspect.ismodule = found\nprint(sorted(set(sys.modules) - loaded), len(looked) < 100)"
@@ -178,7 +178,7 @@ def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: 
 
 @pytest.mark.parametrize("order", ["start", "why"])
 def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next order would take that reply for its own: one submission's for another's."""
+    """The next order would take that reply for its own and mix up two submissions."""
 
     def break_off(*_: object) -> None:
         raise Stopped("working with this result took too long")

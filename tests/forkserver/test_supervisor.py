@@ -1,4 +1,4 @@
-"""A run's processes are gone when the supervisor says so, also on a kernel that does not tell when one ends."""
+"""A run's processes are gone when the supervisor says so, even on a kernel that doesn't report their end."""
 
 import errno
 import functools
@@ -74,7 +74,7 @@ def _refuse_pidfd(pid: int, flags: int = 0) -> int:
 
 
 def _fork_on_order(memory: int, control: int) -> None:
-    """Fork one that takes this memory where it is told "memory", and one that waits where it is told anything else."""
+    """Fork a process for each order: "memory" makes it take this memory, anything else makes it wait."""
     os.write(control, b"in its sandbox")
     while order := os.read(control, 16):
         if os.fork() == 0:
