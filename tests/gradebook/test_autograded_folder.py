@@ -1,4 +1,4 @@
-"""autograded/STUDENT/LAB holds what nbgrader needs, and of a team each member's own secret."""
+"""autograded/STUDENT/LAB has what nbgrader needs, and for a team each member's own secret."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def hand_in(course: Path, student: str) -> None:
 
 @pytest.mark.parametrize(("student", "secret"), [("ada", "ada's"), ("ben", "ben's"), ("cy", None)])
 def test_a_page_of_a_team_is_fetched_by_each_members_own_secret(tmp_path: Path, student: str, secret: str) -> None:
-    """Else the pages of a team would take each other's place in the exchange."""
+    """Otherwise the pages of a team would replace each other in the exchange."""
     for member in ("ada", "ben"):
         hand_in(tmp_path, member)
     write_autograded(tmp_path, LAB, student, {LAB: "{}"}, CopyRules(), "ada")
@@ -63,7 +63,7 @@ def test_the_files_are_those_that_nbgrader_finds(tmp_path: Path, ignore: list[st
 def test_folders_are_listed_no_more_often_with_many_files_in_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else one submission of many files keeps the watch from all others."""
+    """Otherwise one submission of many files would delay all others in a watch."""
     for place in ("submitted/ada/x/data", "source/x"):
         (tmp_path / place).mkdir(parents=True)
         for number in range(100):

@@ -1,4 +1,4 @@
-"""A class is read at once: what the gradebook has, and what lies in files."""
+"""A class is read at once, from the gradebook and from files."""
 
 from datetime import datetime
 from pathlib import Path
@@ -118,7 +118,7 @@ def test_an_excuse_that_is_taken_back_waits_too(whole: bool, small_course: Path)
         remember_mark(
             small_course, make_document(one), one.points, None, "grade", excused if one.student == "ben" else {}
         )
-    assert not any(member.again for member in written.read(whole=whole).members), "it moved no points"
+    assert not any(member.again for member in written.read(whole=whole).members), "no points changed"
     mark_by_hand(written, "ben", auto_score=2.0)
     assert [member.again for member in written.read(whole=whole).members] == [False, True, False]
 

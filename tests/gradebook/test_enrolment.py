@@ -1,4 +1,4 @@
-"""Who is on the roster, by what a roster brings and grading does not."""
+"""Students on the roster are known by fields that a roster has and grading doesn't."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ def gradebook(tmp_path: Path) -> Iterator[Gradebook]:
 
 def test_a_student_with_only_an_id_was_added_by_grading(gradebook: Gradebook) -> None:
     write_roster(gradebook, [Person(id="ada", first_name="Ada"), Person(id="ben", email="ben@example.org")])
-    gradebook.add_student("cy")  # as grading adds who handed in
+    gradebook.add_student("cy")  # as grading adds submitters
     assert find_strangers(gradebook, ["dee", "cy", "ben", "ada"]) == ["cy", "dee"]
 
 

@@ -1,4 +1,4 @@
-"""An extension whose lines in term.toml were deleted is taken back; one that was given in nbgrader is nbgrader's."""
+"""An extension whose lines in term.toml are deleted is taken back; one that was given in nbgrader stays."""
 
 from datetime import datetime
 from pathlib import Path

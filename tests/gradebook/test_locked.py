@@ -1,4 +1,4 @@
-"""A gradebook that another program holds is waited for, and then named."""
+"""Gradlab waits for a gradebook that another program has locked, and then names it."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def record_ada(gradebook: Gradebook) -> None:
 
 @contextmanager
 def lock_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """Another program that writes meanwhile."""
+    """Lock the database as another program that is writing."""
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN EXCLUSIVE")
         yield other

@@ -1,4 +1,4 @@
-"""A new gradebook has the version that nbgrader gives it, without the program that nbgrader starts for that."""
+"""A new gradebook has the version that nbgrader would record, without starting nbgrader's program for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradebook on PostgreSQL: a real server gets the rows that SQLite gets, and every page is made of them."""
+"""The gradebook on PostgreSQL: a real server gets the same rows as SQLite, and every page is made from them."""
 
 import os
 import re
@@ -41,11 +41,11 @@ DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps the server's programs
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Path]:
-    """The folder of the socket of a server of our own, which everybody on this machine may use as `postgres`."""
+    """The socket's folder of a new server that all users of this machine may use as `postgres`."""
     found = sorted(DEBIAN.glob("*/bin"), key=lambda path: float(path.parent.name))
     initdb, postgres = (str(found[-1] / name) if found else name for name in ("initdb", "postgres"))
     need(initdb)
-    user = "postgres" if os.getuid() == 0 else None  # the server refuses to be root's
+    user = "postgres" if os.getuid() == 0 else None  # the server refuses to run as root
     with tempfile.TemporaryDirectory() as folder:
         if user:
             shutil.chown(folder, user)
@@ -91,14 +91,14 @@ def use_postgresql(course: Path, db_url: str) -> Any:
 
 
 def grade_class(api: Any, executor: LocalExecutor) -> dict[str, bool]:
-    """student -> whether it had been graded before."""
+    """student -> whether the submission had been graded before."""
     done = list(grade_lab(api, LAB, executor))
     assert not any(d.failure for d in done)
     return {d.student: d.kept for d in done}
 
 
 def read_all_rows(db_url: str) -> dict[str, list[str]]:
-    """Every row of every table. A random id is replaced by what its row says."""
+    """Every row of every table. A random id is replaced by its row's contents."""
     contents: dict[Any, str] = {}
     rows: dict[str, list[str]] = {}
     engine = create_engine(db_url)
@@ -120,7 +120,7 @@ def is_random(value: object) -> bool:
 
 
 def write_pages(api: Any, course: Path) -> dict[str, bytes]:
-    """All that is written from the gradebook for people, by path."""
+    """All pages that are written from the gradebook, by path."""
     results = read_results(api.db_url, course, LAB)
     paths = write_feedback(results, course, LAB)
     write_report(read_class(api.db_url, course, LAB), course / "results" / "report.html")

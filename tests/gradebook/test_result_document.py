@@ -1,4 +1,4 @@
-"""The result document: its schema is documented, it is written whole, and a damaged one is refused."""
+"""The result document: its schema is documented, it's written whole, and a damaged one is refused."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a new grading leaves of a mark that a person gave."""
+"""A new grading keeps or drops a mark that a person gave."""
 
 from pathlib import Path
 
