@@ -1,4 +1,4 @@
-"""What of a check's outcome goes into the result document."""
+"""The parts of a check's outcome that go into the result document."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What cells put out in a student process is what a stock ipykernel puts out through nbclient, pictures byte for byte.
+"""Cells have the same outputs in a student process as in a stock ipykernel through nbclient, pictures byte for byte.
 
 Three things are made equal before the comparison: addresses in memory, times, and the name of a cell's temporary file,
 which holds the kernel's pid. Consecutive texts of a stream are one output: where a kernel cuts them depends on time.
@@ -32,7 +32,7 @@ SAME = {
     r"\b[0-9a-f]{32}\b": "ID",  # of widgets and of displays
 }
 CELLS = {
-    # First, since a stock kernel that hangs here is asked anew from the first cell on.
+    # First, because a stock kernel that hangs here starts again with the first cell.
     "a worker": """import multiprocessing, time
 worker = multiprocessing.get_context("fork").Process(target=print, args=("at work",))
 worker.start()
@@ -154,7 +154,7 @@ out""",
 }
 
 
-# What other processes and descriptors put out, a stock kernel shows when a thread of it gets a turn.
+# A stock kernel shows the output of other processes and descriptors when one of its threads gets a turn.
 LATE = {"a worker": "at work", "a descriptor": "b\n", "a program": "err\n"}
 
 
@@ -166,7 +166,7 @@ def run_in_gradlab(fork_server: ForkServer, sources: list[str]) -> list[list[dic
 
 
 def run_in_stock_kernel(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str, Any]]]:
-    """The same of a stock kernel. If it hangs, loses a reply or shows something only after its cell, ask another one."""
+    """The same of a stock kernel. If it hangs, loses a reply or shows output only after its cell, another one is asked."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     place = {"metadata": {"path": home}}
     client = NotebookClient(notebook, kernel_name="python3", allow_errors=True, resources=place)
@@ -187,7 +187,7 @@ def run_in_stock_kernel(sources: list[str], home: Path, tries: int = 5) -> list[
 
 
 def normalize_outputs(outputs: list[dict[str, Any]]) -> Any:
-    """The outputs with what may differ made equal."""
+    """Replace what may differ in outputs."""
     joined: list[dict[str, Any]] = []
     for output in outputs:
         if joined and output["output_type"] == "stream" and output["name"] == joined[-1].get("name"):
@@ -209,7 +209,7 @@ def _normalize(value: Any) -> Any:
 
 
 def _digest(value: Any) -> Any:
-    """For a picture: a report of two that differ should be short."""
+    """A digest for a picture keeps the report of a difference short."""
     return hashlib.sha256(value.encode()).hexdigest() if isinstance(value, str) else value
 
 
@@ -233,7 +233,7 @@ def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_se
         fork_server,
         [
             "def down(n):\n    return down(n + 1)\ndown(0)",  # a kernel takes seconds for a thousand frames
-            "raise ExceptionGroup('both', [ValueError()])",  # and shows no output of the kind error
+            "raise ExceptionGroup('both', [ValueError()])",  # and shows no output of type error
             "exit()",  # and ends
             "class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute",
             "import os, sys\nos.close(1)\nsys.stdout = sys.stderr = None\n1 / 0",
@@ -249,7 +249,7 @@ def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_se
 
 
 def test_nested_loops_run_if_a_package_allows_them(fork_server: ForkServer) -> None:
-    """Not asked of a stock kernel, whose own loops the package changes too: once in a while that one hangs."""
+    """Not run in a stock kernel, whose own loops the package changes too: it hangs now and then."""
     *_, shown = run_in_gradlab(
         fork_server,
         [
@@ -289,7 +289,7 @@ def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_se
 
 
 def test_everything_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
-    """And it ends, where a program that it leaves running goes on writing for ever."""
+    """The cell ends although a program that it leaves running writes endlessly."""
     long_output, next_output = run_in_gradlab(
         fork_server, ["!head -c 60000 /dev/zero | tr '\\0' x", "!yes & echo started\nprint('goes on')"]
     )
@@ -324,7 +324,7 @@ def test_outputs_are_bounded_without_counting_cleared_ones(fork_server: ForkServ
 def test_a_worked_solution_has_the_same_outputs_as_in_a_stock_kernel(
     lab: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """Slow: a kernel starts for each lab, and imports torch. By day CELLS hold what a lab may put out."""
+    """Slow: a kernel starts for each lab, and imports torch. By day CELLS cover what a lab may output."""
     notebook = nbformat.read(ROOT / "source" / lab / f"{lab}.ipynb", as_version=4)
     steps = [step for step in list_steps(notebook) if step.kind != "check"]
     sources = [SEEDS, *(step.source for step in steps)]
@@ -338,7 +338,7 @@ def test_a_worked_solution_has_the_same_outputs_as_in_a_stock_kernel(
         if normalize_outputs(own) != normalize_outputs(its)
     ]
     second_outputs = run_in_stock_kernel(sources, tmp_path)[1:] if differing else stock_outputs
-    for n in differing:  # pids and times of the lab's own: a stock kernel puts out others, too, when it is asked again
+    for n in differing:  # the lab's own pids and times: a stock kernel's differ too when it runs again
         assert normalize_outputs(stock_outputs[n]) != normalize_outputs(second_outputs[n]), (
             steps[n].id,
             gradlab_outputs[n],
