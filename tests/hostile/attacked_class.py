@@ -1,4 +1,4 @@
-"""A class in which two of three students attack: graded end to end in the sandbox, with canaries wherever secrets are."""
+"""A class in which two of three students attack, graded end to end in the sandbox, with a canary in every secret."""
 
 import copy
 import ctypes
@@ -28,8 +28,8 @@ from tests.hostile.small_class import make_course, make_folder
 
 LEFT = f"left-by-an-attack-{os.getpid()}"
 HIDDEN_INPUT, HIDDEN_WANT = "48151.625", "96303.25"
-HIDDEN_DIGITS = ("48151", "96303")  # however they are written
-# Checks that work on a result before they compare it, as those of real labs do.
+HIDDEN_DIGITS = ("48151", "96303")  # in any notation
+# Checks that use a result before they compare it, as in real labs.
 MORE_CHECKS = """\
 with check("sum", "the sum is doubled too"):
     assert_close(double(torch.ones(4)).sum(), torch.tensor(8.0))
@@ -47,7 +47,7 @@ SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/", "/root", "/etc", "/usr/loc
 
 @dataclass
 class AttackedClass:
-    """What became of the class. outputs: of all cells that are not the course's checks, as JSON."""
+    """The class after grading. outputs: those of all cells that aren't the course's checks, as JSON."""
 
     results: dict[str, SubmissionResult]
     failures: dict[str, str]
@@ -65,12 +65,12 @@ def make_attacker_id(name: str) -> str:
 
 
 def list_followed() -> list[str]:
-    """Every second attack, and the last. What another leaves behind meets the next attacker, who has honest exercises."""
+    """Every second attack, and the last: an honest student follows. The others are followed by the next attacker."""
     return list_attack_names()[::-2]
 
 
 def make_follower_id(name: str) -> str:
-    """The honest student who is graded next."""
+    """The id of the honest student who is graded next."""
     return f"{make_attacker_id(name)}_then_honest"
 
 
@@ -136,7 +136,7 @@ def _build_lab_source(canaries: dict[str, str]) -> str:
 
 @contextmanager
 def _set_up_surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
-    """(what an attacker is told of this machine, what gives all that was heard on its sockets)."""
+    """(values that an attacker gets about this machine, a function that lists all messages on its sockets)."""
     drop = Path(tempfile.mkdtemp(prefix="gradlab-drop-", dir="/tmp"))
     drop.chmod(0o777)
     named = Path(tempfile.mkdtemp(prefix="gradlab-socket-", dir="/tmp"))
@@ -186,10 +186,10 @@ def _list_heard(sockets: tuple[socket.socket, ...], act: str, *arguments: int) -
 
 
 def _hash_files(root: Path) -> dict[Path, str]:
-    """All that grading does not write: the course's own files, and what was handed in."""
+    """Hashes of all files that grading doesn't write: the course's own, and the submissions."""
     paths = [p for top in ("labs", "source", "release", "solutions", "submitted") for p in (root / top).rglob("*")]
     paths += [p for p in root.iterdir() if p.is_file() and not p.name.startswith("gradebook.db")]
-    # The runner puts links aside in the folder of whoever handed them in.
+    # The runner renames links in the submission's folder.
     renamed_files = [p for p in paths if "submitted" in p.parts and ".not-followed" in p.name]
     return {
         p.relative_to(root).with_name(p.name.removesuffix(".not-run")): hashlib.sha256(p.read_bytes()).hexdigest()
@@ -218,9 +218,9 @@ def _is_listable(place: str) -> bool:
 
 
 def _list_processes_left(old_pids: frozenset[int]) -> list[str]:
-    """Processes with the attacks' mark, and children of the fork server, which has none when nobody is graded.
+    """Processes with the attacks' mark, and children of the fork server, which has none when it's idle.
 
-    there: before anybody was graded.
+    old_pids: those from before the grading.
     """
     processes = []
     for pid in sorted({*_list_pids()} - old_pids):

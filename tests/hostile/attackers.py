@@ -1,14 +1,14 @@
-"""Reads the files in attacks/: each is one submission that tries something, written as cells in the percent format.
+"""Reads the files in attacks/: each is a submission that tries something, written as cells in the percent format.
 
-The first line says what it tries. Then come options as comments, and the cells, by where they go:
+The first line says what it tries. Options follow as comments, and then the cells, with their places:
   first     the top of the notebook          before, after   around the exercise `double`
-  exercise  in place of `double`             end             behind the last check
-  file: X   beside the notebook              folder          run by the test, with `folder` and `notebook`, to spoil these
-Where there is no `exercise`, the answer of `double` is wrong, or right where `# expects: double=2` says so. `# expects:
-shift=any` says that the attacker's other marks may be lost; without it they stay. `# message: TEXT | TEXT` says
-that one of these must be in the result that the student reads: which limit comes first can depend on the machine.
-Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, as if they had been told, and HELPERS. What they
-catch they print: BREACH, or a canary.
+  exercise  instead of `double`              end             after the last check
+  file: X   next to the notebook             folder          run by the test, with `folder` and `notebook`, to spoil these
+Without an `exercise`, the answer of `double` is wrong, or right if `# expects: double=2` says so. `# expects: shift=any`
+allows the attacker's other marks to be lost; without it they are kept. `# message: TEXT | TEXT` says that one of these
+texts must be in the result that the student reads: which limit is hit first can depend on the machine.
+Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, and HELPERS. They print what they catch: BREACH,
+or a canary.
 """
 
 import re
@@ -51,7 +51,7 @@ WRONG, RIGHT = "def double(x):\n    return 0 * x\n", "def double(x):\n    return
 
 @dataclass(frozen=True)
 class Attack:
-    """expects: exercise -> points, None where any number of them will do."""
+    """expects: exercise -> points, None if any number will do."""
 
     name: str
     tries: str
@@ -61,7 +61,7 @@ class Attack:
 
 
 def list_attack_names() -> list[str]:
-    """Of all attacks, by kind, in the order in which they are graded."""
+    """All attacks, by kind, in the order in which they are graded."""
     return [path.stem for path in sorted(ATTACKS.glob("*/*.py"))]
 
 
@@ -78,7 +78,7 @@ def read_attack(name: str) -> Attack:
 
 
 def hand_in(attack: Attack, folder: Path, notebook: Notebook, values: dict[str, Any]) -> None:
-    """Write the attack into a submission's folder. known: the names that the attacker's cells find."""
+    """Write the attack into a submission's folder. values: the names that the attacker's cells find."""
     find_cell(notebook, DOUBLE)["source"] = attack.cells.get(
         "exercise", RIGHT if attack.expects["double"] == 2 else WRONG
     )

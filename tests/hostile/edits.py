@@ -1,4 +1,4 @@
-"""A small lab, and what turns the sound submission of it into a damaged or a hostile one."""
+"""A small lab, and edits that turn its sound submission into a damaged or a hostile one."""
 
 import copy
 import json
@@ -113,13 +113,13 @@ def get_flags(notebook: Notebook, identity: str) -> dict[str, Any]:
 
 
 def build_untouched(notebook: Notebook, identity: str) -> str:
-    """An exercise as it was handed out."""
+    """An exercise as released."""
     head = find_cell(notebook, identity)["source"].split("\n")[:2]
     return "\n".join([*head, "    # YOUR CODE HERE", "    raise NotImplementedError()"])
 
 
 def copy_cell(notebook: Notebook, identity: str) -> dict[str, Any]:
-    """A copy as JupyterLab pastes it: the same metadata, an id of its own."""
+    """A copy as JupyterLab pastes it: the same metadata, a new id."""
     return {**copy.deepcopy(find_cell(notebook, identity)), "id": f"pasted-{identity}"}
 
 

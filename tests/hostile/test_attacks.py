@@ -26,7 +26,7 @@ def attacked_class(tmp_path_factory: pytest.TempPathFactory) -> AttackedClass:
 
 @each
 def test_it_earns_nothing_and_costs_only_itself(attacked_class: AttackedClass, name: str) -> None:
-    """The attacked exercise earns nothing, the attacker's other ones what they are worth, and the grading ends."""
+    """The attacked exercise earns nothing, the attacker's other ones full marks, and the grading ends."""
     attack, student = read_attack(name), make_attacker_id(name)
     assert student not in attacked_class.failures, attacked_class.failures[student]
     result = attacked_class.results[student]
@@ -39,7 +39,7 @@ def test_it_earns_nothing_and_costs_only_itself(attacked_class: AttackedClass, n
 
 @each
 def test_it_learns_nothing_and_reaches_nothing(attacked_class: AttackedClass, name: str) -> None:
-    """No secret in what its cells put out, nor on the student's page; no step of it says that it got through."""
+    """No secret is in its cells' outputs or on the student's page, and no step reports success."""
     outputs, page = attacked_class.outputs[make_attacker_id(name)], attacked_class.pages[make_attacker_id(name)]
     for text in (outputs, page):
         for secret in (*attacked_class.canaries, *HIDDEN_DIGITS):

@@ -1,4 +1,4 @@
-"""A student who writes what they like into the exchange stops no watch, reads nobody's files and shadows nobody."""
+"""A student who writes anything into the exchange stops no watch, reads no one's files and shadows no one."""
 
 import contextlib
 import io
@@ -54,7 +54,7 @@ def list_arrivals(inbox: Inbox) -> list[Arrival]:
 
 
 def collect_files(inbox: Inbox, course: Path) -> dict[str, bytes]:
-    """What lies in submitted/ of the only submission, by path; links and pipes would fail here."""
+    """The files of the only submission in submitted/, by path; links and pipes would fail here."""
     (arrival,) = list_arrivals(inbox)
     collect_submission(arrival, course)
     folder = course / "submitted" / arrival.student / LAB
@@ -126,7 +126,7 @@ def test_an_invalid_secret_has_not_arrived(inbox: Inbox, change: Callable[[Path]
 def test_the_time_of_a_submission_is_the_one_in_its_name(
     inbox: Inbox, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
-    """Else each of many submissions could say the time of the first, and cost no attempt."""
+    """Otherwise each of many submissions could claim the time of the first, and cost no attempt."""
     change(submit(inbox, "ada") / "timestamp.txt")
     assert collect_files(inbox, tmp_path)["timestamp.txt"].decode() == ONE
     assert read_time(tmp_path / "submitted" / "ada" / LAB) == datetime(2026, 2, 1, 10, 1)
@@ -149,7 +149,7 @@ def test_a_folder_of_another_user_does_not_precede_the_students_own(inbox: Inbox
     (found,) = select_newest(list_arrivals(owned), NOW)
     assert found.when == datetime(2026, 2, 1, 10, 1)
     assert [a.problem.split(" (")[0] for a in list_arrivals(owned) if a.problem] == ["its folder belongs to user 54321"]
-    os.chown(found.folder, 54321, 54321)  # another has put a folder in its place
+    os.chown(found.folder, 54321, 54321)  # another user has replaced the folder
     with pytest.raises(OSError, match="belonged to root, and now belongs to user 54321"):
         collect_submission(found, tmp_path)
 
@@ -206,8 +206,8 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
 
     now = get_utc_now()
     names, found = look(now)
-    assert len(names) == 50 + 1 and len(found) == 51 + 1, "one stands for all that are too many"
-    assert len(look(now)[0]) == 5, "what may still be copied is opened again, a few at a time"
+    assert len(names) == 50 + 1 and len(found) == 51 + 1, "one represents all that are too many"
+    assert len(look(now)[0]) == 5, "folders that may still be copied are opened again, a few at a time"
     late = now + HANDING_IN * 2
     for _ in range(10):
         look(late)
@@ -290,7 +290,7 @@ def test_configurations_are_kept_under_names_that_no_tool_reads(inbox: Inbox, tm
 def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other_names(
     inbox: Inbox, tmp_path: Path
 ) -> None:
-    """A kernel that is started in a folder imports from there first, before any cell runs."""
+    """A kernel started in a folder imports from it first, before any cell runs."""
     folder = submit(inbox, "ada")
     for name in ("json", "mine", "data", "deep"):
         (folder / name).mkdir()
@@ -417,7 +417,7 @@ def test_only_someone_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path:
 
 
 def test_a_time_that_names_a_file_is_invalid() -> None:
-    """dateutil opens what stands where a time zone's name is expected."""
+    """dateutil opens the file that a time zone's name refers to."""
     for zone in ("/proc/kmsg", ":/proc/kmsg", "../../proc/kmsg", "x/../../proc/kmsg"):
         assert parse_time(f"2026-02-01 10:00:00 {zone}") is None
     assert parse_time("2026-02-01 10:00:00 Europe/Berlin") == datetime(2026, 2, 1, 9)

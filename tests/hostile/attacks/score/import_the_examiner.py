@@ -1,4 +1,4 @@
-# The examiner is imported in the student process and told to pass everything.
+# The examiner is imported in the student process and patched to pass everything.
 
 # %% before
 for (
