@@ -1,4 +1,4 @@
-"""The two images, built once from the checkout as it stands. Only `make image-test` does it: it takes minutes."""
+"""The two images, built once from the checkout as it is. Only `make image-test` does it: it takes minutes."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def build(target: str, scratch: Path) -> str:
 
 @pytest.fixture(scope="session")
 def packages(scratch: Path) -> str:
-    """What the student's image rests on: nothing of the course is in it."""
+    """The base of the student's image, with nothing of the course in it."""
     return build("packages", scratch)
 
 

@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 
 TOOLS = ("buildah", "podman", "runc", "debootstrap")
 BASE = "debian:bookworm-slim"
-LISTS = ("extra-index-url", "find-links", "trusted-host")  # settings of pip that add up
+LISTS = ("extra-index-url", "find-links", "trusted-host")  # settings of pip that accumulate
 
 
 def call(*command: str | Path, check: bool = True, seconds: float = 1800) -> subprocess.CompletedProcess[str]:
@@ -32,7 +32,7 @@ def call(*command: str | Path, check: bool = True, seconds: float = 1800) -> sub
 
 
 def require_tools() -> None:
-    """Install what is missing where that is allowed; else skip, which under CI=true is an error."""
+    """Install missing tools if that's allowed; otherwise skip, which under CI=true is an error."""
     missing = [name for name in TOOLS if shutil.which(name) is None]
     root = os.getuid() == 0
     if missing and root and shutil.which("apt-get"):
@@ -69,12 +69,12 @@ def build_pip_options(scratch: Path) -> list[str]:
     volumes: dict[Path, str] = {}
 
     def placed(word: str) -> str:
-        """The word with the path in it as the build sees it: elsewhere, for the build may write to the same path."""
+        """The word with its path as the build sees it: another one, because the build may write to the same path."""
         scheme = "file://" if word.startswith("file://") else ""
         path = Path(word.removeprefix(scheme))
         if not path.is_absolute() or not path.exists():
             return word
-        folder = path.parent if scheme else path  # the pages of an index point to files beside it
+        folder = path.parent if scheme else path  # the pages of an index point to files next to it
         place = Path(volumes.setdefault(folder, f"/run/pip/{len(volumes)}"))
         return f"{scheme}{place / path.relative_to(folder)}"
 
@@ -86,7 +86,7 @@ def build_pip_options(scratch: Path) -> list[str]:
 
 
 def build(target: str, scratch: Path, *options: str, file: Path = ROOT / "Dockerfile") -> str:
-    """The name of the image that was built from the checkout as it stands."""
+    """The name of the image that was built from the checkout as it is."""
     name = f"localhost/gradlab-{target}"
     line = ["buildah", "bud", "--isolation=chroot", "--pull-never", "--layers", "--format=docker", f"--tag={name}"]
     call(*line, f"--file={file}", *build_pip_options(scratch), *options, ROOT, seconds=3600)
@@ -100,7 +100,7 @@ def inspect_image(image: str) -> dict[str, Any]:
 
 @contextmanager
 def mount_image(image: str) -> Iterator[Path]:
-    """Where the image's files can be read."""
+    """Mount the image, and yield the folder of its files."""
     place = call("podman", "image", "mount", image).stdout.strip()
     try:
         yield Path(place)
@@ -108,21 +108,21 @@ def mount_image(image: str) -> Iterator[Path]:
         call("podman", "image", "unmount", image)
 
 
-# podman would ask for higher limits than every machine gives. A health check needs systemd to run by itself: the tests
+# podman would ask for higher limits than every machine gives. A health check needs systemd to run on its own: the tests
 # run its command.
 LIMITS = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096")
 RUN = ("podman", "--runtime=runc", "run", "--rm", "--no-healthcheck", "--network=none", *LIMITS)
 
 
 def run(image: str, *command: str, options: tuple[str, ...] = (), check: bool = True, seconds: float = 1800) -> str:
-    """What a container prints, on both its outputs."""
+    """The output of a container, stdout and stderr."""
     done = call(*RUN, *options, image, *command, check=check, seconds=seconds)
     return done.stdout + done.stderr
 
 
 @contextmanager
 def run_container(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
-    """A container that runs the image's own command; its id."""
+    """Run the image's own command in a container, and yield its id."""
     container = call(*RUN, "--detach", *options, image).stdout.strip()
     try:
         yield container

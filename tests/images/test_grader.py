@@ -14,8 +14,8 @@ from tests.conftest import ROOT
 from tests.images.engine import build, inspect_image, run
 
 LAB = "01_tensors"
-OWNER = 4321  # of the folder that is mounted: somebody of whom the image knows nothing
-# What docs/containers.md says to give for full isolation.
+OWNER = 4321  # the mounted folder's owner: a user unknown to the image
+# The options of docs/containers.md for full isolation.
 FULL = tuple(f"--security-opt={each}" for each in ("seccomp=unconfined", "systempaths=unconfined", "no-new-privileges"))
 FULL += ("--cap-drop=all",)
 NAMESPACES = (
@@ -26,7 +26,7 @@ PLAIN_CLONE = {"index": 0, "value": 0x7E020000, "valueTwo": 0, "op": "SCMP_CMP_M
 
 @pytest.fixture(scope="session")
 def docker_profile(scratch: Path) -> tuple[str, ...]:
-    """podman's profile with the one thing in which Docker's is narrower for a grader: no namespaces, no mounts."""
+    """podman's profile without namespaces and mounts, the one way in which Docker's is narrower for a grader."""
     profile = json.loads(Path("/usr/share/containers/seccomp.json").read_text())
     refused = {*NAMESPACES.split(), "umount2", "unshare"}
     for rule in profile["syscalls"]:
@@ -42,12 +42,12 @@ def docker_profile(scratch: Path) -> tuple[str, ...]:
 
 @pytest.fixture(params=["full", "docker"])
 def options(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """A container as docs/containers.md starts it, and an ordinary one of Docker's."""
+    """Options of a container as in docs/containers.md, and of an ordinary Docker container."""
     return tuple(request.getfixturevalue("docker_profile")) if request.param == "docker" else FULL
 
 
 def read_level(doctor: str) -> str:
-    """The strongest that `gradlab doctor` names."""
+    """The strongest level that `gradlab doctor` names."""
     weaker = re.search(r"The strongest level of this machine is --isolation=(\S+)\.", doctor)
     return weaker[1] if weaker else "full"
 
@@ -65,7 +65,7 @@ def pytest_image(grader: str, scratch: Path) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A course with three submissions: one worked, one blank, one that is no notebook."""
+    """A course with three submissions: one worked, one blank, one that isn't a notebook."""
     for name in ("labs", "source", "release"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
@@ -87,7 +87,7 @@ def test_its_user_is_not_root_and_it_says_what_it_gives(grader: str, options: tu
 
 
 def test_the_sandbox_holds_inside(pytest_image: str) -> None:
-    """All of tests/sandbox but what needs root; under CI=true a layer that is missing fails them."""
+    """All of tests/sandbox except tests that need root; under CI=true a missing layer fails them."""
     mounts = tuple(f"--volume={ROOT / name}:/checkout/{name}:ro" for name in ("tests", "pyproject.toml"))
     line = "cd /checkout && pytest -q -p no:cacheprovider tests/sandbox"
     result = run(pytest_image, "sh", "-c", line, options=(*FULL, *mounts, "--env=CI=true"), check=False)

@@ -14,7 +14,7 @@ from tests.images.engine import inspect_image, mount_image, run, run_container, 
 
 MARKERS = ("### BEGIN HIDDEN", "### END HIDDEN", "### BEGIN SOLUTION", "### END SOLUTION")
 VERDICT = "application/vnd.gradlab.verdict+json"
-SHORTEST = 16  # a shorter line, as `return x`, stands in many a file
+SHORTEST = 16  # a shorter line, such as `return x`, is in many files
 
 
 def read_lines(path: Path) -> set[str]:
@@ -35,7 +35,7 @@ def list_private_lines() -> set[str]:
 
 
 def search_tree(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str]]:
-    """Which of these lines stands in which files, as it is or as JSON has it."""
+    """line -> the files that contain it, as text or as JSON."""
     patterns = {pattern: line for line in lines for pattern in (line, json.dumps(line)[1:-1])}
     listed = scratch / "patterns"
     listed.write_text("".join(f"{pattern}\n" for pattern in sorted(patterns)))
@@ -50,7 +50,7 @@ def search_tree(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str
 
 
 def test_the_search_finds_what_it_must(scratch: Path) -> None:
-    """A leak of one notebook of source/ is seen."""
+    """A leak of one notebook of source/ is found."""
     lines = list_private_lines()
     tree = scratch / "leak"
     shutil.copytree(ROOT / "source", tree)
@@ -100,7 +100,7 @@ def test_jupyterlab_answers_and_is_healthy(student: str) -> None:
 
 @pytest.mark.parametrize("lab", sorted(path.parent.name for path in ROOT.glob("release/*/*.ipynb")))
 def test_a_released_notebook_runs(student: str, lab: str) -> None:
-    """To its end, unanswered: nothing raises, and the checks say that nothing is written yet."""
+    """Unanswered, it runs to its end: nothing raises, and the checks say that nothing is written yet."""
     path = f"/opt/gradlab/release/{lab}/{lab}.ipynb"
     result = run(student, "jupyter", "nbconvert", "--execute", "--allow-errors", "--to=notebook", "--stdout", path)
     notebook = nbformat.reads(result[result.index("{\n") : result.rindex("}") + 1], as_version=4)
