@@ -1,4 +1,4 @@
-"""A mark by hand holds for what a person read: text, pictures, and the cells beside the answer."""
+"""A mark by hand is for what a person read: text, pictures, and the cells next to the answer."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def make_added_cell(source: str) -> Any:
 
 
 def digest_both(*cells: Any) -> tuple[str, str]:
-    """Of a lab's answer, and of the same one in a stock assignment."""
+    """The digests of a lab's answer, and of the same one in a stock assignment."""
     course = nbformat.v4.new_markdown_cell(
         "next", metadata={"nbgrader": {"grade_id": "next", "locked": True}}, id="next"
     )

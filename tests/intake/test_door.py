@@ -1,4 +1,4 @@
-"""What comes in is data: repaired where that is clear, refused with a reason where it is not."""
+"""A submission is data: repaired if the repair is clear, refused with a reason if not."""
 
 import copy
 import functools
@@ -34,7 +34,7 @@ def lab(small_course: Path) -> Lab:
 
 
 def repair_edited(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> RepairedNotebook:
-    """What becomes of the solved notebook after an edit, written to a file and read back."""
+    """Repair the solved notebook after an edit, written to a file and read back."""
     notebook = fill_notebook(lab, collect_reference(lab))
     edit(notebook)
     path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""The folder of a submission becomes one that can be copied, and nothing that a link in it points to is touched."""
+"""A submission's folder is made safe to copy, and the targets of its links are untouched."""
 
 import os
 import subprocess
@@ -167,7 +167,7 @@ def test_no_folder_of_a_submission_is_a_git_repository(tmp_path: Path) -> None:
         subprocess.run([*git, "config", f"core.{name}", value], check=True)
     (tmp_path / "n" / "n.ipynb").write_text("{}")
     subprocess.run([*git, "status"], capture_output=True)
-    (tmp_path / "ran").unlink()  # git does so where the names are as they were
+    (tmp_path / "ran").unlink()  # git does so while the names are unchanged
     normalize_folder(tmp_path / "n", "n")
     assert subprocess.run([*git, "rev-parse", "--git-dir"], capture_output=True, cwd=folder).returncode
     subprocess.run([*git, "status"], capture_output=True)
@@ -175,7 +175,7 @@ def test_no_folder_of_a_submission_is_a_git_repository(tmp_path: Path) -> None:
 
 
 def test_checkpoints_are_removed_with_the_links_in_them(tmp_path: Path) -> None:
-    """JupyterLab writes into them when somebody opens the notebook."""
+    """JupyterLab writes into them when a person opens the notebook."""
     outside, folder = tmp_path / "outside", tmp_path / "n"
     (folder / "x" / ".ipynb_checkpoints").mkdir(parents=True)
     outside.mkdir()

@@ -63,7 +63,7 @@ def repair_notebook(notebook: Notebook) -> RepairedNotebook:
 
 
 def assert_sound(result: RepairedNotebook) -> None:
-    """Every cell of the course's own is there, once and in its order; each exercise's last word is its answer."""
+    """Every course cell is there, once and in order; each exercise's last version is its answer."""
     course = nbformat.reads(build_notebooks()[1], 4)
     nbformat.validate(result.notebook)
     wanted = [c.id for c in course.cells if "nbgrader" in c.metadata]
@@ -105,7 +105,7 @@ def test_changes_are_reported_unless_there_are_none(edits: list[tuple[str, int, 
     lost_cells = [pair for pair in before if pair not in after + copies and pair[0].startswith("check")]
     lost_cells += [pair for pair in before if pair[0] not in ids and pair[0].startswith("exercise")]
     moved = [pair for pair in after if pair in before] != [pair for pair in before if pair in after]
-    stripped = any(kind == "strip" for kind, _, _ in edits)  # found again by its text: nothing is put right
+    stripped = any(kind == "strip" for kind, _, _ in edits)  # found by its text: no repair is needed
     assert result.notes or not (lost_cells or moved) or stripped
 
 

@@ -1,4 +1,4 @@
-"""Who fetched a lab before the course changed it is not told of changes that are the course's own."""
+"""A student who fetched an earlier release sees no notes about the course's own changes."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ LATER = (
 
 @pytest.fixture
 def earlier_course(tmp_path: Path) -> Path:
-    """A course that released LATER after LAB_SOURCE, and what a student handed in of the first release."""
+    """A course that released LATER after LAB_SOURCE, with a submission of the first release."""
     (tmp_path / "first").mkdir()
     make_course(tmp_path / "first", LAB, LAB_SOURCE)
     make_course(tmp_path, LAB, LATER)
@@ -35,7 +35,7 @@ def earlier_course(tmp_path: Path) -> Path:
 
 
 def collect_notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """What is told of the first release with these texts changed, and the cells that are graded, by name."""
+    """The notes on the first release with these texts changed, and the graded cells, by name."""
     submission = nbformat.read(course / "first" / "release" / LAB / f"{LAB}.ipynb", as_version=4)
     for cell in submission.cells:
         for before, after in change.items():

@@ -1,4 +1,4 @@
-"""What lies in submitted/ and is no submission is named, with the place where one lies."""
+"""Anything in submitted/ that is no submission is named, with the place where submissions belong."""
 
 from pathlib import Path
 
