@@ -1,4 +1,4 @@
-"""Mark my work in a class hands in through a real exchange, and shows the page that a watch gives back."""
+"""In a class, Mark my work submits through a real exchange, and shows the page that a watch returns."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ PAGE = '<meta name="gradlab-mark" content="1.5 of 2 points"><p>your page'
 
 @pytest.fixture
 def student(small_course: Path, tmp_path: Path) -> Path:
-    """A student's folder with a fetched notebook; the exchange of the class lies beside it."""
+    """A student's folder with a fetched notebook; the exchange of the class is next to it."""
     folder, exchange = tmp_path / "student", tmp_path / "exchange" / "gradlab"
     (exchange / "inbound").mkdir(parents=True)
     (tmp_path / "exchange").chmod(0o777)
@@ -39,7 +39,7 @@ def open_student_inbox(student: Path) -> Inbox:
 
 
 def answer_next_submission(student: Path, page: Path, text: str = PAGE) -> Thread:
-    """What a watch does: as soon as a submission is there, its page is released."""
+    """Act as a watch: release the page of a submission as soon as it arrives."""
 
     def watch() -> None:
         while not (arrived := [each for each in open_student_inbox(student).iter_arrivals([LAB]) if not each.problem]):
@@ -54,7 +54,7 @@ def answer_next_submission(student: Path, page: Path, text: str = PAGE) -> Threa
 
 @pytest.mark.slow
 def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
-    """Slow: nbgrader submits in a process of its own, twice."""
+    """Slow: nbgrader submits in its own process, twice."""
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
     assert to is not None
@@ -72,7 +72,7 @@ def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
 def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_last_mark(
     student: Path, tmp_path: Path
 ) -> None:
-    """Slow: nbgrader submits in a process of its own."""
+    """Slow: nbgrader submits in its own process."""
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
     assert to is not None
@@ -89,7 +89,7 @@ def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_
 
 @pytest.mark.slow
 def test_a_refusal_of_the_exchange_is_shown_in_its_own_words(student: Path) -> None:
-    """Slow: nbgrader submits in a process of its own."""
+    """Slow: nbgrader submits in its own process."""
     to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
     assert to is not None
     shutil.rmtree(student.parent / "exchange" / "gradlab" / "inbound")
@@ -105,7 +105,7 @@ def test_without_an_exchange_that_offers_the_lab_there_is_no_class(student: Path
 
 @pytest.mark.slow
 def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_path: Path) -> None:
-    """Slow: nbgrader submits in a process of its own."""
+    """Slow: nbgrader submits in its own process."""
     trace, student_folder = tmp_path / "it_ran", tmp_path / "own"
     student_folder.mkdir()
     (student / "nbgrader_config.py").rename(student_folder / "nbgrader_config.py")

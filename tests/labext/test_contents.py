@@ -1,4 +1,4 @@
-"""A notebook is saved to the file it came from, whatever its metadata names."""
+"""A notebook is saved to the file that it was read from, whatever its metadata says."""
 
 import json
 import urllib.request
@@ -8,7 +8,7 @@ import pytest
 
 from tests.lab_server import DIRECT, run_lab_server
 
-# What jupytext's contents manager does, in small.
+# A small version of jupytext's contents manager.
 FOLLOWS_METADATA = """
 from pathlib import Path
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager

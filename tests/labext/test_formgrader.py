@@ -1,4 +1,4 @@
-"""The formgrader in the server that an instructor is logged in to: nothing of a student's acts there as its reader."""
+"""The formgrader in an instructor's server: nothing of a student's can act with the instructor's login."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def test_a_students_name_is_shown_as_text(server: LabServer) -> None:
         try:
             with DIRECT.open(server.address(f"formgrader/{path}")) as response:
                 page = response.read().decode()
-        except urllib.error.HTTPError as error:  # of the second student no notebook is there
+        except urllib.error.HTTPError as error:  # the second student has no notebook
             page = error.read().decode()
         assert "<img" not in page, path
 
@@ -158,7 +158,7 @@ def test_a_course_inside_another_or_among_submissions_may_not_configure_it(cours
 
 
 def test_no_link_in_a_path_is_followed(course: Path) -> None:
-    """nbgrader takes `link/..` away as text, and reads what is beside the link."""
+    """nbgrader removes `link/..` as text, and reads next to the link."""
     foreign_folder = course.parent / "theirs"
     foreign_folder.mkdir()
     (foreign_folder / "link").symlink_to(course / "source")

@@ -1,4 +1,4 @@
-"""What a real server does with the notebooks an instructor opens: it never runs what a student handed in."""
+"""A real server never runs a submission that an instructor opens."""
 
 import contextlib
 import json
@@ -30,7 +30,7 @@ def ask(server: LabServer, path: str, body: object = None) -> tuple[int, str]:
 
 
 def list_children(server: LabServer) -> list[psutil.Process]:
-    """What the server has started."""
+    """The graders that the server has started."""
     return [
         p
         for p in psutil.process_iter()
@@ -58,7 +58,7 @@ def test_opening_a_submission_that_brings_a_course_runs_nothing(small_course: Pa
     for folder in (
         planted,
         planted / LAB,
-    ):  # the second is where a lab of one's own would be, if the first were the root
+    ):  # the second is the place of a student's copy, if the first were the root
         shutil.copytree(small_course / "source" / LAB, folder / "source" / LAB)
         (folder / f"{LAB}.ipynb").write_text(json.dumps(content))
         (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
@@ -126,7 +126,7 @@ def test_a_kernel_runs_no_file_next_to_its_notebook_before_the_first_cell(tmp_pa
         wait_for_kernel(client)
         for _request in (client.complete("imp"), client.inspect("print"), client.history(raw=True)):
             client.get_shell_msg(timeout=None)
-        # Silently, as an extension may.
+        # Silently, as an extension may do it.
         cells = {"import storemagic": True, "import os, sys; assert os.getcwd() not in sys.path_importer_cache": True}
         cells["import helper"] = False
         replies = [client.execute_interactive(cell, silent=silent, allow_stdin=False) for cell, silent in cells.items()]
@@ -135,4 +135,4 @@ def test_a_kernel_runs_no_file_next_to_its_notebook_before_the_first_cell(tmp_pa
     silent_import, not_searched, imports = (reply["content"]["status"] for reply in replies)
     assert silent_import == "error" and not has_run
     assert not_searched == "ok", "no module was looked for in the folder, whatever its name"
-    assert imports == "ok", "a cell imports what is beside its notebook"
+    assert imports == "ok", "a cell imports modules next to its notebook"

@@ -1,4 +1,4 @@
-"""The grader behind "Mark my work" starts once for a course, before its first mark is asked for."""
+"""The grader for "Mark my work" starts once for a course, before its first mark is asked for."""
 
 import asyncio
 import contextlib

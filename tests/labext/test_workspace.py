@@ -1,4 +1,4 @@
-"""The server decides once what the course is; no notebook and nothing beside it can say otherwise."""
+"""The server determines the course once; no notebook and no file next to it can change that."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ LAB = "01_first"
 
 
 def make_course(folder: Path, config: str = "") -> Path:
-    """A folder that looks like a course with one lab."""
+    """Make a folder that looks like a course with one lab."""
     (folder / "source" / LAB).mkdir(parents=True)
     (folder / "source" / LAB / f"{LAB}.ipynb").write_text("{}")
     (folder / "nbgrader_config.py").write_text(config)
@@ -20,14 +20,14 @@ def make_course(folder: Path, config: str = "") -> Path:
 
 
 def make_notebook(folder: Path) -> str:
-    """A notebook of the lab in this folder; its path from there."""
+    """Write a notebook of the lab into this folder, and return its relative path."""
     (folder / LAB).mkdir(parents=True, exist_ok=True)
     (folder / LAB / f"{LAB}.ipynb").write_text("{}")
     return f"{LAB}/{LAB}.ipynb"
 
 
 def write_trap(folder: Path) -> Path:
-    """A configuration that leaves a trace when it runs; the trace's path."""
+    """Write a configuration that leaves a trace when it runs, and return the trace's path."""
     trace = folder / "it_ran"
     (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
     return trace
@@ -67,7 +67,7 @@ def test_a_configuration_of_another_user_is_not_a_course(tmp_path: Path) -> None
     (course / "work").mkdir()
     os.chown(course / "nbgrader_config.py", 1234, -1)
     assert read_workspace(course / "work").course is None
-    os.chown(course / "work", 1234, -1)  # who serves this folder trusts its owner
+    os.chown(course / "work", 1234, -1)  # serving a folder means trusting its owner
     assert read_workspace(course / "work").course == course
 
 
