@@ -1,4 +1,4 @@
-"""unchanged() calls a function and says which of its arguments is another afterwards."""
+"""unchanged() calls a function and says which of its arguments changed."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The picture of broadcasting says what PyTorch does, and has room for what is typed."""
+"""The picture of broadcasting agrees with PyTorch, and has room for any input."""
 
 import torch
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A check keeps what it saw, whatever it raises, and lets the next one run."""
+"""A check records its outcome, whatever it raises, and the next one runs."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Letters of a multiple choice, however they were typed, and what is said of them."""
+"""Letters of a multiple choice, in any notation, and the messages about them."""
 
 import pytest
 

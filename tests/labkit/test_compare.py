@@ -1,4 +1,4 @@
-"""Comparison says what was seen of the student's value, and keeps the wanted one apart."""
+"""A comparison describes the student's value, and keeps the expected one separate."""
 
 import math
 from typing import Any

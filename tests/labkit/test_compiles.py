@@ -1,4 +1,4 @@
-"""The picture of compiled graphs says what Dynamo did."""
+"""The picture of compiled graphs agrees with Dynamo."""
 
 import torch
 from torch import Tensor

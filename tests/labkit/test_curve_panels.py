@@ -1,4 +1,4 @@
-"""Curves over x, in panels: what is said in words, what is drawn, and what one button shows."""
+"""Curves over x, in panels: their words, their drawing, and their buttons."""
 
 import torch
 

@@ -15,7 +15,7 @@ from labkit.pictures import explore_strides, show_curves
 from labkit.pictures.picture import ALL, Drawing, Group, Picture
 from labkit.pictures.svg import COLOURS, draw_rect, draw_text, emphasize, show_only
 
-LIGHT, DARK = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the grounds of JupyterLab's themes
+LIGHT, DARK = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the backgrounds of JupyterLab's themes
 
 
 def make_two_frames() -> Picture:
@@ -104,7 +104,7 @@ def test_colours_are_visible_on_light_and_dark_backgrounds() -> None:
 
 
 def compute_contrast(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """As the Web Content Accessibility Guidelines count it."""
+    """Contrast as the Web Content Accessibility Guidelines define it."""
     light, dark = sorted((compute_luminance(a), compute_luminance(b)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

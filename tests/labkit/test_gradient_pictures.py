@@ -1,4 +1,4 @@
-"""Pictures of gradients: what backward sends and adds up, a vector-Jacobian product, claimed slopes, saliency maps."""
+"""Pictures of gradients: the steps of backward, a vector-Jacobian product, claimed slopes, saliency maps."""
 
 import pytest
 import torch

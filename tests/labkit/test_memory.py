@@ -1,4 +1,4 @@
-"""Bytes that are alive are counted the same way everywhere, and shown over time."""
+"""Live bytes are counted the same way everywhere, and shown over time."""
 
 import pytest
 import torch

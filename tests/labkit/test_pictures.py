@@ -1,4 +1,4 @@
-"""Pictures show what is there and never hide a verdict."""
+"""Pictures show tensors and graphs as they are, and never hide a verdict."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The network that one plays with: its derivatives, its words and its still form."""
+"""The playground network: its derivatives, its words and its static form."""
 
 import math
 

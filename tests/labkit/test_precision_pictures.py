@@ -1,4 +1,4 @@
-"""Pictures of dtypes: what becomes 0 or inf in float16, and what autocast computes in."""
+"""Pictures of dtypes: which values become 0 or inf in float16, and which dtypes autocast uses."""
 
 import torch
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""Probes in one process: what each sees of a function or a model, and whose error it is when one fails."""
+"""Probes in one process: what each measures of a function or a model, and who is blamed when one fails."""
 
 import os
 import time
@@ -30,7 +30,7 @@ def run_check(run: Any) -> Outcome:
 
 
 class RemoteObject:
-    """Stands for an object in another process."""
+    """Represents an object in another process."""
 
     def __probe__(self, function: Any, args: Any, kwargs: Any) -> Any:
         return "elsewhere", function.__name__, len(args), sorted(kwargs)

@@ -1,4 +1,4 @@
-"""Where a student stands, as the notebooks tell it."""
+"""A student's progress, as read from the notebooks."""
 
 import json
 import os
@@ -54,7 +54,7 @@ def get_state(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> 
             make_lab(MINE, make_verdict("def f():\n    return 2", True)),
             "written",
         ),  # the text changed after the check ran
-        (make_lab(MINE, make_verdict(MINE, True), quiz=True), "written"),  # its check looks at the form alone
+        (make_lab(MINE, make_verdict(MINE, True), quiz=True), "written"),  # its check looks only at the form
         (make_lab(MINE, make_verdict(MINE, False), quiz=True), "failing"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a seen function gives can be used as what the function itself gives."""
+"""The result of a recorded call can be used like the function's own."""
 
 import torch
 

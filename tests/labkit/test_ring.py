@@ -1,4 +1,4 @@
-"""The ring's picture: what it draws is an all-reduce, and its words say so where there is no picture."""
+"""The ring's picture: it draws an all-reduce, and its words describe it without a picture."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from labkit.pictures.ring import compute_ring_states, explore_ring, show_traffic
 @pytest.mark.parametrize("world_size", [2, 3, 4, 8])
 def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
     states = compute_ring_states(world_size)
-    everybody = set(range(world_size))
+    all_ranks = set(range(world_size))
     assert len(states) == 2 * world_size - 1
     for (before, _), (after, sent) in itertools.pairwise(states):
         assert sorted(sent) == list(range(world_size))  # each chunk is sent by one rank
@@ -18,8 +18,8 @@ def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
             to = (rank + 1) % world_size
             assert after[to][chunk] == before[to][chunk] | before[rank][chunk]
     half, end = states[world_size - 1][0], states[-1][0]
-    assert all(sum(parts == everybody for parts in row) == 1 for row in half)
-    assert all(parts == everybody for row in end for parts in row)
+    assert all(sum(parts == all_ranks for parts in row) == 1 for row in half)
+    assert all(parts == all_ranks for row in end for parts in row)
 
 
 def test_a_ring_has_words_and_drawings() -> None:

@@ -1,4 +1,4 @@
-"""Pictures of what runs: paths of optimizers, buckets beside backward, code and where its graph breaks."""
+"""Pictures of runs: paths of optimizers, buckets during backward, code and its graph breaks."""
 
 import torch
 from torch import Tensor, nn

@@ -1,4 +1,4 @@
-"""What a graph holds for backward is measured step by step, and shown."""
+"""The memory that a graph holds for backward is measured step by step, and shown."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""A second device on a machine with one: values and devices are right, and what mixes them raises an error."""
+"""A second device on a machine with one: values and devices are right, and operations that mix devices raise an error."""
 
 from typing import Any, NamedTuple
 

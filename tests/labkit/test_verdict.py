@@ -1,4 +1,4 @@
-"""The verdict: a card where there is HTML, text where there is none, and a number for nbgrader."""
+"""The verdict: a card if HTML is shown, text if not, and a number for nbgrader."""
 
 import json
 import math
@@ -97,7 +97,7 @@ def test_two_matrices_are_side_by_side_with_words_for_screen_readers() -> None:
     assert words == [
         "Two matrices as shades from -1 to 11: yours, 3 by 4, and the expected one, 3 by 4. 1 value differs: at (1, 2)."
     ]
-    assert not re.search(r"<svg[^>]*>[^<]*[^<\s]", html)  # what a sanitiser leaves of it is nothing
+    assert not re.search(r"<svg[^>]*>[^<]*[^<\s]", html)  # a sanitiser removes all of it
 
 
 def test_matrices_of_two_shapes_are_shown_and_said_to_hold_the_same_values() -> None:

@@ -1,4 +1,4 @@
-"""The timeline of version counters shows what was written, what is kept, and which write nobody counted."""
+"""The timeline of version counters shows writes, saved tensors, and uncounted writes."""
 
 import pytest
 import torch
