@@ -1,4 +1,4 @@
-"""Canvas reads exported grades as its documentation says."""
+"""Canvas can read exported grades, by its documentation."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A zip of submissions comes into submitted/ by whose it is, and feedback goes back under the names that it came with."""
+"""The submissions in a zip are sorted into submitted/ by student, and feedback is returned under the names in the zip."""
 
 import zipfile
 from pathlib import Path
@@ -13,7 +13,7 @@ from autograder.lms.learning_system import LearningSystem, load_system
 from autograder.lms.people import Person
 
 LAB = "01_a"
-Outcome = tuple[list[str], list[str]]  # students whose submissions were taken; what wasn't, a line each
+Outcome = tuple[list[str], list[str]]  # the students whose submissions were collected; a line for each file that wasn't
 PEOPLE = [
     Person(id="ada", first_name="Ada", last_name="Lovelace", email="ada@example.org", lms_id="71"),
     Person(id="grace", first_name="Grace", last_name="Hopper", email="grace@example.org"),

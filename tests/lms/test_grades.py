@@ -1,4 +1,4 @@
-"""Exported grades run nothing in the program that opens them."""
+"""Exported grades run no formula in the program that opens them."""
 
 import csv
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Moodle reads exported grades as its documentation says."""
+"""Moodle can read exported grades, by its documentation."""
 
 from pathlib import Path
 

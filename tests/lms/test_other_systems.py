@@ -1,4 +1,4 @@
-"""A package of somebody else's brings a learning management system and an exporter, and every command takes them."""
+"""Another package provides a learning management system and an exporter, and every command accepts them."""
 
 import csv
 import json

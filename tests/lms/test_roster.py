@@ -1,4 +1,4 @@
-"""A roster is read as the systems export it, and what cannot be read is named by its line."""
+"""A roster is read as the systems export it, and a row that can't be read is named by its line."""
 
 from pathlib import Path
 

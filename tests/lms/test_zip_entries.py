@@ -1,4 +1,4 @@
-"""Only what an LMS wrote says which LMS a zip is from and whose each file is; what isn't taken is named."""
+"""Only names that an LMS wrote say which LMS a zip is from and whose each file is; files that aren't collected are named."""
 
 from pathlib import Path
 
