@@ -1,4 +1,4 @@
-"""What can change a mark or a proof is in its fingerprint; pages, pictures and wording are not."""
+"""Code that can change a mark or a proof is in its fingerprint; pages, pictures and wording are not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autograder.model.fingerprint import DISPLAY, MARKS, PROOFS
 from tests.conftest import ROOT
 
 PRINT = "from autograder.model.fingerprint import *; print(digest_code(MARKS), digest_code(PROOFS))"
-# Imported on the way to a mark, and decides none.
+# Imported by code that computes marks, without effect on them.
 HARMLESS = {
     "autograder/model/fingerprint.py",
     "autograder/model/messages.py",
@@ -41,7 +41,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_digests(project: Path) -> tuple[str, str]:
-    """(of marks, of proofs)."""
+    """(fingerprint of marks, fingerprint of proofs)."""
     environment = os.environ | {"PYTHONPATH": str(project)}
     command = [sys.executable, "-c", PRINT]
     ran = subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True, text=True)
@@ -115,7 +115,7 @@ def is_covered(path: str, names: tuple[str, ...]) -> bool:
 
 
 def follow_imports(*modules: str) -> set[str]:
-    """The project's files that these modules import, directly or through others, also inside functions."""
+    """The project's files that these modules import, directly or indirectly, also inside functions."""
     found, waiting = {}, list(modules)
     while waiting:
         module = waiting.pop()

@@ -1,4 +1,4 @@
-"""What the notebooks say of the course's cells, and that the students' say nothing of hidden checks."""
+"""The notebooks' metadata about course cells; the student's has nothing about hidden checks."""
 
 import nbformat
 import pytest
@@ -19,7 +19,7 @@ from autograder.model.metadata import (
 
 
 def strip_check(check: Check) -> Check:
-    """A check as the metadata has it."""
+    """A check as it is in the metadata."""
     return check.model_copy(update={"hint": "", "misconceptions": ()})
 
 

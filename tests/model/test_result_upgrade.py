@@ -1,4 +1,4 @@
-"""Result documents that earlier versions wrote are read as those of today. The files here are theirs."""
+"""Result documents of earlier versions are read like current ones. The files here were written by those versions."""
 
 import json
 from collections import Counter
