@@ -49,18 +49,18 @@ class Workplace:
     exchange: Path
 
     def command(self, *arguments: str) -> None:
-        """In a process of its own, as a person starts it: it imports all of nbgrader for seconds."""
+        """In its own process, as a person starts it: importing all of nbgrader takes seconds."""
         command = [sys.executable, "-m", "nbgrader", *arguments, f"--Exchange.root={self.exchange}"]
         environment = {**os.environ, **self._environment(), "PYTHONPATH": str(self.folder)}
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def nbgrader(self, *arguments: str) -> str:
-        """The same command in this process; what it prints and logs."""
+        """Run the same command in this process, and return its output and log."""
         printed, status = io.StringIO(), None
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
             patch.chdir(self.folder)
-            patch.setattr(Validator, "stream", printed)  # else what was stdout when nbgrader was imported
+            patch.setattr(Validator, "stream", printed)  # otherwise the stdout at nbgrader's import
             for name, value in self._environment().items():
                 patch.setenv(name, value)
             try:
@@ -110,7 +110,7 @@ def write_answer(place: Workplace, lab: Lab, source: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 def test_from_generate_to_fetched_feedback(instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Slow: a kernel for each Validate, and two commands of nbgrader that grade, the first in a process of its own."""
+    """Slow: a kernel for each Validate, and two nbgrader commands that grade, the first in its own process."""
     lab = next(read_labs(read_course(instructor.folder)))
     instructor.nbgrader("generate_assignment", LAB)
     instructor.nbgrader("release_assignment", LAB)

@@ -1,4 +1,4 @@
-"""What nbgrader and its formgrader do with a Gradlab course, by the configuration that plugin.py gives them."""
+"""nbgrader and its formgrader on a Gradlab course, with the configuration of plugin.py."""
 
 import base64
 import contextlib
@@ -67,7 +67,7 @@ def test_outputs_of_a_submission_do_not_run_in_the_instructors_browser(
     page, _ = HTMLExporter(config=api.config).from_filename(
         str(small_course / "autograded" / "mallory" / LAB / f"{LAB}.ipynb")
     )
-    assert "&lt;IPython.core.display.HTML object&gt;" in page, "HTML of a student's is shown by its text"
+    assert "&lt;IPython.core.display.HTML object&gt;" in page, "a student's HTML is shown as its text"
     for kind in ("html", "javascript", "markdown", "svg", "cell"):
         assert f"<script>alert('{kind}')" not in page
     assert not re.search(r"<img[^>]*onerror", page)
@@ -75,7 +75,7 @@ def test_outputs_of_a_submission_do_not_run_in_the_instructors_browser(
 
 
 def render_formgrader_page(notebook: Any) -> str:
-    """What nbgrader's formgrader shows: its own template, which does not do all that the exporter's setting says."""
+    """The formgrader's page: its own template ignores some settings of the exporter."""
     config = Config()
     configure(config)
     config.HTMLExporter.template_name = "formgrade"
@@ -120,7 +120,7 @@ def test_a_text_of_the_courses_keeps_its_form_in_the_formgrader() -> None:
 
 
 def test_html_of_a_student_is_not_parsed_and_much_code_is_not_coloured() -> None:
-    """A sanitizer takes hours for a few kilobytes, and a highlighter minutes, in the server that all notebooks need."""
+    """A sanitizer takes hours for a few kilobytes, and a highlighter minutes, in the server that serves all notebooks."""
     html = "<div>" + "".join(f"<b id={n}>" for n in range(6000)) + "</div>" + "<div>x</div>" * 6000
     shown, long, short = (
         nbformat.v4.new_code_cell(text) for text in ("show()", "x\n" + " \n" * 16_000, "def f(): ...")
@@ -132,7 +132,7 @@ def test_html_of_a_student_is_not_parsed_and_much_code_is_not_coloured() -> None
 
 
 def test_a_page_of_the_formgrader_has_a_bound_on_its_elements() -> None:
-    """nbconvert makes a tree of them, in the server that all notebooks need."""
+    """nbconvert parses them into a tree, in the server that serves all notebooks."""
     table = "|".join("a" * 200) + "\n" + "|".join("-" * 200) + "\n" + "|\n" * 300  # rows are filled up
     texts = [nbformat.v4.new_markdown_cell(f"{number}\n\n{table}") for number in range(5)]
     code = nbformat.v4.new_code_cell("show()")
