@@ -1,4 +1,4 @@
-"""An answer is tried as a submission is graded: its code in a student process, the checks beside proxies."""
+"""An answer is tried like a submission: its code in a student process, the checks on proxies."""
 
 import contextlib
 import functools
@@ -124,9 +124,9 @@ def find_bench(lab: Lab, exercise: str) -> Bench:
 
 
 def iter_notebooks(lab: Lab) -> Iterator[tuple[Exercise, Callable[[str], Trial]]]:
-    """Each exercise, and what an answer to it earns in a notebook, where the checks share its process.
+    """Each exercise, with a bench where answers and checks share a process, as in a notebook.
 
-    Good until the next one is asked for, as benches are.
+    Valid until the next one is requested, like benches.
     """
     seed_all()
     namespace = create_namespace()
@@ -156,13 +156,13 @@ def list_children() -> list[str]:
 
 
 def list_descriptors() -> list[str]:
-    """What this process has open, without the folder by which it is listed, which is closed then."""
+    """The open files of this process, except the folder that lists them."""
     links = (f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd"))
     return sorted(os.readlink(link) for link in links if os.path.lexists(link))
 
 
 def summarize_trial(trial: Trial) -> object:
-    """Of a wrong answer only what it earns: what the course's functions do, a call of theirs does at once or not at all."""
+    """For a wrong answer only its marks: a call of a course function acts at once or not at all."""
     right = all(outcome.passed for outcome in trial.outcomes)
     return trial.points, trial.failure, trial.applied, right, [o.misconception for o in trial.outcomes]
 
@@ -237,7 +237,7 @@ def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, mo
 
 
 def try_all(folder: Path) -> None:
-    """Everything that is tried of a lab, in a process that does nothing else; what is left open ends it with an error."""
+    """Try all answers of a lab in their own process; an open descriptor at the end is an error."""
     attempt.CHECK_SECONDS = 0.5
     lab = write_doubles_lab(folder)
     before = list_descriptors(), list_children()
@@ -254,7 +254,7 @@ def try_all(folder: Path) -> None:
 
 
 def test_no_process_and_no_descriptor_is_left(tmp_path: Path) -> None:
-    """In a process of its own: what other tests keep in this one opens and closes as it likes."""
+    """In its own process: objects of other tests open and close files at any time."""
     code = "import sys, pathlib, tests.proving.test_attempts as t; t.try_all(pathlib.Path(sys.argv[1]))"
     done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A watched function tells which of its parameters never changed, by what its arguments hold."""
+"""A watched function reports which of its parameters never changed, by the contents of its arguments."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A lab that pays a liar is refused: one that gradlab makes itself, or one that a person wrote down."""
+"""A lab that pays a liar is refused, whether gradlab makes the liar or a person wrote it."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ with check("others", "others", required=True):
         assert len(seen.calls) == 2
 '''
 WHOLE = "    assert_close(asked(twice, lambda x: x + 1, t), want)"
-LOOP = "    compare(asked(twice, lambda x: x + 1, t), want)"  # in a function of the course's, where the builder does not look
+LOOP = "    compare(asked(twice, lambda x: x + 1, t), want)"  # in a course function, which the builder doesn't inspect
 AFTER = "    assert_close(asked(twice, lambda x: x + 1, t), [x + 2 for x in t])"
 ANSWERS = """# %% right "in two lines"
 def twice(f, x):

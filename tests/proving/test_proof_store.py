@@ -1,4 +1,4 @@
-"""A lab that was proved is not proved again while it, the code that proves it, and the versions are the same."""
+"""A proved lab is not proved again while the lab, the proving code and the versions are the same."""
 
 import json
 from pathlib import Path
