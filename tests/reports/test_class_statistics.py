@@ -1,4 +1,4 @@
-"""Numbers about a class: numpy's own where there is one, and none where too few students carry it."""
+"""Statistics of a class: equal to numpy's if numpy has them, and missing if there are too few students."""
 
 import math
 from itertools import pairwise

@@ -53,7 +53,7 @@ RAISED: dict[str, Any] = {
 
 
 def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_shown() -> None:
-    """In visible checks too: what a student's code keeps of a hidden check, it could say in a later one."""
+    """In visible checks too: a student's code could keep a hidden check's input and reveal it in a later one."""
     visible, hidden = Outcome(**RAISED), Outcome(**RAISED, hidden=True)
     exercises = [
         ExerciseResult(name=name, points=0, worth=1, checks=(visible, hidden, visible)) for name in ("first", "second")
@@ -110,7 +110,7 @@ def make_failure(hidden: bool) -> Outcome:
 
 
 def test_matrices_are_shown_only_for_visible_checks_before_the_first_hidden_one() -> None:
-    """A later visible check's could hold what a hidden one passed in; so the page says where to see it."""
+    """A later visible check's matrices could contain a hidden check's input, so the page says where to see them."""
     visible, hidden, later = build_student_view(
         [
             ExerciseResult(
@@ -124,7 +124,7 @@ def test_matrices_are_shown_only_for_visible_checks_before_the_first_hidden_one(
 
 
 def list_timeout_messages(*seconds: float, hidden: bool = False) -> list[str]:
-    """What a page says of an exercise's checks that reached these limits; 0: the machine was too busy."""
+    """The page's messages about checks that reached these limits; 0: the machine was too busy."""
     reasons = [build_timeout(each) if each else STARVED for each in seconds]
     checks = tuple(
         Outcome(

@@ -1,4 +1,4 @@
-"""Pages can be released by nbgrader's own command, whoever handed in where; who is still at work is told before."""
+"""Pages can be released by nbgrader's own command for all submissions; students with an extension are named first."""
 
 from datetime import datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A picture's size is what a browser would make of it, and what is no picture is not shown."""
+"""A picture's size is measured as a browser would, and data that is no picture is not shown."""
 
 import base64
 import io
@@ -18,7 +18,7 @@ def test_the_size_is_read_from_the_header(kind: str) -> None:
 
 
 def test_a_jpeg_of_many_scans_is_not_shown() -> None:
-    """A browser goes over all of its pixels for each scan, however short that is."""
+    """A browser processes all pixels for each scan, however short the scan is."""
     file = io.BytesIO()
     Image.new("RGB", (40, 30), (9, 99, 199)).save(file, "JPEG", progressive=True)
     jpeg = file.getvalue()

@@ -1,4 +1,4 @@
-"""What a page makes of Markdown: formulas and tables, and nothing that runs or is fetched."""
+"""Markdown on a page becomes formulas and tables, and nothing that runs or is fetched."""
 
 import base64
 from xml.etree import ElementTree
@@ -65,7 +65,7 @@ def test_a_formula_that_explodes_stays_as_it_was_written_and_the_rest_is_formatt
 def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.reports.prose.SECONDS", 0.5)
     monkeypatch.setattr("autograder.reports.prose.MAX_TEXT", 2 * 10**6)
-    _get_renderer().close()  # the next one has these seconds
+    _get_renderer().close()  # the seconds left for the next one
     endless = "[a](" * 500_000  # half a minute
     assert render_prose(endless).startswith('<pre class="plain">[a](')
     assert render_prose("and **then**") == "<p>and <strong>then</strong></p>\n"
@@ -106,7 +106,7 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
 
 
 def test_the_cache_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch and a desk run for a term."""
+    """A watch and a desk run for a whole term."""
     monkeypatch.setattr("autograder.reports.prose._CACHE", cache := {})
     address = f"http://a.org/{'x' * 900}"
     assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not cache

@@ -1,4 +1,4 @@
-"""The report: every mark, who needs a look, where points were lost; and no text of a student can become markup."""
+"""The report: every mark, students who need attention, and lost points; no student's text can become markup."""
 
 import csv
 import json
@@ -121,14 +121,14 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
         make_member("missing", handed_in=False, graded=False, marks={}),
         make_member("there", handed_in=False, graded=False, marks={}, uncollected=True),
         make_member("new", graded=False, marks={}),
-        make_member("older", why=Mark(0.0), older=True),
-        make_member("damaged", why=Mark(0.0), damaged=True, notes=(NO_NOTEBOOK,)),
-        make_member("slow", why=Mark(0.0), notes=(SLOW,), stopped={"a": "a"}),
-        make_member("hangs", why=Mark(0.0), stopped={"check-b": "b"}, checks={"b": (hung,)}),
-        make_member("hung", why=Mark(0.0), stopped={"check-b": "b"}),
-        make_member("nobody", why=Mark(0.0), on_roster=False),
+        make_member("older", mark=Mark(0.0), older=True),
+        make_member("damaged", mark=Mark(0.0), damaged=True, notes=(NO_NOTEBOOK,)),
+        make_member("slow", mark=Mark(0.0), notes=(SLOW,), stopped={"a": "a"}),
+        make_member("hangs", mark=Mark(0.0), stopped={"check-b": "b"}, checks={"b": (hung,)}),
+        make_member("hung", mark=Mark(0.0), stopped={"check-b": "b"}),
+        make_member("nobody", mark=Mark(0.0), on_roster=False),
         make_member("waits"),
-        make_member("late", why=Mark(0.0), late=90_000.0),
+        make_member("late", mark=Mark(0.0), late=90_000.0),
     )
     names = {standing: [m.student for m in members] for standing, members in group_by_standing(group).items()}
     assert names == {

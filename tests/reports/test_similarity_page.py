@@ -1,4 +1,4 @@
-"""Similar submissions: planted copies are found, and answers that are written apart are not taken for copies."""
+"""Similar submissions: planted copies are found, and answers written independently are not taken for copies."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The term's page and `gradlab status`: everybody in every lab, who falls behind, and what to do next."""
+"""The term's page and `gradlab status`: all students in every lab, those falling behind, and what to do next."""
 
 import csv
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ ALL = "ada ben cleo dan eve".split()
 
 
 def make_lab(name: str, points: Sequence[float | None]) -> LabClass:
-    """Ten points. Of each student in turn; None: handed in nothing."""
+    """A lab worth ten points. points: of each student in turn, None without a submission."""
     members = [
         Member(student)
         if got is None
@@ -178,9 +178,9 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     ]
     early = replace(group, members=members, due=get_utc_now() + timedelta(days=1))
     (step,) = (step for step in collect_next_steps([compute_status(early)]) if "exchange" in step)
-    assert step.startswith("gradlab watch 01 --once:"), "what term.toml bounds holds until the lab is due"
+    assert step.startswith("gradlab watch 01 --once:"), "an end in term.toml applies until the lab is due"
     steps = {tell: " ".join(compute_status(early, LabTerm(tell=tell)).list_next_steps()) for tell in ("all", "visible")}
-    assert "gradlab feedback" in steps["all"] and "gradlab feedback" not in steps["visible"], "it tells hidden checks"
+    assert "gradlab feedback" in steps["all"] and "gradlab feedback" not in steps["visible"], "it shows hidden checks"
 
 
 def test_the_commands_write_the_pages_and_report_the_status_of_each_lab(small_course: Path) -> None:

@@ -1,4 +1,4 @@
-"""With `tell = "visible"`, a page is the same whatever the hidden checks said, and counts what a student can run."""
+"""With `tell = "visible"`, a page doesn't depend on hidden checks, and counts only checks that a student can run."""
 
 import html
 import re
@@ -21,7 +21,7 @@ HIDDEN = Outcome("c", "other shapes", weight=2, passed=True, hidden=True, requir
 
 
 def make_submission(hidden: bool, penalty: float = 0.0, notes: tuple[Note, ...] = ()) -> SubmissionResult:
-    """Two exercises, of which the second has hidden checks alone, and a question. hidden: whether those passed."""
+    """Two exercises, of which the second has only hidden checks, and a question. hidden: whether those passed."""
     last = replace(HIDDEN, passed=hidden)
     checks = {"squares": (VISIBLE, GUARD, last), "quiz": (last,)}
     exercises = [
@@ -57,7 +57,7 @@ def test_only_checks_that_the_student_can_run_are_counted() -> None:
     text = html.unescape(
         re.sub(r"\s+", " ", re.sub(r"<(?!meta)[^>]+>", " ", render_page(make_submission(False), "visible")))
     )
-    assert 'content="5.5 of 6 points without hidden checks"' in text, "JupyterLab says it, too"
+    assert 'content="5.5 of 6 points without hidden checks"' in text, "JupyterLab shows it too"
     assert "4 of 4 points. Hidden checks decide 4 more, which you'll see later." in text
     assert "Hidden checks decide 8 points, which you'll see later." in text
     assert "other shapes" not in text and "well said" in text
@@ -74,18 +74,20 @@ def test_a_required_hidden_check_takes_nothing_from_those_above() -> None:
 
 @pytest.mark.parametrize("excused", [frozenset({"c"}), frozenset()])
 def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(excused: frozenset[str]) -> None:
-    def told(hidden: bool) -> SubmissionResult:
+    def view_without_hidden_checks(hidden: bool) -> SubmissionResult:
         found = make_submission(hidden)
         squares = found.exercises[0].model_copy(update={"excused": excused})
         return leave_out_hidden_checks(
             found.model_copy(update={"exercises": (squares, *found.exercises[1:])}), "visible"
         )
 
-    assert [(e.points, e.worth) for e in told(True).exercises] == [(e.points, e.worth) for e in told(False).exercises]
+    assert [(e.points, e.worth) for e in view_without_hidden_checks(True).exercises] == [
+        (e.points, e.worth) for e in view_without_hidden_checks(False).exercises
+    ]
 
 
 def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
-    """Of a stock assignment, whose tests run in a cell of the submission's process."""
+    """For a stock assignment, whose tests run in the submission's process."""
     test = ExerciseResult(name="test_a", points=0, worth=2, checks=(replace(HIDDEN, passed=False),), notebook="ps1")
     late = Note(kind=NoteKind.STOPPED, words="it ran longer than 9 s", notebook=test.notebook, cell="test_a")
     notes = (late, Note(words="A cell was put back."))

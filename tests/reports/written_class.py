@@ -1,4 +1,4 @@
-"""A class that nobody graded: rows in a real gradebook, result documents and notebooks, as grading would have left them."""
+"""A class written without grading: rows in a real gradebook, result documents and notebooks, as grading writes them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
 
 @dataclass(frozen=True)
 class StudentWork:
-    """What one student handed in and got. answer: None leaves the exercise as it was handed out."""
+    """One student's submission and marks. answer: None leaves the exercise as released."""
 
     student: str
     answer: str | None = RIGHT
@@ -62,7 +62,7 @@ class WrittenClass:
 def write_class(
     course: Path, class_: Sequence[StudentWork], due: str = "", missing: Sequence[str] = ()
 ) -> WrittenClass:
-    """missing: students of the gradebook who handed in nothing."""
+    """missing: students of the gradebook without a submission."""
     api = open_course(course)
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
     with api.api.gradebook as gradebook:
@@ -107,7 +107,7 @@ def write_notebook(course: Path, one: StudentWork, source: Any) -> None:
 
 
 def mark_by_hand(written: WrittenClass, student: str, **values: Any) -> None:
-    """Change what the gradebook has for the exercise, as a person does in the formgrader."""
+    """Change the gradebook's grade of the exercise, as a person does in the formgrader."""
     with Gradebook(written.url) as gradebook:
         grade = gradebook.find_grade(CHECK, LAB, LAB, student)
         for name, value in values.items():
@@ -116,7 +116,7 @@ def mark_by_hand(written: WrittenClass, student: str, **values: Any) -> None:
 
 
 def put(folder: Path) -> None:
-    """A submission in an exchange, with all that makes it whole."""
+    """Write a complete submission into an exchange."""
     folder.mkdir(parents=True)
     (folder / SECRET).write_text("a secret")
 
