@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.rpc.frames import ProtocolError, from_bytes, to_bytes
 
-MESSAGES = 10  # damaged ones of each example
+MESSAGES = 10  # damaged messages for each example
 WORK = 5.0  # seconds of processor time for one message, of which most take a thousandth
 MORE_MEMORY = 512 * 2**20  # bytes that damaged messages may cost at most
 
@@ -48,7 +48,7 @@ JUNK: list[Any] = [
 
 
 def damage(message: Any, rng: random.Random) -> Any:
-    """The message with one to four places changed. Raises ProtocolError where not even its frame can be read."""
+    """The message with one to four places changed. Raises ProtocolError if not even its frame can be read."""
     if rng.random() < 0.3:
         return from_bytes(_damage_bytes(to_bytes(message), rng))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
@@ -57,7 +57,7 @@ def damage(message: Any, rng: random.Random) -> Any:
 
 
 def iter_damaged(message: Any, seed: int) -> Iterator[Any]:
-    """Damaged ones that still can be read."""
+    """Yield damaged messages that can still be read."""
     for n in range(MESSAGES):
         try:
             yield damage(message, random.Random(seed * MESSAGES + n))

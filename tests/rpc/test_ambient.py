@@ -1,4 +1,4 @@
-"""What is told of the random states: each change, whatever drew, and nothing twice."""
+"""Random states are sent after each change, whatever drew, and never twice."""
 
 import random
 from collections.abc import Callable
@@ -26,7 +26,7 @@ DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
 
 @pytest.mark.parametrize("name", DRAWS)
 def test_a_state_is_sent_after_each_draw_and_only_then(name: str) -> None:
-    """Twice: the second Gaussian number comes from what the first one kept, and leaves the words as they are."""
+    """Twice: the second Gaussian number comes from the first one's cache, and leaves the state's words unchanged."""
     source, draw = DRAWS[name]
     sender = GlobalState()
     sender.read()
@@ -38,7 +38,7 @@ def test_a_state_is_sent_after_each_draw_and_only_then(name: str) -> None:
 
 
 def test_a_second_gaussian_number_that_numpy_restores_is_sent() -> None:
-    """The words are what they were when it was used."""
+    """The words are unchanged since it was used."""
     np.random.seed(12), np.random.randn()
     numpy_state = np.random.get_state()
     np.random.randn()

@@ -1,4 +1,4 @@
-"""What is small on the wire and endless to work with is refused."""
+"""Values that are small on the wire and endless to process are refused."""
 
 import itertools
 from typing import Any
@@ -16,7 +16,7 @@ def send(value: Any) -> Any:
 
 
 def test_a_tensor_that_is_its_own_gradient_is_refused() -> None:
-    """Nothing would free it: autograd's references are no part of what Python collects."""
+    """Nothing would free it: Python's collector doesn't know autograd's references."""
     a, b = torch.zeros(3), torch.zeros(3)
     a.grad, b.grad = b, a
     with pytest.raises(ProtocolError, match="its own gradient"):
@@ -54,7 +54,7 @@ def test_a_bomb_is_refused(value: Any) -> None:
 
 
 def find_pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
-    """Solved for the last item: CPython hashes a tuple by a formula that can be turned round."""
+    """Solved for the last item: CPython's hash of a tuple can be inverted."""
     first, second, fifth, mask = 11400714785074694791, 14029467366897019727, 2870177450012600261, 2**64 - 1
     inverse, found, wanted = pow(second, -1, 2**64), list[tuple[int, int]](), None
     for number in itertools.count():
@@ -82,7 +82,7 @@ def find_pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
     ids=["pairs", "complex", "large", "numpy", "nested"],
 )
 def test_many_values_of_one_hash_are_refused_in_a_list_too(values: list[Any]) -> None:
-    """A check makes a set of them, in one C function that takes hours."""
+    """A set of them takes hours in one C function."""
     with pytest.raises(ProtocolError, match="of one hash"):
         send(values)
 

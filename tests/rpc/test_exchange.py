@@ -1,4 +1,4 @@
-"""Values arrive as they were sent, and come back as themselves; what is malformed is refused."""
+"""Values arrive as sent, and return as the same objects; malformed ones are refused."""
 
 import math
 from typing import Any
@@ -131,7 +131,7 @@ def test_a_number_that_grows_with_the_first_operation_is_refused():
 
 
 def test_read_only_memory_is_never_written():
-    """The other side may not change what Python itself holds to be constant."""
+    """The other side may not change objects that Python treats as constant."""
     content = b"constant"
     exchange = Exchange()
     exchange.pack(np.frombuffer(content, np.uint8))
@@ -194,7 +194,7 @@ def test_values_nested_too_deep_are_refused_on_both_sides():
 
 
 def test_a_value_that_did_not_pass_has_no_number() -> None:
-    """Else all later numbers would mean other objects on the other side."""
+    """Otherwise all later numbers would mean other objects on the other side."""
     examiner, student = Exchange(), Exchange()
     t = torch.ones(2)
     with pytest.raises(ProtocolError):

@@ -1,4 +1,4 @@
-"""A frame arrives as it was sent, or not at all: whatever bytes come, a receiver gets a value or a ProtocolError."""
+"""A frame arrives as sent, or not at all: whatever bytes arrive, a receiver gets a value or a ProtocolError."""
 
 import contextlib
 import socket

@@ -1,4 +1,4 @@
-"""Whatever one end sends, the other answers with a reason: no crash, no hang, no more memory than the bound."""
+"""Whatever one end sends, the other replies with a reason: no crash, no hang, no more memory than the bound."""
 
 import random
 from typing import Any
@@ -38,7 +38,7 @@ def make_student_names() -> dict[str, Any]:
 
 
 class DamagingConnection:
-    """A line to a student's end in this process. From the reply with number `spared` on, replies are damaged."""
+    """A connection to a student's end in this process. From the reply with number `spared` on, replies are damaged."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -48,7 +48,7 @@ class DamagingConnection:
     def ask(self, request: Any, callbacks: Any) -> Any:
         try:
             reply, _, _ = self.calls.answer(from_bytes(to_bytes([request, self.ours.read()])))
-        except ProtocolError as error:  # a number that was damaged came back: the process would end
+        except ProtocolError as error:  # a damaged number was returned: the process would end
             raise Stopped(str(error)) from None
         if self.spared > 0:
             self.spared -= 1
@@ -98,7 +98,7 @@ def _use_handles(world: RemoteNamespace, rng: random.Random) -> None:
 
 
 def look_at(value: Any) -> None:
-    """Use everything in a result, as a check would: memory outside of a block would show here."""
+    """Use everything in a result, as a check would: memory outside a block would show here."""
     if isinstance(value, torch.Tensor) and type(value) in (torch.Tensor, torch.nn.Parameter):
         assert value.numel() * value.element_size() <= 192 * 2**20
         if value.dtype in (torch.float32, torch.float64, torch.int64):
@@ -126,7 +126,7 @@ def test_damaged_replies_never_harm_the_examiner(seed):
                     rng.choice((_forward, _backward, _change_in_place, _use_handles))(world, rng)
             except Stopped:
                 pass
-            except (Exception, RecursionError) as error:  # a result of another kind, or an exception that came
+            except (Exception, RecursionError) as error:  # a result of another kind, or an exception
                 assert not isinstance(error, ProtocolError | MemoryError | AssertionError), error
             finally:
                 torch.set_grad_enabled(True)

@@ -1,4 +1,4 @@
-"""Whatever a student process asks of a check's own functions, the examiner answers, or says that it is no question."""
+"""Whatever a student process asks of a check's functions, the examiner answers or refuses."""
 
 import contextlib
 import random
@@ -23,7 +23,7 @@ EXAMPLES = (100_000 if NIGHTLY else 2_000) // MESSAGES // 2
 
 
 def _record_uses() -> tuple[Here, list[Any]]:
-    """A check's functions, and all requests of a process that uses them in every way."""
+    """Record all requests of a process that uses a check's functions in every way."""
     recorder, seen = Here(), []
     examiner_end, student_end = socket.socketpair()
 

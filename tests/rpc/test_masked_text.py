@@ -1,4 +1,4 @@
-"""Text and bytes of a student process are compared and passed on as any others, and never shown."""
+"""Text and bytes of a student process are compared and passed on like any others, and never shown."""
 
 import collections
 
@@ -33,7 +33,7 @@ def test_showing_bytes_gives_their_length(show) -> None:  # type: ignore[no-unty
 
 
 def write_in_many_ways(got: object) -> str:
-    """What checks write of a result, with every way to take a part of a text or to make another of it."""
+    """Messages of checks about a result, with every way to take or change parts of a text."""
     parts = [sorted(map(str, got)), [*got], f"{got}"]  # type: ignore[call-overload]
     if isinstance(got, str | bytes):
         parts += [got[:4], got[0], got.upper(), got.split(), got.partition(got[4:5] or got), got * 2, got + got]
@@ -103,7 +103,7 @@ def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
 
 
 def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_its_own() -> None:
-    """A name has a hundred letters: a message that quoted it would hold what a hidden check passed in."""
+    """A name has a hundred letters: quoting it in a message could reveal a hidden check's input."""
     students_tuple = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
     sent = collections.namedtuple("Batch", "x")(1)
     values.pack_tuple(sent, lambda part: part)

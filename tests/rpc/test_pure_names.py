@@ -1,4 +1,4 @@
-"""What comes from a student process by its name is a function of its arguments, and nothing else."""
+"""A function that a student process names depends only on its arguments."""
 
 import pytest
 import torch
@@ -32,10 +32,10 @@ def test_each_name_is_a_function_or_a_type_that_changes_nothing_in_place() -> No
 
 
 def test_a_hook_of_torchs_own_that_is_not_on_the_list_is_refused() -> None:
-    """PyTorchFileWriter, called with what is no name of a file, ends the process."""
+    """PyTorchFileWriter ends the process when called with something other than a file name."""
 
     def forge(x: torch.Tensor) -> torch.Tensor:
-        allowed_names.find_pure_name = allowed_names.find_name  # as a process that lies would
+        allowed_names.find_pure_name = allowed_names.find_name  # as a lying process would
         x.register_hook(torch._C.PyTorchFileWriter)
         return x * 2
 
