@@ -1,4 +1,4 @@
-"""Things that a submission may try. Each returns something where it succeeds and raises OSError where it does not."""
+"""Actions that a submission may try. Each returns a value on success and raises OSError on failure."""
 
 import ctypes
 import errno
@@ -130,7 +130,7 @@ def abstract_connect(world: World) -> None:
 
 
 def fork_many(count: int) -> int:
-    """Fork children that stay until as many are there; the error comes from fork()."""
+    """Fork children that stay until there are this many; fork() raises the error."""
     children: list[int] = []
     try:
         while len(children) < count:
@@ -155,7 +155,7 @@ def fill(path: Path, size: int) -> None:
 
 
 def call_raw(number: int, *arguments: int) -> int:
-    """A system call by number, its errno as OSError whatever it is."""
+    """Make a system call by number, and raise its errno as OSError."""
     ctypes.set_errno(0)
     LIBC.syscall.restype = ctypes.c_long
     try:
@@ -168,7 +168,7 @@ def call_raw(number: int, *arguments: int) -> int:
 
 
 def hide_shared_memory(size: int) -> mmap.mmap:
-    """Memory in use that no page table shows: filled, then dropped from this process's own."""
+    """Memory in use that no page table shows: filled, then dropped from this process's table."""
     shared = mmap.mmap(-1, size)
     for start in range(0, size, 1 << 20):
         shared[start : start + (1 << 20)] = b"x" * (1 << 20)
@@ -177,7 +177,7 @@ def hide_shared_memory(size: int) -> mmap.mmap:
 
 
 def start_daemon(alive: int, seconds: int = 300) -> None:
-    """A process out of its parent's session and tree, that ignores what can be ignored; `alive` shows that it lives."""
+    """Start a process outside its parent's session and tree that ignores every signal it can; `alive` shows that it lives."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:

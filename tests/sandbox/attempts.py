@@ -1,4 +1,4 @@
-"""Forks that try a forbidden thing: as root or as an ordinary user, under the named layers only."""
+"""Forks that try a forbidden action, as root or as an ordinary user, under the named layers only."""
 
 import ctypes
 import errno
@@ -22,13 +22,13 @@ from autograder.sandbox.plan import Layer, Plan, find_runtime_paths
 from autograder.sandbox.privileges import LINUX_CAPABILITY_VERSION_3, show
 from autograder.sandbox.system import PR_CAPBSET_DROP, call, prctl, read_status
 
-# Numbers of this process's own: a kill by uid must not reach a test that runs beside it.
+# Numbers for this process only: a kill by uid must not reach another test that is running.
 _BASE = 61_200 + os.getpid() % 1000 * 4
 USER = _BASE  # the ordinary user: no entry in /etc/passwd, no group
-STUDENT = _BASE + 1  # the run's own uid, where root gives one; the next one is free as well
+STUDENT = _BASE + 1  # the run's own uid, if root gives one; the next one is free as well
 ROOT = os.geteuid() == 0
 IDENTITIES = ("root", "user") if ROOT else ("user",)
-CONTAINER = "container"  # root as a container has it: the capabilities that Docker and Podman leave to it by default
+CONTAINER = "container"  # root as a container has it: the capabilities that Docker and Podman keep by default
 WITH_CONTAINER = (*IDENTITIES, CONTAINER) if ROOT else IDENTITIES
 # chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, sys_chroot, setfcap
 OF_A_CONTAINER = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 31})
@@ -36,7 +36,7 @@ OF_A_CONTAINER = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 31})
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the attempt returned, or the error that stopped it."""
+    """The value that the attempt returned, or the error that stopped it."""
 
     value: Any = None
     error: str = ""  # an exception's type
@@ -52,7 +52,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class World:
-    """What an attempt finds around it."""
+    """The surroundings of an attempt."""
 
     parent: int  # a process of the same user, outside the sandbox
     make_scratch: Path
@@ -76,7 +76,7 @@ def become(identity: str) -> None:
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
         show()
-        find_runtime_paths.cache_clear()  # fewer of them are open to this user
+        find_runtime_paths.cache_clear()  # fewer are open to this user
 
 
 def keep_capabilities(capabilities: Collection[int]) -> None:
@@ -91,7 +91,7 @@ def keep_capabilities(capabilities: Collection[int]) -> None:
 
 @contextmanager
 def make_scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
-    """A directory on a path that everybody may pass, unlike pytest's tmp_path."""
+    """A directory on a path that all users may traverse, unlike pytest's tmp_path."""
     path = Path(tempfile.mkdtemp(prefix="gradlab-test-", dir="/tmp"))
     if uid is not None or (identity == "user" and ROOT):
         owner = USER if uid is None else uid
@@ -103,7 +103,7 @@ def make_scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
 
 
 def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Outcome:
-    """What becomes of act(world) in a child that took only these layers. Its parent is of the same identity."""
+    """Run act(world) in a child under only these layers, and return the outcome. Its parent has the same identity."""
     uid = STUDENT if UID in layers else None
     with make_scratch(identity, uid) as own_scratch, make_scratch(identity) as outside_scratch:
         reading, writing = os.pipe()
@@ -124,7 +124,7 @@ def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Ou
 
 @contextmanager
 def set_up_surroundings(outside: Path) -> Iterator[World]:
-    """What there is to attack around a run whose parent is this process; `scratch` is for the run's maker to fill in."""
+    """Targets around a run whose parent is this process; the run's creator fills in `scratch`."""
     secret, path_socket = outside / "secret", outside / "socket"
     secret.write_text("expected = 42")
     secret.chmod(0o600)
@@ -166,12 +166,12 @@ def _run_middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
 
 @cache
 def try_without_layers(act: Act, identity: str) -> Outcome:
-    """What becomes of it without any layer; the same whichever layer is then tried."""
+    """The outcome without any layer, which is the same for every layer that is tried."""
     return attempt(act, identity=identity)
 
 
 def assert_stopped(act: Act, *layers: Layer, identity: str = "root", by: tuple[int, ...] = (), **plan: Any) -> None:
-    """The attempt succeeds without the layers, so that this test can fail, and is stopped with them."""
+    """Assert that the attempt succeeds without the layers, so the test can fail, and is stopped with them."""
     free = try_without_layers(act, identity)
     assert not free.stopped, f"fails without {layers} as well: {free}"
     outcome = attempt(act, *layers, identity=identity, **plan)
@@ -182,7 +182,7 @@ def assert_stopped(act: Act, *layers: Layer, identity: str = "root", by: tuple[i
 
 
 def wait_at_most(seconds: float) -> None:
-    """Wait to be killed; not for ever. A pid namespace's first process ignores an alarm that it has no handler for."""
+    """Wait to be killed, but not forever. A pid namespace's first process ignores an alarm that it has no handler for."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, seconds)
     while True:

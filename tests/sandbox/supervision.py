@@ -1,4 +1,4 @@
-"""Runs under the fork server's supervisor, with the layers that a test names."""
+"""Runs processes under the fork server's supervisor, with the layers that a test names."""
 
 import contextlib
 import os
@@ -13,8 +13,8 @@ from autograder.sandbox import memory_watch
 from autograder.sandbox.plan import Layer, Limits, Network, find_runtime_paths
 from autograder.sandbox.processes import find_run_processes
 
-LONG = 300  # seconds: what a run that isn't ended lasts
-ROOM_TO_START = 1 << 40  # bytes, so that a fork of a large test process can start
+LONG = 300  # seconds: the duration of a run that isn't ended
+ROOM_TO_START = 1 << 40  # bytes: a fork of a large test process can start
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ def supervise(
     looks: int | None = None,
     more: int | None = None,
 ) -> RunEnd:
-    """Let a run do act(control) until it ends, or until the supervisor has looked at it so often.
+    """Run act(control) until it ends, or until the supervisor has looked at it `looks` times.
 
     The run reads a byte from its control socket for each look. Its memory is limited once it has entered its sandbox.
 
     Args:
-        more: Bytes that it may hold beyond what it begins with, instead of the limit on all its memory.
+        more: Bytes that it may hold beyond its initial memory, instead of the limit on all its memory.
     """
 
     def enter_and_act(control: int) -> None:
@@ -86,7 +86,7 @@ def measure_own_memory() -> int:
 
 
 def wait_for_looks(control: int, count: int = 1) -> None:
-    """In a run: until it has been looked at so often from now on."""
+    """In a run: wait until the supervisor has looked at it this many times."""
     while select.select([control], [], [], 0)[0]:
         os.read(control, 4096)
     for _ in range(count + 1):  # the first may have begun before

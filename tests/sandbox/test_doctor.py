@@ -1,4 +1,4 @@
-"""What this machine gives, and the refusal where that is too little."""
+"""Which layers this machine offers, and the refusal if they are too few."""
 
 import os
 import threading

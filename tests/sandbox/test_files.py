@@ -1,4 +1,4 @@
-"""Layers that keep a run from files: Landlock, mounts, a uid of its own, closed descriptors, a scratch home."""
+"""Layers that keep a run from files: Landlock, mounts, a separate uid, closed descriptors, a scratch home."""
 
 import errno
 import os
@@ -29,7 +29,7 @@ def test_mounts_show_nothing_outside_the_plan(act: acts.World, identity: str, ne
     assert_stopped(act, MOUNTS, identity=identity, by=(errno.ENOENT,))
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 @pytest.mark.parametrize("act", [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, acts.be_root])
 def test_a_uid_may_not_read_or_write_the_files_of_root(act: acts.World, needs: Needs) -> None:
     needs(UID)

@@ -1,4 +1,4 @@
-"""What the grader does with a student's value ends, even inside one C function, and so does its memory."""
+"""The grader's work on a student's value is bounded in time, even inside one C function, and in memory."""
 
 import math
 import os

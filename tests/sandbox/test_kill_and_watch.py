@@ -51,10 +51,10 @@ every_way = pytest.mark.parametrize("way", WAYS)
 def run_and_judge(
     way: str, act: Callable[[int], object], judge: Callable[[Run], object], patience: float = LONG
 ) -> tuple[object, bool]:
-    """Fork a run that does act(pipe): what judge(run) says, and whether the pipe has ended after it.
+    """Fork a run that does act(pipe), and return judge(run), and whether the pipe has ended after it.
 
-    The pipe is held by the run's processes alone: it ends when the last of them is dead. patience: seconds until that
-    is given up.
+    Only the run's processes hold the pipe: it ends when the last of them is dead. patience: seconds to wait
+    for that.
     """
     identity, layers = WAYS[way]
     uid = STUDENT if UID in layers else None
@@ -81,14 +81,14 @@ def run_supervised(
     looks: int | None = None,
     more: int | None = None,
 ) -> RunEnd:
-    """How a run that does act(control) ends under a supervisor of that identity."""
+    """Run act(control) under a supervisor of that identity, and return how it ends."""
     identity, layers = WAYS[way]
     limits = Limits(memory=bound)
     return act_as(identity, lambda: supervise((*layers, DESCRIPTORS), act, limits, looks=looks, more=more))
 
 
 def act_as(identity: str, act: Callable[[], T]) -> T:
-    """What act() returns in a fork that has become that identity, and to which orphans come."""
+    """Run act() in a fork of that identity that adopts orphans, and return its result."""
     answers, answer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -129,7 +129,7 @@ def escapees(write_end: int) -> None:
 
 
 def hopper(write_end: int) -> None:
-    """One that is never long under the same pid: each generation forks the next and ends."""
+    """A process that keeps changing its pid: each generation forks the next and ends."""
     if os.fork():
         wait_at_most(LONG)
     os.setsid()
@@ -147,7 +147,7 @@ def kill_it(run: Run) -> bool:
 
 
 def kill_only_the_first(run: Run) -> bool:
-    """Once its daemons are there: how a kill of one pid falls short."""
+    """Once its daemons are there, kill only the first pid."""
     while len(find_run_processes(run)) < 5:
         time.sleep(0.002)
     os.kill(run.pid, signal.SIGKILL)
@@ -162,11 +162,11 @@ def test_a_kill_reaches_processes_that_escaped(way: str, act: Callable[[int], ob
     assert run_and_judge(way, act, kill_it) == (True, True)
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_a_plain_kill_does_not() -> None:
     assert run_and_judge("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
     assert has_processes(STUDENT)
-    # What a grader that died has left under a uid is dead before that uid is used again.
+    # Processes that a dead grader left under a uid are dead before that uid is used again.
     with claim_uid([STUDENT]):
         assert not find_uid_processes(STUDENT)
 
@@ -220,7 +220,7 @@ def many_small(control: int) -> None:
             block = fill(TAKEN[0] // 5)
             wait_at_most(LONG)
             block.clear()
-    wait_for_looks(control)  # the supervisor counts them as the run's own now
+    wait_for_looks(control)  # from now on the supervisor counts them as the run's
     os.write(go, b"five!")
     wait_at_most(LONG)
 
@@ -271,14 +271,14 @@ def without_its_first_thread(write_end: int) -> None:
 
 
 def other_programs(_: int) -> None:
-    """Each maps less than this process had from its start, and shares it."""
+    """Each maps and shares less than this process's initial memory."""
     hog = f"import mmap, time; m = mmap.mmap(-1, {40 * MIB}); m[::4096] = bytes(len(m) // 4096); time.sleep({LONG})"
     for _ in range(6):
         if os.fork() == 0:
             for program in (
                 "/usr/bin/python3",
                 sys.executable,
-            ):  # the second is closed to other users where it is root's
+            ):  # other users can't read the second if it is root's
                 with contextlib.suppress(OSError):
                     os.execv(program, [program, "-I", "-S", "-c", hog])
     wait_at_most(LONG)
@@ -319,7 +319,7 @@ def test_memory_that_other_programs_share_counts_even_if_each_is_smaller_than_th
 
 
 def unread_pairs(_: int) -> None:
-    """Each takes what a socket's buffer may, as far as the descriptors reach."""
+    """Fill as many socket buffers as the descriptors allow."""
     pairs = [socket.socketpair() for _ in range(150)]
     wait_at_most(LONG)
     pairs.clear()
@@ -341,7 +341,7 @@ def unread_in_flight(_: int) -> None:
 
 
 def unread_replies_of_the_kernel(_: int) -> None:
-    """Netlink answers each request, up to the size of the socket's buffer."""
+    """Leave replies of netlink unread: it answers up to the size of the socket's buffer."""
     request = struct.pack("=IHHIIBxxx", 20, 18, 0x301, 0, 0, socket.AF_UNSPEC)  # RTM_GETLINK, of all
     sockets = []
     for _ in range(400):
@@ -354,7 +354,7 @@ def unread_replies_of_the_kernel(_: int) -> None:
 
 
 def unread_connections(_: int) -> None:
-    """Of a byte each, for which the kernel can take as much as for a full buffer."""
+    """Send one byte on each, for which the kernel can use as much memory as for a full buffer."""
     listener, sockets = socket.socket(socket.AF_INET), []
     listener.bind(("127.0.0.1", 0))
     listener.listen()
@@ -367,7 +367,7 @@ def unread_connections(_: int) -> None:
 
 
 def unread_datagrams_of_closed_senders(_: int) -> None:
-    """Each waits in its receiver and is as large as a buffer, whose socket is gone."""
+    """Leave datagrams as large as a buffer in their receivers after their senders' sockets are gone."""
     sockets = []
     for number in range(40):
         sockets.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
@@ -380,7 +380,7 @@ def unread_datagrams_of_closed_senders(_: int) -> None:
 
 
 def unread_records(_: int) -> None:
-    """Of a byte each, in a buffer of its own."""
+    """Leave records of one byte unread, each in its own buffer."""
     listener, sockets = socket.socket(socket.AF_INET), []
     listener.bind(("127.0.0.1", 0))
     listener.listen()
@@ -420,12 +420,12 @@ def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
         wait_for_looks(control, 5)
         block.clear()
 
-    # What this process holds is in every fork of it, and so is the block; counted once they fit, four times they don't.
+    # Every fork has this process's memory and the block: counted once they fit, counted four times they don't.
     ending = run_supervised(way, fork_in_turn, bound=measure_own_memory() + 120 * MIB)
     assert ending.limit == "" and ending.peak >= 60 * MIB
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
     """/proc/PID belongs to root when a process makes itself undumpable; its status still names its uid."""
     needs(UID)
@@ -444,9 +444,9 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
     assert run_and_judge("uid", hidden, see) == (True, True)
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) -> None:
-    """Else its grader takes it for a process that a check left behind, and kills it with the first check cell."""
+    """Otherwise the container's grader takes it for a process that a check left, and kills it with the first check cell."""
     needs(UID)
 
     def see(run: Run) -> bool:

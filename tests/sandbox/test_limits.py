@@ -1,4 +1,4 @@
-"""rlimits, each by running into it."""
+"""rlimits, each tested by hitting it."""
 
 import errno
 import mmap
@@ -38,7 +38,7 @@ def test_a_fork_bomb_ends(identity: str, layers: tuple[Layer, ...], needs: Needs
     assert attempt(lambda _: acts.fork_many(5), *layers, identity=identity, limits=SMALL).value == 5
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_threads_count_as_processes(needs: Needs) -> None:
     needs(UID)
 

@@ -39,7 +39,7 @@ TRACING = [acts.ptrace_parent, acts.vm_read_parent]
 DENIED = (errno.EACCES, errno.EPERM)
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 @pytest.mark.parametrize(("identity", "layers"), [("root", ()), (CONTAINER, ()), (CONTAINER, (NETWORK,))])
 @pytest.mark.parametrize(
     "act", [*READING, *TRACING, acts.signal_parent, acts.renice_parent, acts.limit_parent, acts.be_root]
@@ -78,7 +78,7 @@ def test_a_pid_namespace_has_no_other_processes(act: Act, identity: str, needs: 
     assert_stopped(act, PID, KEEPER, identity=identity, by=(errno.ESRCH,))
 
 
-# With which a run has mounts of its own, and is somebody who may not read the memory of others.
+# Layers that give a run its own mounts and an identity that may not read the memory of others.
 IN_USER_NAMESPACE = (MOUNTS, PID, KEEPER)
 IN_ITS_TREE = {
     "root": (MOUNTS, UID) if has_capability(CAP_SYS_ADMIN) else (UID, *IN_USER_NAMESPACE),
@@ -99,7 +99,7 @@ def test_proc_shows_no_other_process(identity: str, needs: Needs) -> None:
 def test_the_machines_proc_shows_others_but_nothing_in_them(
     identity: str, added_layers: tuple[Layer, ...], needs: Needs
 ) -> None:
-    """Where no /proc of the run's own is to be had: what is seen, and what the other layers close, each without Landlock."""
+    """Without a separate /proc: what is visible, and what the other layers close, each without Landlock."""
     layers = (*IN_ITS_TREE[identity], *added_layers)
     needs(*layers, identity=identity)
     assert not attempt(acts.parent_is_seen, *layers, identity=identity).stopped
@@ -116,7 +116,7 @@ def test_seccomp_has_no_tracing(act: Act, identity: str, needs: Needs) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_a_hidden_process_is_closed_to_its_own_user(identity: str) -> None:
-    """What guards a grader without root where Landlock is missing: root, who may all, is not kept out."""
+    """Protects a grader without root if Landlock is missing: root may do everything and isn't kept out."""
     if identity == "root":
         identity = "user"
 
@@ -221,7 +221,7 @@ def test_a_run_waits_for_a_keeper_that_starts_late(
     needs(*layers, identity=identity)
 
     def close_late(keep: Collection[int]) -> None:
-        """Lose the processor, and get it back at the worst moment: no /dev/null while the run builds its file tree."""
+        """Lose the processor at the worst moment: there is no /dev/null while the run builds its file tree."""
         deadline = time.monotonic() + 0.3
         while os.path.exists(os.devnull) and time.monotonic() < deadline:
             pass

@@ -19,7 +19,7 @@ from tests.sandbox import acts
 from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
-# Numbers of x86-64; arguments with which the call, if it came through, would do nothing.
+# Numbers of x86-64; arguments with which the call, if allowed, would do nothing.
 CALLS: dict[str, tuple[int, ...]] = {
     "ptrace": (101, 99, 0, 0, 0),
     "process_vm_readv": (310, 0, 0, 0, 0, 0, 1),
@@ -125,7 +125,7 @@ def test_calls_that_have_a_substitute_are_absent(number: int, identity: str, nee
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("bit", seccomp.NEW_NAMESPACE_BITS, ids=hex)
 def test_clone_makes_no_namespace(bit: int, identity: str, needs: Needs) -> None:
-    """With CLONE_SIGHAND alone the kernel says EINVAL: so the call makes no process, whoever lets it through."""
+    """With only CLONE_SIGHAND the kernel returns EINVAL, so the call makes no process even if it's allowed."""
     needs(SECCOMP, identity=identity)
     flags = bit | 0x800
     assert attempt(lambda _: acts.call_raw(56, flags, 0, 0, 0, 0), identity=identity).by(errno.EINVAL)
@@ -166,7 +166,7 @@ def test_a_new_session_is_simulated_so_no_run_gets_an_extra_processor_share(iden
     needs(SECCOMP, identity=identity)
 
     def sessions(_: World) -> list[bool]:
-        """Of a child, which leads no group: whether it has a session of its own afterwards, and how the call ended."""
+        """For a child that leads no group: whether it has a new session afterwards, and how the call ended."""
         reading, writing = os.pipe()
         if os.fork() == 0:
             os.setsid()
@@ -217,7 +217,7 @@ def test_files_are_copied_and_no_socket_keeps_a_senders_pages(identity: str, nee
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_locks_of_parts_of_a_file_are_not_kept(identity: str, needs: Needs) -> None:
-    """No process is charged for them, and there can be one for each byte. A database still works."""
+    """No process is charged for locks, and each byte can have one. A database still works."""
     needs(SECCOMP, identity=identity)
     import sqlite3
     import tempfile
@@ -239,7 +239,7 @@ def test_locks_of_parts_of_a_file_are_not_kept(identity: str, needs: Needs) -> N
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_buffers_of_sockets_and_pipes_keep_their_sizes(identity: str, needs: Needs) -> None:
-    """What is in them belongs to no process: the memory watch counts each as large as the kernel makes it."""
+    """Their contents belong to no process: the memory watch counts each as large as the kernel makes it."""
     needs(SECCOMP, identity=identity)
 
     def enlarge(_: World) -> tuple[bool, bool]:

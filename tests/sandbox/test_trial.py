@@ -1,4 +1,4 @@
-"""What a level promises is tried as a run; where layers fail together, what is left is offered with the reason."""
+"""A level's promise is tried in a run; if layers fail together, the rest is offered with the reason."""
 
 import os
 import subprocess
@@ -100,7 +100,7 @@ def read_children() -> str:
 
 
 def describe_container(*capabilities: int) -> tuple[dict[Layer, doctor.LayerState], frozenset[Layer]]:
-    """What is available to a container's root without these capabilities, and what it would put in a plan."""
+    """The layers available to a container's root without these capabilities, and those that it would plan."""
 
     def look(_: object) -> tuple[list[doctor.LayerState], list[bool]]:
         keep_capabilities(OF_A_CONTAINER - {*capabilities})

@@ -25,7 +25,7 @@ def report() -> dict[str, Any]:
 def runs(request: pytest.FixtureRequest, report: dict[str, Any], needs: Needs) -> dict[str, Any]:
     identity = request.param
     if identity == "user" and ROOT and not has_capability(CAP_SYS_ADMIN):
-        pytest.skip("root needs CAP_SYS_ADMIN to show an ordinary user a file tree of its own")
+        pytest.skip("root needs CAP_SYS_ADMIN to show an ordinary user a separate file tree")
     needs(*FULL, PID if identity == "user" else UID, identity=identity)
     if identity not in report:
         command = [sys.executable, "-m", "tests.sandbox.whole_run", identity]
@@ -41,7 +41,7 @@ def test_an_honest_run_works(runs: dict[str, Any]) -> None:
     expected = {"gradient": 128.0, "loaded": 120.0, "figure": True, "checkpoint": True, "shared": 10.0, "eager": 2.0}
     assert {name: honest[name] for name in expected} == expected
     assert honest["program"] == "hi\n"
-    # Its resource tracker or a worker may be there still; nothing of anybody else is.
+    # Its resource tracker or a worker may still be there; no other user's process is.
     assert honest["processes"] <= 4
     assert honest["limit"] == "" and honest["status"] == 0
 

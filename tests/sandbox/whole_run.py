@@ -1,5 +1,5 @@
-"""One process that imports torch, and two runs forked from it under every layer that there is: an honest one and a
-hostile one. `python -m tests.sandbox.whole_run root|user|container` prints what became of them as JSON."""
+"""One process that imports torch, and two runs forked from it under every available layer: an honest one and a
+hostile one. `python -m tests.sandbox.whole_run root|user|container` prints their results as JSON."""
 
 import json
 import os
@@ -155,7 +155,7 @@ def run_greedy(_: attempts.World, control: int) -> dict[str, Any]:
             memory = torch.ones(100 << 20)  # 400 MiB
             attempts.wait_at_most(LONG)
             del memory
-    wait_for_looks(control)  # the supervisor counts them as the run's own now
+    wait_for_looks(control)  # from now on the supervisor counts them as the run's
     os.write(go, b"four")
     attempts.wait_at_most(LONG)
     return {}
@@ -167,11 +167,11 @@ def run_leaving(_: attempts.World, control: int) -> dict[str, Any]:
 
 
 def become_a_user() -> None:
-    """Where the interpreter is closed to others, show it in a file tree that an ordinary user may walk."""
+    """If other users can't read the interpreter, show it in a file tree that an ordinary user may walk."""
     from autograder.sandbox import mounts, namespaces
 
     namespaces.separate({MOUNTS})
-    # Its scratch directory is there in the new tree only.
+    # Its scratch directory is only in the new tree.
     # As with PID: with a /proc that hides nothing, as on most machines.
     layers = frozenset({MOUNTS, PID, PROC})
     mounts.build(Plan(Path("/view"), layers, readable=(*find_runtime_paths(), REPOSITORY)))
