@@ -1,6 +1,6 @@
-"""The marks of stock nbgrader for the small course, kept: it starts a kernel for each notebook, half a minute by day.
+"""The stored marks of stock nbgrader for the small course: computing them starts a kernel for each notebook, half a minute.
 
-`python -m tests.stock.kept` makes them anew; by night they are compared with what it gives then.
+`python -m tests.stock.kept` updates them; by night they are compared with new ones.
 """
 
 import json
@@ -17,7 +17,7 @@ KEPT = Path(__file__).with_name("stock_marks.json")
 
 
 def grade_with_stock(submitted: Path, to: Path) -> Path:
-    """A copy of the course, released and graded by nbgrader alone."""
+    """A copy of the course, released and graded by nbgrader without Gradlab."""
     course = copy_course(submitted, to, STOCK)
     release(course, LABS)
     for lab in LABS:
@@ -27,12 +27,12 @@ def grade_with_stock(submitted: Path, to: Path) -> Path:
 
 
 def read_marks(course: Path) -> Any:
-    """What the gradebook holds, as JSON has it."""
+    """The gradebook's rows as JSON values."""
     return json.loads(json.dumps(read_rows(course)))
 
 
 def load_kept_marks(submitted: Path) -> Any:
-    """What stock nbgrader gave for these very files."""
+    """The marks that stock nbgrader gave for exactly these files."""
     document = json.loads(KEPT.read_text())
     assert document["of"] == _digest_files(submitted), (
         f"{KEPT.name} is of another course\n    fix: python -m tests.stock.kept"

@@ -1,4 +1,4 @@
-"""Two assignments as an instructor writes them for stock nbgrader, and what a few students make of them."""
+"""Two assignments as an instructor writes them for stock nbgrader, and a few students' answers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -80,7 +80,7 @@ TWO = {
 
 
 def make(root: Path) -> Path:
-    """The course's folder, with what its students handed in."""
+    """The course's folder, with its students' submissions."""
     write(root / "source/ps1/p1.ipynb", SOURCE)
     write(root / "source/ps1/data.txt", "one two three\n")
     for name, text in TWO.items():

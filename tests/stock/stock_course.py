@@ -1,4 +1,4 @@
-"""A course made for stock nbgrader, graded by it or by Gradlab, and what its gradebook then holds."""
+"""A course made for stock nbgrader, graded by it or by Gradlab, and the resulting gradebook."""
 
 import json
 import os
@@ -18,7 +18,7 @@ c.CourseDirectory.course_id = "own"
 configure(c)
 c.Examine.cell_seconds = 4
 """
-# Gradlab puts deleted tests back; of nbgrader that is asked for.
+# Gradlab restores deleted tests; nbgrader is configured to do the same.
 STOCK = """c = get_config()
 c.CourseDirectory.course_id = "own"
 c.OverwriteCells.add_missing_cells = True
@@ -29,7 +29,7 @@ Row = tuple[str, str, float, float, bool, list[Any], list[Any]]
 
 
 def make_cell(source: str, kind: str = "code", cell_id: str = "", **flags: Any) -> Cell:
-    """A cell without an id, as format 4.4 has it, unless one is given."""
+    """A cell without an id, as in format 4.4, unless one is given."""
     made: Cell = {"cell_type": kind, "metadata": {}, "source": source}
     if flags:
         made["metadata"]["nbgrader"] = {"grade": False, "locked": False, "solution": False, "schema_version": 3} | flags
@@ -66,7 +66,7 @@ def make_notebook(*cells: Cell, minor: int = 4) -> str:
 
 
 def answer_notebook(source: str, answers: Mapping[str, str | None]) -> str:
-    """The notebook with other texts in the cells of these names; without those whose text is None."""
+    """The notebook with other texts in the cells with these names, and without the cells whose text is None."""
     data = json.loads(source)
     names = [c["metadata"].get("nbgrader", {}).get("grade_id", "") for c in data["cells"]]
     for name, made in zip(names, data["cells"], strict=True):
@@ -81,7 +81,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def run(course: Path, *command: str) -> str:
-    """The output of a command in the course's folder."""
+    """Run a command in the course's folder, and return its output."""
     scripts = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
@@ -91,7 +91,7 @@ def run(course: Path, *command: str) -> str:
 
 
 def copy_course(course: Path, to: Path, config: str) -> Path:
-    """The course's folders alone, for another grader."""
+    """Copy only the course's folders, for another grader."""
     for folder in ("source", "submitted"):
         shutil.copytree(course / folder, to / folder)
     for path in course.glob("*.yml"):
@@ -107,7 +107,7 @@ def release(course: Path, assignments: Sequence[str]) -> None:
 
 
 def read_rows(course: Path) -> list[Row]:
-    """What the gradebook holds of every notebook that was handed in."""
+    """The gradebook's rows for every submitted notebook."""
     found = []
     with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
         for assignment in gradebook.assignments:

@@ -1,4 +1,4 @@
-"""Small courses of the kinds that strangers bring, as files, and grading them."""
+"""Small, unusual courses as files, and helpers to grade them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_gradebook_result(course: Path, student: str, lab: str = "a1") -> Submis
 
 
 def read_course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = None) -> StockNotebook:
-    """What grading knows of this source, without nbgrader's gradebook."""
+    """The data about this source that grading uses, without nbgrader's gradebook."""
     write(root / "source/a1/p.ipynb", source)
     released, _ = ClearSolutions().preprocess(upgrade_metadata(nbformat.reads(source, as_version=4)), {})
     cells = [

@@ -1,6 +1,6 @@
-"""What a command says to do next works, for assignments of several notebooks and for those without a graded cell.
+"""The commands' advice on what to do next works, for assignments of several notebooks and for those without a graded cell.
 
-Slow: nbgrader puts two assignments into a new gradebook, and each command starts anew.
+Slow: nbgrader puts two assignments into a new gradebook, and each command starts a new process.
 """
 
 from __future__ import annotations

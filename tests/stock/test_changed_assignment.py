@@ -1,4 +1,4 @@
-"""An assignment that changed after students had handed it in: it is graded anew, and marks by hand stay.
+"""An assignment that changed after students submitted it is graded again, and marks by hand are kept.
 
 Slow: nbgrader puts the assignment into its gradebook several times.
 """
@@ -29,7 +29,7 @@ HANDED_IN = [{**F, "source": "def f(x):\n    return x + 1 if x < 3 else 0"}, T, 
 
 @pytest.fixture
 def course(two_graders: LocalExecutor, tmp_path: Path) -> Iterator[Path]:
-    """Graded once, and ada's words read: 3 points, a comment and half a point on top."""
+    """Graded once, and ada's words are marked: 3 points, a comment and half a point on top."""
     root = make_course(
         tmp_path,
         {"source/a1/p.ipynb": make_notebook(F, T, WORDS), "submitted/ada/a1/p.ipynb": make_notebook(*HANDED_IN)},
@@ -44,7 +44,7 @@ def course(two_graders: LocalExecutor, tmp_path: Path) -> Iterator[Path]:
 
 
 def change_and_grade(course: Path, executor: LocalExecutor, **notebooks: list[Cell]) -> list[str]:
-    """Grade the assignment with these notebooks, and give what the instructor is told of the change."""
+    """Grade the assignment with these notebooks, and return the messages about the change."""
     for path in (course / "source/a1").glob("*.ipynb"):
         path.unlink()
     for name, cells in notebooks.items():
@@ -136,7 +136,7 @@ def test_marks_by_hand_in_a_notebook_that_is_gone_are_written_down(course: Path,
 
 
 def test_a_gradebook_from_before_follows_a_source_that_changed(course: Path, two_graders: LocalExecutor) -> None:
-    """As one that stock nbgrader made, which says nothing of what its source was."""
+    """Like one that stock nbgrader made, which doesn't record its source."""
     (course / "results/a1/.prepared").unlink()
     (line,) = change_and_grade(course, two_graders, p=[F, T, make_test("u", "assert f(5) == 6", 5), WORDS])
     assert "new: p/u" in line and read_exercises(course)["words"].points == 3.5

@@ -1,4 +1,4 @@
-"""What tests beside the student process believe: values, whichever way they come back; and what goes wrong costs a cell."""
+"""Tests outside the student process accept only values, however they are returned; a failure costs one cell."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which test cells are decided beside the student process."""
+"""Which test cells are decided outside the student process."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A C function that works on a student's value without end costs that student's cell, and no one else anything."""
+"""A C function that works endlessly on a student's value costs only that cell."""
 
 from pathlib import Path
 
@@ -62,8 +62,8 @@ def test_an_endless_call_costs_its_cell_in_a_class(course: Path) -> None:
     assert {student: read_marks(course, student) for student in ANSWERS} == WANTED
     result = load_result(course, "ps1", "both")
     assert result is not None and not result.empty
-    beside = {each.id for each in result.cells if not each.own_process}
-    assert {"p1/before", "p1/matches", "p1/after"} <= beside
+    outside_cells = {each.id for each in result.cells if not each.own_process}
+    assert {"p1/before", "p1/matches", "p1/after"} <= outside_cells
 
 
 @pytest.mark.nightly

@@ -1,7 +1,7 @@
-"""A page is the same whatever a hidden test passes in: nothing that a submission does with it comes back to its student.
+"""A page doesn't depend on a hidden test's input: a submission can't reveal it to its student.
 
-The same submission is graded in two courses that differ only inside a hidden region. It keeps what the hidden test gave it,
-and tries to say it afterwards in every way that a page could show.
+The same submission is graded in two courses that differ only inside a hidden region. It keeps the hidden test's input,
+and afterwards tries every way to put it on a page.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ def f(x):
     {does}
     return x + 1
 """
-# After the first hidden test: in cells of the student's own.
+# After the first hidden test: in the student's own cells.
 CELLS = {
     "status": "import os\nos._exit(kept[-1])",
     "whether it ends": "import os\nkept[-1] > 100 and os._exit(1)",

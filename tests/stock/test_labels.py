@@ -1,4 +1,4 @@
-"""A stock assignment's cells may have any names, also those that Gradlab gives the cells of its labs."""
+"""A stock assignment's cells may have any names, even those of a lab's cells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXCUSED = '[[excuse]]\nlab = "a1"\nexercise = "1"\nreason = "the test was wrong"
 
 @pytest.fixture(scope="module")
 def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """right: everything right. wrong: everything wrong, and 1 is excused for all."""
+    """The student `right` has all answers right, `wrong` has them wrong, and 1 is excused for all."""
     wrong = SOURCE.replace("x = 1  # the answer", "x = -1")
     assert wrong != SOURCE
     files = {"source/a1/p.ipynb": SOURCE, "submitted/right/a1/p.ipynb": SOURCE, "submitted/wrong/a1/p.ipynb": wrong}

@@ -34,7 +34,7 @@ def test_stock_nbgrader_gives_the_marks_that_are_kept(submitted: Path, tmp_path:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_nbgraders_own_command_gives_the_same_marks(submitted: Path, tmp_path: Path) -> None:
-    """Slow: the same, and by night, since it shares all but its loop with `gradlab grade`."""
+    """Slow: the same, and by night, because it shares everything but its loop with `gradlab grade`."""
     course = copy_course(submitted, tmp_path / "plugin", OURS)
     release(course, LABS)
     for lab in LABS:

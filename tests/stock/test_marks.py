@@ -1,4 +1,4 @@
-"""What submissions of stock assignments earn: by nbgrader's rules, in the sandbox, and checked beside where that can be.
+"""Marks of stock assignments: by nbgrader's rules, in the sandbox, and checked outside the student process if possible.
 
 Slow: two classes are graded in this file, and nbgrader puts their assignments into the gradebook with a kernel.
 """
@@ -40,7 +40,7 @@ from tests.stock.stock_course import (
 )
 
 pytestmark = pytest.mark.slow
-# Once in a thousand cells somebody has more in mind than an exercise.
+# One student in a thousand tries to cheat.
 STRIPS = """import ast
 class Strip(ast.NodeTransformer):
     def visit_Assert(self, node):
@@ -88,7 +88,7 @@ BONUS = make_notebook(make_solution("more", "found = 12"), make_test("counted", 
 MADE = make_notebook(
     make_solution("made", "### BEGIN SOLUTION\nn = 5\n### END SOLUTION"), make_test("made_is", "### HASHED AUTOTEST n")
 )
-# Of the first three tests the course's own solution passes none but where it runs.
+# The course's own solution passes the first three tests only in its own process.
 KEPT = make_notebook(
     make_solution("both", "def same(x):\n    return x\ndef upto(n):\n    return list(range(n))"),
     make_test("alias", "x = [1]\ny = same(x)\ny.append(2)\nassert x == [1, 2]"),
@@ -144,14 +144,14 @@ def make_marked_course(root: Path) -> Path:
     stripped = STRIPS.replace("scale(x, k)", "same(x)") + "def upto(n):\n    return []\n"
     write(root / "submitted/strips/ps4/kept.ipynb", answer_notebook(KEPT, {"both": stripped}))
     with open_course(root).api.gradebook as gradebook:
-        gradebook.add_assignment("ps4", duedate="2999-01-01")  # and nobody has generated it
+        gradebook.add_assignment("ps4", duedate="2999-01-01")  # and never released
     return root
 
 
 @pytest.fixture(scope="module")
 def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = make_marked_course(tmp_path_factory.mktemp("plain"))
-    digest_code(MARKS)  # of the code as it is now, also where somebody edits it while this runs
+    digest_code(MARKS)  # of the current code, even if it's edited while this runs
     for lab in ("ps1", "ps3", "ps4"):
         done = grade(root, lab, two_graders)
         assert not [each.failure for each in done if each.failure]
@@ -180,7 +180,7 @@ def test_nothing_waits_in_a_class_that_was_just_graded(course: Path) -> None:
 
 
 def test_tests_removed_in_the_submissions_own_process_fail_in_another_one(course: Path) -> None:
-    """What reads variables has no other place: there the submission's word counts, and the result says so."""
+    """Tests that read variables can only run there: the submission's word counts, and the result says so."""
     assert read_marks(course, "strips")["scale_values"] == 0
     assert read_marks(course, "strips")["value_is"] == 1
     assert "value_is" in list_own_process_cells(course, "strips")
@@ -205,7 +205,7 @@ def test_tests_that_the_courses_solution_passes_only_in_its_own_process_are_deci
         "long",
         "quiet",
     ]
-    assert read_marks(course, "strips", "ps4", "kept")["value"] == 0, "the others go on to be decided beside"
+    assert read_marks(course, "strips", "ps4", "kept")["value"] == 0, "the others are still decided outside"
 
 
 def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_a_notebook_that_was_not_handed_in_earns_nothing_and_waits_for_no_one(co
 
 
 def test_feedback_reveals_nothing_about_a_hidden_test(course: Path) -> None:
-    """Also not what the submission kept of one and printed in a later cell."""
+    """Nor a hidden test's input that the submission kept and printed in a later cell."""
     results = [read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", name) for name in ("keeps", "strips")]
     kept_page, stripped_page = (page.read_text() for page in write_feedback(results, course, "ps1"))
     assert "KEPT [([1, 2]" in (course / "autograded/keeps/ps1/p1.ipynb").read_text()

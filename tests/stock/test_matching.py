@@ -1,4 +1,4 @@
-"""Work of students that isn't where the course wants it: taken for the answer, or left for a person to read, never lost."""
+"""Students' work in unexpected places: taken as the answer, or left for a person to read, never lost."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_footer_that_nbgrader_adds_to_each_notebook_is_no_answer(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["told", "words", "t"])
 def test_a_cell_that_nbgrader_has_only_a_name_for_is_the_courses(name: str, tmp_path: Path) -> None:
-    """nbgrader leaves the name where an instructor makes a graded cell an ordinary one again."""
+    """nbgrader keeps the name when an instructor turns a graded cell into an ordinary one."""
     instruction, setup = (
         make_cell("Read chapter 2.", "markdown", grade_id=name),
         make_cell("import math", grade_id="setup"),

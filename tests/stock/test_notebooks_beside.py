@@ -1,4 +1,4 @@
-"""The notebooks of an assignment are files beside each other, as nbgrader has them: a later one may run an earlier one.
+"""The notebooks of an assignment are files in one folder, as with nbgrader: a later one may run an earlier one.
 
 Slow: nbgrader puts an assignment into a new gradebook.
 """

@@ -1,4 +1,4 @@
-"""What a value that a test cell shows is worth, and when the instructor is told that nbgrader reads no score in it."""
+"""The score of a value that a test cell shows, and when a remark says that nbgrader reads no score in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nbgrader_config.py sets for stock nbgrader: what counts here, what is refused, and what the instructor hears of."""
+"""Settings of nbgrader_config.py for stock nbgrader: which ones count, are refused, or are reported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from autograder.stock.settings import (
 
 
 def make_config(**sections: dict[str, Any]) -> Config:
-    """As nbgrader_config.py has it, after configure()."""
+    """The configuration of nbgrader_config.py after configure()."""
     config = Config()
     configure(config)
     for section, settings in sections.items():

@@ -1,4 +1,4 @@
-"""What nbgrader would end with a traceback is refused before, in a sentence that says where, and what to do."""
+"""Sources on which nbgrader would end with a traceback are refused first, with the place and a fix."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_cell_that_nbgrader_refuses_is_named(cells: list[Cell], problem: str, 
 
 
 def test_nbgraders_own_log_is_heard_afterwards(tmp_path: Path) -> None:
-    """Its validators and preprocessors share the log of the whole program."""
+    """Its validators and preprocessors share the program's log."""
     write(tmp_path / "source/a1/p.ipynb", make_notebook(F, T))
     refuse_unfit(tmp_path, "a1", {})
     assert not get_logger().disabled

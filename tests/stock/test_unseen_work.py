@@ -1,4 +1,4 @@
-"""Whatever a student wrote is on the page and on the desk, also where no test and no question is about it.
+"""Everything that a student wrote is on the page and on the desk, even if no test or question is about it.
 
 Slow: nbgrader puts three assignments into a new gradebook.
 """
@@ -113,7 +113,7 @@ def test_everything_that_was_written_is_on_the_page_once(course: Path) -> None:
         assert found.split("</table>")[-1].count(part) == 1 or found.count(f"<p>{part}") == 1, part
     assert "m = 23" in found and "print(&#39;after&#39;, m)" in found
     assert "Also in your notebook" in found and "The end" not in found
-    assert "HIDDEN" not in found and "after 23" not in found, "what cells printed after a hidden test is left out"
+    assert "HIDDEN" not in found and "after 23" not in found, "output after a hidden test is left out"
 
 
 def test_everything_that_was_written_is_on_the_desk(course: Path) -> None:
