@@ -1,4 +1,4 @@
-"""A watch marks what arrives, gives the page back where nbgrader looks for it, and goes on after it was killed."""
+"""A watch marks submissions as they arrive, returns the page where nbgrader looks for it, and continues after a kill."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def course(small_course: Path) -> Path:
 
 
 def submit(course: Path, student: str, timestamp: str, source: str | None = None, content: str = "") -> Path:
-    """As `nbgrader submit` leaves it; the page that the student will fetch. content: in place of a notebook."""
+    """Submit as `nbgrader submit` does, and return the page that the student will fetch. content: instead of a notebook."""
     (lab,) = read_labs(read_course(course))
     notebook = fill_notebook(lab, collect_reference(lab) if source is None else {"sum_of_squares": source})
     folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{timestamp}+x1"
@@ -87,7 +87,7 @@ def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kil
     """Slow: two watches start, each with a fork server."""
     (course / FILE).write_text(f'[labs.{LAB}]\nattempts = 3\n\n[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
     before = submit(course, "ada", ONE, WRONG)
-    newest = submit(course, "ada", TWO)  # of two that wait, the newer one
+    newest = submit(course, "ada", TWO)  # the newer one of two that wait
     bens = submit(course, "ben", ONE)
     running = start(course)
     wait_for(running, newest, bens)
@@ -106,7 +106,7 @@ def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kil
     wait_for(running, dees, fourth)
     assert read_scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
     workers = list_children(running.pid)
-    assert end(running).count(" after it arrived") == 2, "ben has what he gets"
+    assert end(running).count(" after it arrived") == 2, "ben's page is final"
     assert workers and not any(Path(f"/proc/{pid}").exists() for pid, _ in workers)
 
 
@@ -130,7 +130,7 @@ def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marke
     assert "Not marked: the only attempt is used up." in refused
     assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in refused
 
-    (course / FILE).write_text(term.format(2) + "wait_minutes = 600\n")  # it is looked at once more, and waits
+    (course / FILE).write_text(term.format(2) + "wait_minutes = 600\n")  # it is checked once more, and waits
     while "It will be marked after 20" not in second.read_text():
         time.sleep(0.05)
     output = end(running)
@@ -171,7 +171,7 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
     wait_for(running, bens, pipes)
     later = submit(course, "ben", TWO)
     wait_for(running, later)
-    time.sleep(1)  # in which it looks five times
+    time.sleep(1)  # in which it checks five times
     assert not slow.exists()
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
@@ -223,7 +223,7 @@ def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path
     assert sorted(words.partition(": ")[2][:14] for words in messages) == ["not marked, it"] * 2
     on.arrivals += [replace(on.arrivals[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
     report_problems(on, late)
-    assert len(messages) == 3 and messages[-1].startswith("a, b: "), "those of one reason in one line"
+    assert len(messages) == 3 and messages[-1].startswith("a, b: "), "submissions with the same reason share a line"
     submit(course, "cy", ONE)
     assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
@@ -240,7 +240,7 @@ def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Pa
     collect_submission(arrival, course)
     assert find_due_arrivals(on) == [] and arrival.folder in on.finished
     on.finished.clear()
-    (get_submitted_folder(arrival, course) / "timestamp.txt").unlink()  # as a zip of an LMS leaves it
+    (get_submitted_folder(arrival, course) / "timestamp.txt").unlink()  # as a zip from an LMS leaves it
     assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
 
 
@@ -266,7 +266,7 @@ def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> Non
     ) == []
     ada, ben, cy = (on.memory.arrivals[name] for name in sorted(on.memory.arrivals))
     on.due_times |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
-    on.tries[ben.folder] = 1  # it failed, of which its student's line tells
+    on.tries[ben.folder] = 1  # it failed, which its student's line reports
     on.refused.add(ben.folder)
     on.arrivals = [ada, ben, replace(cy, problem="its folder is a link"), replace(cy, when=datetime(9999, 1, 1))]
     assert describe_leftovers(on) == [
