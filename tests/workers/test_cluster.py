@@ -1,4 +1,4 @@
-"""A class graded on a dask cluster: a real scheduler and workers, in processes of their own."""
+"""A class graded on a dask cluster: a real scheduler and workers, each in its own process."""
 
 import contextlib
 import json
@@ -59,7 +59,7 @@ print("told:", [name for name, value in os.environ.items() if "DASK" in name or 
 
 @contextlib.contextmanager
 def run_dask(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A stock command of dask, in a group of processes of its own, whose end is that of a machine that lost its power."""
+    """Run a stock dask command in its own process group, which is killed as if its machine lost power."""
     command = [str(Path(sys.executable).parent / "dask"), *arguments]
     with subprocess.Popen(
         command, env={**os.environ, **(environment or {})}, start_new_session=True, stderr=subprocess.DEVNULL
@@ -84,7 +84,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def standing_scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of another scheduler, with a worker that stays: each new one's grader imports torch."""
+    """The address of a scheduler with a worker that stays: each new worker's grader imports torch."""
     folder = tmp_path_factory.mktemp("standing")
     with run_scheduler(folder) as address, run_worker(address, folder):
         yield address
@@ -92,7 +92,7 @@ def standing_scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 @contextlib.contextmanager
 def run_scheduler(folder: Path, **environment: str) -> Iterator[str]:
-    """The address of a new scheduler."""
+    """Run a new scheduler, and yield its address."""
     found = folder / "scheduler.json"
     command = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(found)]
     with run_dask(*command, environment=environment) as process:
@@ -105,7 +105,7 @@ def run_scheduler(folder: Path, **environment: str) -> Iterator[str]:
 def run_worker(
     scheduler: str, folder: Path, *options: str, environment: Mapping[str, str] | None = None
 ) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
-    """A worker, with a folder of its own and, as on a cluster, the scheduler's address in its environment."""
+    """Run a worker with its own folder and, as on a cluster, the scheduler's address in its environment."""
     place = folder / f"worker-{time.monotonic_ns()}"
     variables = {"DASK_SCHEDULER_ADDRESS": scheduler, **(environment or {})}
     command = ["worker", scheduler, "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
@@ -177,7 +177,7 @@ def test_submissions_of_a_lost_worker_and_of_a_lost_grader_are_graded(
 def test_a_moment_without_a_worker_loses_no_submission(
     small_course: Path, tmp_path: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is on the cluster any more, and more is to be sent: here after each submission, since no look finds one."""
+    """The cluster is idle between submissions: here after each one, because no check finds another in time."""
     hand_in(small_course, STUDENTS)
     look, found = cluster._count_slots, []
 
@@ -195,7 +195,7 @@ def test_a_moment_without_a_worker_loses_no_submission(
 
 @pytest.mark.nightly
 def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path: Path, scheduler: str) -> None:
-    """Dask's client asks its scheduler for totals on its own, without workers: here all the time."""
+    """Dask's client also asks its scheduler for totals without workers: here all the time."""
     import distributed  # noqa: F401  what is set before its defaults are there takes them along when it ends
 
     settings = Settings()
@@ -216,7 +216,7 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
         address = doomed.enter_context(run_scheduler(tmp_path))
         with run_worker(address, tmp_path), cluster._connect_client(address, 1000) as client:
             client.wait_for_workers(1)
-            running = grade_on_cluster(small_course, address, wait=20)  # a lost scheduler is looked for as long
+            running = grade_on_cluster(small_course, address, wait=20)  # how long to look for a lost scheduler
             before = next(running)
             doomed.close()
             with pytest.raises(GradlabError, match=f"the scheduler at {address} is lost\n    fix: "):

@@ -1,4 +1,4 @@
-"""Submissions are graded by the executor that a package of somebody else's brings."""
+"""Submissions are graded by the executor that another package provides."""
 
 import sys
 from pathlib import Path

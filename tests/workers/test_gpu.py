@@ -1,6 +1,6 @@
-"""A GPU's memory is bounded and watched. Tests marked cuda need a GPU, and say that they did not run elsewhere.
+"""A GPU's memory is bounded and watched. Tests marked cuda need a GPU, and are skipped elsewhere.
 
-The others put a small program in place of nvidia-smi: what it prints is what the driver documents.
+The others replace nvidia-smi with a small program that prints output as the driver documents it.
 """
 
 import json

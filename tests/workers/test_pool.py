@@ -33,7 +33,7 @@ SETTINGS = Settings(find_strongest_level(find_layers()), timeouts=Timeouts(submi
 
 @pytest.fixture(autouse=True)
 def light_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is run in a fork server here, and those with no group of imports start in half the time."""
+    """Nothing runs in a fork server here, and one without imports starts in half the time."""
     monkeypatch.setattr(client, "start_server", partial(start_server, groups=()))
 
 
@@ -42,7 +42,7 @@ def make_task(student: str) -> Task:
 
 
 def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
-    """In place of the real one: does to its process what the student's name says, and tells its pid as a note."""
+    """Replaces the real one: does to its process what the student's name says, and reports its pid as a note."""
     if task.student == "dies always" or (task.student == "dies" and task.notebooks[0].content is not None):
         os.kill(os.getpid(), signal.SIGKILL)
     if task.student == "hangs" and task.notebooks[0].content is not None:
@@ -59,7 +59,7 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
 
 
 def grade_students(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
-    """By two workers, which are forks of this process and so run what stands in place of the real grading here."""
+    """Grade with two workers, which are forks of this process and therefore run the replacement for grading."""
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     monkeypatch.setattr(
         pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
@@ -114,7 +114,7 @@ def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.Monke
         nonlocal taken
         for number in range(12):
             taken += 1
-            assert taken - done <= 2 + 2, "those in work, and those just given back"
+            assert taken - done <= 2 + 2, "tasks in progress, and tasks just returned"
             yield make_task(str(number))
 
     pids = set()

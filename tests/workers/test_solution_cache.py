@@ -1,4 +1,4 @@
-"""Submissions of a lab start with what torch.compile made of its worked solution, and none changes it for another."""
+"""Submissions of a lab start with the compiled code of its worked solution, and none changes it for another."""
 
 import hashlib
 import json
@@ -87,7 +87,7 @@ def test_a_submission_runs_the_solutions_compiled_code_and_no_submission_changes
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_a_submission_compiles_code_that_the_solution_has_not_compiled(fork_server: ForkServer) -> None:
-    """Slow: g++ compiles in a folder of the submission's own."""
+    """Slow: g++ compiles in the submission's own folder."""
     _, used, counted = run_and_print(fork_server, SOLUTION.replace("2 * x", "3 * x"), USE, COUNT)
     assert float(used) == pytest.approx(12.6221, abs=1e-3)
     assert "'fxgraph_cache_miss': 1" in counted
