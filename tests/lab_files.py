@@ -1,4 +1,4 @@
-"""A lab's files as one text: a line `# ---- exercises/NAME.py` begins that file, `# ---- lab.py` goes on with the lesson."""
+"""A lab's files as one text: a line `# ---- exercises/NAME.py` begins that file, `# ---- lab.py` continues the lesson."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ ENTRY = LabEntry(name="x", title="X", minutes=1)
 
 
 def split_files(text: str) -> dict[str, str]:
-    """File -> its text."""
+    """Split the text into file name -> file text."""
     files: dict[str, list[str]] = {"lab.py": []}
     now = files["lab.py"]
     for line in text.splitlines():
@@ -22,7 +22,7 @@ def split_files(text: str) -> dict[str, str]:
 
 
 def read_lab_text(text: str, folder: Path = Path("labs/x"), entry: LabEntry = ENTRY) -> Lab:
-    """The lab in this text; nothing is written."""
+    """Read the lab in this text; nothing is written."""
     return read_lab_sources(split_files(text), folder, entry)
 
 
@@ -33,6 +33,6 @@ def write_files(folder: Path, text: str) -> None:
 
 
 def write_lab(folder: Path, text: str, entry: LabEntry = ENTRY) -> Lab:
-    """The lab in this text, written into the folder."""
+    """Write the files in this text into the folder, and read the lab."""
     write_files(folder, text)
     return read_lab(folder, entry)

@@ -15,9 +15,9 @@ from pathlib import Path
 from labkit.start import build_environment
 
 ENDS_WITHIN = 300  # seconds; one that is killed leaves its kernels
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever proxy the environment names
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores the environment's proxy
 
-# What would make a page differ from one run to the next: a question about news, cells that are not in the page.
+# Settings without which a page differs from run to run: a question about news, cells that are not in the page.
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"checkForUpdates": False, "fetchNews": "false"},
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
@@ -26,7 +26,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class LabServer:
-    """folder: what the server shows, and where it was started. log: all that it printed."""
+    """folder: the server's root and working directory. log: its output."""
 
     url: str
     token: str
@@ -38,7 +38,7 @@ class LabServer:
         return f"{self.url}{path}?token={self.token}"
 
     def end_kernels(self) -> None:
-        """As after a start of the server."""
+        """End all kernels, as after a start of the server."""
         with DIRECT.open(self.address("api/sessions")) as response:
             sessions = json.load(response)
         for session in sessions:
@@ -56,10 +56,10 @@ def run_lab_server(
     start: Sequence[str] = ("jupyterlab",),
     options: Sequence[str] = (),
 ) -> Iterator[LabServer]:
-    """JupyterLab on `folder`. Everything that it keeps for its user goes under `home`.
+    """Run JupyterLab on `folder`. Its user's files go under `home`.
 
     course: with the course's own extension, as labkit.start opens it. start: another module, with arguments, that starts
-    a Jupyter server. options: for it, in place of its folder and address.
+    a Jupyter server. options: for it, instead of its folder and address.
     """
     token, log = secrets.token_hex(16), home / "server.log"
     settings = home / "config" / "labconfig"
@@ -67,7 +67,7 @@ def run_lab_server(
     overrides = {**SETTINGS, "@jupyterlab/apputils-extension:themes": {"theme": theme}}
     (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
     command = [sys.executable, "-m", *start, "--no-browser", "--allow-root"]
-    # Where that port is taken, the server takes another: its address is read from what it tells.
+    # If that port is taken, the server takes another: its address is read from its connection file.
     options = options or [
         f"--ServerApp.root_dir={folder}",
         "--ServerApp.ip=127.0.0.1",
@@ -94,7 +94,7 @@ def run_lab_server(
 
 
 def _build_environment(home: Path) -> dict[str, str]:
-    """This process's environment without its user's Jupyter settings; `alembic` is found beside this interpreter."""
+    """This process's environment without its user's Jupyter settings; `alembic` is found next to this interpreter."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
     variables["PATH"] = str(Path(sys.executable).parent) + os.pathsep + variables.get("PATH", os.defpath)
     variables["HOME"] = str(home)
@@ -112,13 +112,13 @@ def _build_course_environment(folder: Path) -> dict[str, str]:
 
 
 def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
-    """The server's address, once it answers there."""
+    """Wait until the server answers, and return its address."""
     while True:
         if (code := process.poll()) is not None:
             raise RuntimeError(f"JupyterLab ended with status {code}:\n{_read_tail(log)}")
         time.sleep(0.1)
         connection_file = runtime / f"jpserver-{process.pid}.json"
-        # Half written, or not yet listening: asked again.
+        # Half written, or not yet listening: try again.
         with contextlib.suppress(OSError, json.JSONDecodeError):
             url = str(json.loads(connection_file.read_text())["url"])
             DIRECT.open(f"{url}login").close()

@@ -1,11 +1,11 @@
-"""Packages of other people, as pip leaves them: a module, and metadata that names its entry points."""
+"""Packages of other people, as pip installs them: a module, and metadata that names its entry points."""
 
 import textwrap
 from pathlib import Path
 
 
 def install(site: Path, name: str, source: str, **entry_points: str) -> Path:
-    """A package of one module, which `entry_points` (group -> "name = object") makes known. Returns the module."""
+    """Install a package of one module with these `entry_points` (group -> "name = object"). Returns the module."""
     module = site / f"{name}.py"
     module.write_text(textwrap.dedent(source))
     metadata = site / f"{name}-1.0.dist-info"

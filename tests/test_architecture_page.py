@@ -1,4 +1,4 @@
-"""docs/architecture.md names the packages and files that there are, and docs/decisions lists every record."""
+"""docs/architecture.md names existing packages and files, and docs/decisions lists every record."""
 
 import re
 from pathlib import Path

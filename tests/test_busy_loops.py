@@ -1,4 +1,4 @@
-"""`make nightly` runs the tests beside busy loops, and leaves none of them."""
+"""`make nightly` runs the tests during busy loops, and leaves none of them running."""
 
 import os
 import sys

@@ -21,7 +21,7 @@ CommandLine = Callable[..., str]
 
 
 def run_gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
-    """In a process of its own, which imports torch: where the process itself matters."""
+    """Run the command in its own process, which imports torch: for tests of the process itself."""
     command = [sys.executable, "-m", "autograder.cli", *arguments]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
     output = done.stdout + done.stderr
@@ -32,7 +32,7 @@ def run_gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
 
 @pytest.fixture
 def cli(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
-    """The same in this process, in the course's folder: one of its own would import torch."""
+    """Runs a command in this process, in the course's folder: a new process would import torch."""
 
     def run(arguments: str, status: int = 0) -> str:
         monkeypatch.chdir(small_course)
@@ -85,7 +85,7 @@ def test_only_the_labs_that_are_named_are_built(small_course: Path, cli: Command
     assert "1 lab up to date" in cli("build --check 02_cubes")
     assert "source/01_squares" in cli("build --check", status=1)
     second.write_text(second.read_text() + "# %% nonsense\n")
-    assert "1 lab built" in cli("build 01_squares"), "another lab's mistake is no hindrance"
+    assert "1 lab built" in cli("build 01_squares"), "another lab's mistake doesn't matter"
     assert "it has 01_squares, 02_cubes" in cli("build 03_none", status=1)
 
 
@@ -211,7 +211,7 @@ def test_an_error_in_the_course_is_named_and_changes_no_mark(
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
         assert book.find_submission("01_squares", "ada").score == 2
     (small_course / "nowhere.py").write_text("from nbgrader.plugins import LateSubmissionPlugin as Late\n")
-    monkeypatch.syspath_prepend(small_course)  # as where the command's own process starts
+    monkeypatch.syspath_prepend(small_course)  # as in the command's own process
     cli("grade 01_squares")
 
 
@@ -227,7 +227,7 @@ def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(
 def test_a_full_disk_is_one_line_that_says_how_to_continue(
     small_course: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a file system of one page can be mounted: a real one, full."""
+    """If a file system of one page can be mounted: a real one, full."""
     full = small_course / "full"
     full.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", full], capture_output=True).returncode:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 NAMED_BY_PYTHON = {"__init__", "__main__"}
-# First words that are no verbs: participles by their ending, and these.
+# First words that aren't verbs: participles by their ending, and these.
 IRREGULAR = set(
     """seen shown written drawn taken given known found held left lost made meant sent hidden came told kept
     anew alone some why where when how what which who whose each own other another again by of in on at as with without

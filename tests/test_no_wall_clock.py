@@ -1,4 +1,4 @@
-"""No test passes or fails by how busy the machine is."""
+"""No test's outcome depends on how busy the machine is."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_waiting_for_an_event_or_counting_its_own_time_is_accepted() -> None:
 
 
 def test_no_test_has_one() -> None:
-    """Wait for what happens, and count calls, bytes or processor time instead. pytest-timeout ends what hangs."""
+    """Wait for an event, and count calls, bytes or processor time instead. pytest-timeout ends what hangs."""
     found = [
         f"{path.relative_to(TESTS.parent)}:{line} {words}"
         for path in sorted(TESTS.rglob("*.py"))

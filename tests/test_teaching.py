@@ -1,5 +1,5 @@
-"""docs/teaching.md is walked: every command of it, in its order, and what comes is as it should be. By night the class
-has forty; by day those of them who differ.
+"""Runs every command of docs/teaching.md in order, and checks its output. By night the class has forty students; by day
+only those who differ.
 """
 
 import csv
@@ -27,8 +27,8 @@ from autograder.demo.students import fill_notebook
 from autograder.gradebook.past_marks import read_history
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8").replace("2027-", "2026-")  # what lies ahead waits
-UNTIL, OPEN = "until = 2026-02-01", "until = 2999-02-01"  # files of today come after the former
+PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8").replace("2027-", "2026-")  # later submissions wait
+UNTIL, OPEN = "until = 2026-02-01", "until = 2999-02-01"  # files of today sort after these
 ONE, TWO, THREE = "01_tensors", "02_shapes_and_devices", "03_autograd"
 EXERCISES = {ONE: ["blank_padding_"], TWO: ["sum_of_squares"], THREE: ["sum_of_squares", "graph_size"]}
 FORTY = [f"s{number:02}" for number in range(1, 41)]
@@ -38,7 +38,7 @@ SECOND = "2026-02-01 11:00:00.000000 UTC"
 LATE, ILL, TWICE, NEVER, DAMAGED, NO_EMPTY, BY_HAND = "s36", "s05", "s37", "s38", "s39", "s35", "s31"
 TEAM = ("s11", "s12")
 ALL_WRONG = {"s31", "s32", "s33", "s34"}
-FEWER = [*FORTY[:2], ILL, *TEAM, *FORTY[30:]]  # all that differ from one another
+FEWER = [*FORTY[:2], ILL, *TEAM, *FORTY[30:]]  # all students who differ from one another
 
 
 def find_blocks(language: str) -> list[str]:
@@ -54,7 +54,7 @@ def write_answer(student: str, exercise: str) -> str:
 
 
 class TermFolder:
-    """The instructor's folder, and what happens in it between the commands."""
+    """The instructor's folder, and the actions in it between the commands."""
 
     def __init__(self, folder: Path, students: list[str]) -> None:
         self.folder, self.exchange, self.students = folder, folder / "exchange", students
@@ -64,7 +64,7 @@ class TermFolder:
         return json.dumps(fill_notebook(self.labs[lab], {name: write_answer(student, name) for name in EXERCISES[lab]}))
 
     def submit(self, lab: str, student: str, timestamp: str, content: str = "") -> Path:
-        """As `nbgrader submit` leaves it; where its page will be."""
+        """Submit as `nbgrader submit` does, and return the path of the submission's page."""
         folder = self.exchange / "pytorch" / "inbound" / f"{student}+{lab}+{timestamp}+x"
         folder.mkdir()
         (folder / f"{lab}.ipynb").write_text(content or self.notebook(lab, student))
@@ -94,7 +94,7 @@ class TermFolder:
 
 @pytest.fixture(params=[pytest.param(FEWER, id="fifteen"), pytest.param(FORTY, marks=pytest.mark.nightly, id="forty")])
 def term(request: pytest.FixtureRequest, tmp_path: Path) -> TermFolder:
-    """Three small labs under the names of the page's; the check `empty` of the second one asks for a wrong value."""
+    """Three small labs with the page's names; the check `empty` of the second one expects a wrong value."""
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "course.toml").write_text('title = "A small course"\n')
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
@@ -127,7 +127,7 @@ def term(request: pytest.FixtureRequest, tmp_path: Path) -> TermFolder:
 
 
 def run(line: str, folder: Path) -> str:
-    """A command of the page, in this process: one of its own would import torch."""
+    """Run a command of the page in this process: a new process would import torch."""
     import shlex
 
     program, *arguments = shlex.split(line)
@@ -166,7 +166,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
     tomls = iter(find_blocks("toml"))
 
     def walk(until: str) -> None:
-        """The commands that follow, up to the one that begins so."""
+        """Run the next commands, up to the one that begins like this."""
         while lines and not lines[0].startswith(until):
             line = lines.pop(0)
             with capfd.disabled():
@@ -209,7 +209,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
     points[NO_EMPTY] = 2.0
     assert term.points(ONE) == points
     page = (term.folder / "feedback" / NO_EMPTY / ONE / f"{ONE}.html").read_text()
-    assert "1.5 of 2" in page, "the page is that of before: feedback comes later"
+    assert "1.5 of 2" in page, "the page is the previous one: feedback is written later"
 
     for student in everyone:
         if student not in (NEVER, TEAM[0]):

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns"}  # of the module time
 WAITS = {"communicate", "get", "join", "open", "result", "run", "urlopen", "wait", "wait_for_workers", "wait_procs"}
-LONG = 600  # seconds: a wait that only ends what hangs
+LONG = 600  # seconds: a wait that only ends a hanging test
 TEST = 1200  # the same for a whole test
 
 
 def find_wall_clocks(source: str) -> Iterator[tuple[int, str]]:
-    """(line, what is wrong there) of each comparison of the clock, and of each wait or test with a short limit."""
+    """(line, problem) of each comparison of the clock, and of each wait or test with a short limit."""
     tree = ast.parse(source)
     seen: set[int] = set()
     for scope in ast.walk(tree):
@@ -27,7 +27,7 @@ def find_wall_clocks(source: str) -> Iterator[tuple[int, str]]:
 
 
 def _collect_time_names(scope: ast.AST) -> set[str]:
-    """Names that are bound to what a clock said, or to a sum or a difference of that."""
+    """Names that are bound to a clock's time, or to a sum or a difference of times."""
     names: set[str] = set()
     pairs = [pair for node in ast.walk(scope) for pair in _iter_bindings(node)]
     for _ in pairs:
@@ -63,7 +63,7 @@ def _is_time(node: ast.AST, names: set[str]) -> bool:
 
 
 def _is_clock(node: ast.AST) -> bool:
-    """time.monotonic(), or monotonic() where that was imported from time."""
+    """time.monotonic(), or monotonic() if it was imported from time."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
@@ -85,6 +85,6 @@ def _find_short_waits(call: ast.Call) -> Iterator[tuple[int, str]]:
 
 
 def _read_seconds(node: ast.AST) -> float:
-    """Infinite for what is no number."""
+    """Infinite if it isn't a number."""
     value = getattr(node, "value", None)
     return value if isinstance(value, int | float) else float("inf")
