@@ -20,7 +20,7 @@ from autograder.model.course import Kind, Lab
 from labkit.check import record_outcomes
 from labkit.probes.two_devices import TwoDevices
 from tests.devices import on_the_device
-from tests.devices.elsewhere import run_elsewhere
+from tests.devices.second_device import run_on_second_device
 
 ADDRESS = "asks for memory addresses: tensors of the simulated device have none"
 AUTOCAST = "autocast, which checkpointing asks too, knows no device of the simulated one's name"
@@ -132,7 +132,7 @@ def test_labs_run_with_a_default_device(labs: list[Lab]) -> None:
 
 
 def list_failing_checks(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tensor]]) -> dict[str, set[str]]:
-    """exercise -> ids of the checks that fail. leaves: how arguments are moved, see run_elsewhere()."""
+    """exercise -> ids of the checks that fail. leaves: how arguments are moved, see run_on_second_device()."""
     names: dict[str, Any] = {"__name__": "__main__"}
     found: dict[str, set[str]] = {}
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
@@ -143,7 +143,7 @@ def list_failing_checks(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tens
             with record_outcomes() as outcomes:
                 exec(compile(strip_markers(cell.source), f"<{cell.id}>", "exec"), names)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
-                names[cell.name] = run_elsewhere(names[cell.name], leaves, cpu_tensors.setdefault(cell.name, []))
+                names[cell.name] = run_on_second_device(names[cell.name], leaves, cpu_tensors.setdefault(cell.name, []))
             found.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
     return found
 

@@ -19,7 +19,7 @@ from labkit import Seen
 from labkit.probes.two_devices import SECOND, PlacedTensor
 
 
-def run_elsewhere(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]) -> Callable[..., Any]:
+def run_on_second_device(f: Callable[..., Any], leaves: bool, left_behind: list[Tensor]) -> Callable[..., Any]:
     """f on the second device, to be called inside TwoDevices.
 
     leaves: a leaf that requires grad arrives as a leaf with the same memory, so f can write to it and to its .grad.
