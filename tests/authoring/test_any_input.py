@@ -139,10 +139,10 @@ def _keep_secrets_in_regions(lines: list[str]) -> list[str]:
     """The lines, with the secret words kept only in a solution or below '# %% hidden checks'."""
     lines_inside, inside = [], False
     for line in lines:
-        stripped = line.strip().removeprefix("# ")
-        if stripped.startswith("### BEGIN") or line == "# %% hidden checks":
+        text = line.strip().removeprefix("# ")
+        if text.startswith("### BEGIN") or line == "# %% hidden checks":
             inside = True
-        elif stripped.startswith("### END") or line.startswith(("# %%", "#%%", "# ----")):
+        elif text.startswith("### END") or line.startswith(("# %%", "#%%", "# ----")):
             inside = False
         lines_inside.append(line if inside or not (SOLUTION in line or HIDDEN in line) else "    pass")
     return lines_inside

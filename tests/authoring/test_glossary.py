@@ -5,16 +5,16 @@ from autograder.model.course import Lab
 
 
 def test_a_term_has_its_first_explanation_with_lab_and_section(labs: list[Lab]) -> None:
-    found = {entry.term: entry for entry in collect_entries(labs)}
-    assert found["leaf"].sentence == "A *leaf* is a tensor where the walk ends."
-    assert found["leaf"].lab == "03_autograd" and found["leaf"].section == "Leaves"
-    assert len(found) > 30
+    entries = {entry.term: entry for entry in collect_entries(labs)}
+    assert entries["leaf"].sentence == "A *leaf* is a tensor where the walk ends."
+    assert entries["leaf"].lab == "03_autograd" and entries["leaf"].section == "Leaves"
+    assert len(entries) > 30
 
 
 def test_a_sentence_that_refers_to_the_previous_one_includes_it(labs: list[Lab]) -> None:
-    found = {entry.term: entry for entry in collect_entries(labs)}
-    assert found["dtype"].sentence.startswith("A *tensor* is an array of numbers")
-    assert found["dtype"].sentence.endswith("That type is its *dtype*.")
+    entries = {entry.term: entry for entry in collect_entries(labs)}
+    assert entries["dtype"].sentence.startswith("A *tensor* is an array of numbers")
+    assert entries["dtype"].sentence.endswith("That type is its *dtype*.")
 
 
 def test_italics_for_emphasis_are_not_terms(labs: list[Lab]) -> None:

@@ -38,8 +38,8 @@ def find_secret_lines(lab: Lab, region_name: str) -> set[str]:
         regions = find_regions(cell)
         for number, line in enumerate(cell.source.split("\n")):
             hidden = any(number in region for region in regions)
-            wanted = any(number in region for region in regions if region.kind == region_name)
-            (inside if wanted else outside if not hidden else set()).add(line.strip())
+            is_inside = any(number in region for region in regions if region.kind == region_name)
+            (inside if is_inside else outside if not hidden else set()).add(line.strip())
     labels = [check.label for exercise in lab.exercises for check in exercise.checks]
     label_lines = {f"{json.dumps(label, ensure_ascii=False)}," for label in labels}  # of hidden checks too
     return {line for line in inside - outside - COMMON - label_lines if line and not line.startswith("###")}
@@ -56,13 +56,13 @@ def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None
 
 def test_the_worked_solution_has_every_solution_and_visible_check_but_no_hidden_test(labs: list[Lab]) -> None:
     for lab in labs:
-        worked = {line.strip() for line in join_sources(build_solution_notebook(lab)).split("\n")}
-        assert find_secret_lines(lab, SOLUTION) <= worked
+        solution_lines = {line.strip() for line in join_sources(build_solution_notebook(lab)).split("\n")}
+        assert find_secret_lines(lab, SOLUTION) <= solution_lines
         assert (
-            not (find_secret_lines(lab, HIDDEN) - find_secret_lines(lab, SOLUTION)) & worked
+            not (find_secret_lines(lab, HIDDEN) - find_secret_lines(lab, SOLUTION)) & solution_lines
         )  # a reference may repeat a line
         visible = [c.label for e in lab.exercises for c in e.checks if not c.hidden]
-        assert all(any(label in line for line in worked) for label in visible)
+        assert all(any(label in line for line in solution_lines) for label in visible)
 
 
 def test_committed_notebooks_match_their_sources(labs: list[Lab]) -> None:
@@ -83,17 +83,17 @@ def test_a_check_cell_names_the_hidden_checks_by_their_labels(labs: list[Lab]) -
 def test_checks_helpers_and_imports_are_folded(labs: list[Lab]) -> None:
     for lab in labs:
         for cell, node in zip(lab.cells, build_release_notebook(lab).cells, strict=True):
-            folded = node.metadata.get("jupyter", {}).get("source_hidden", False)
-            assert folded is cell.folded
-            assert folded or not is_check(node)
+            is_folded = node.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert is_folded is cell.folded
+            assert is_folded or not is_check(node)
 
 
 def test_given_and_check_cells_are_locked_and_exercises_are_not(labs: list[Lab]) -> None:
     for lab in labs:
         cells = {c.id: c for c in build_release_notebook(lab).cells}
         for cell in lab.cells:
-            locked = cell.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
-            assert cells[cell.id].metadata.get("editable", True) is not locked
+            is_locked = cell.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
+            assert cells[cell.id].metadata.get("editable", True) is not is_locked
 
 
 def test_hints_are_folded_text_and_no_code(labs: list[Lab]) -> None:
@@ -131,8 +131,8 @@ def test_stock_generate_assignment_gives_the_same_release(small_course: Path) ->
 def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     course = read_course(small_course)
     assert find_stale_files(course) == []
-    edited = small_course / "source" / "01_squares" / "01_squares.ipynb"
-    edited.write_text(edited.read_text().replace("Squares", "Circles"))
+    stale = small_course / "source" / "01_squares" / "01_squares.ipynb"
+    stale.write_text(stale.read_text().replace("Squares", "Circles"))
     missing = small_course / "release" / "01_squares" / "01_squares.ipynb"
     missing.unlink()
     stray = small_course / "solutions" / "old_lab" / "old_lab.ipynb"
@@ -141,8 +141,8 @@ def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     brought = small_course / "source" / "my_own" / "my_own.ipynb"  # made for stock nbgrader: not Gradlab's to remove
     brought.parent.mkdir()
     brought.write_text('{"metadata": {}}')
-    assert find_stale_files(course) == sorted([edited, missing, stray])
-    assert sorted(build(course)) == sorted([edited, missing, stray])
+    assert find_stale_files(course) == sorted([stale, missing, stray])
+    assert sorted(build(course)) == sorted([stale, missing, stray])
     assert find_stale_files(course) == []
     assert not stray.parent.exists()
 

@@ -166,11 +166,11 @@ def test_a_visible_check_may_show_its_input() -> None:
 
 
 def test_observed_checks_may_hold_a_fifth_of_a_labs_points() -> None:
-    observed = GOOD.replace("weight=3)", "weight=3, observed=True)")
-    assert "1.5 of the lab's 3 points" in get_refusal(observed).problem
-    most = observed.replace("[markdown] points=1", "[markdown] points=5.5")
+    source = GOOD.replace("weight=3)", "weight=3, observed=True)")
+    assert "1.5 of the lab's 3 points" in get_refusal(source).problem
+    most = source.replace("[markdown] points=1", "[markdown] points=5.5")
     assert read_course_text(most).exercise("double").observed_points == 1.5
-    assert "are allowed" in get_refusal(observed.replace("[markdown] points=1", "[markdown] points=5.4")).problem
+    assert "are allowed" in get_refusal(source.replace("[markdown] points=1", "[markdown] points=5.4")).problem
 
 
 @pytest.mark.parametrize("other", ["observed=True", "guard=True"])
@@ -229,8 +229,8 @@ def test_an_example_is_read_only_and_no_exercise_check_or_given_cell_may_read_wh
 
 
 def test_a_given_name_that_an_example_rebinds_is_no_longer_given() -> None:
-    given = EXAMPLE.replace("# %% example", "# %% given\nshown = 1\n\n# %% example")
-    text = GOOD.replace("# %% [markdown]\n# # A lab", given).replace("return x * 2", "return x * 2 * shown")
+    source = EXAMPLE.replace("# %% example", "# %% given\nshown = 1\n\n# %% example")
+    text = GOOD.replace("# %% [markdown]\n# # A lab", source).replace("return x * 2", "return x * 2 * shown")
     assert "reads 'shown'" in get_refusal(text).problem
 
 

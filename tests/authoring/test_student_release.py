@@ -59,8 +59,10 @@ def test_its_wheel_brings_the_extension_and_runs_without_the_grader(small_course
     assert "labext/etc/student/labconfig/page_config.json" in names
     code = "import sys; import labkit, labkit.start, labext; print(labkit.__file__, 'autograder' in sys.modules)"
     environment = {"PYTHONPATH": str(wheel), "PATH": ""}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert done.stdout.split() == [f"{wheel}/labkit/__init__.py", "False"], done.stderr
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert process.stdout.split() == [f"{wheel}/labkit/__init__.py", "False"], process.stderr
 
 
 FINDS = "import importlib.util\nfound = importlib.util.find_spec('labkit')\nprint(found and found.origin)"
