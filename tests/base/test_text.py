@@ -25,13 +25,13 @@ def test_a_verb_agrees_with_its_number(number: int, words: str) -> None:
 def test_no_text_moves_the_cursor_of_a_terminal() -> None:
     text = "a\x1b]0;t\x07\x1b[2J\x9b8m\u202eb\r\n\tc é"
     assert replace_controls(text) == "a?]0;t???[2J?8m?b?\n\tc é".replace("t???", "t??")
-    printed = io.StringIO()
-    terminal = Terminal(file=printed, force_terminal=True, color_system=None)
+    output = io.StringIO()
+    terminal = Terminal(file=output, force_terminal=True, color_system=None)
     table = Table("x")
     table.add_row(text)
-    for shown in (text, table):
-        terminal.print(shown, markup=False)
-    assert not [c for c in printed.getvalue() if c in "\x1b\x07\x9b\r\u202e"]
+    for value in (text, table):
+        terminal.print(value, markup=False)
+    assert not [c for c in output.getvalue() if c in "\x1b\x07\x9b\r\u202e"]
 
 
 @given(st.lists(st.text()))
