@@ -31,7 +31,7 @@ def draw_every_picture() -> dict[str, Picture]:
     """name of the function -> its picture."""
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)), torch.randn(5, 4)
-    with memory.watch(model, x) as seen:
+    with memory.watch(model, x) as watch:
         model(x).sum().backward()
     leaf = torch.tensor([1.0, 2.0], requires_grad=True)
     product = leaf * leaf
@@ -50,7 +50,7 @@ def draw_every_picture() -> dict[str, Picture]:
         "show_dtypes": labkit.show_dtypes(model, x),
         "show_graph": labkit.show_graph(product.sum(), {"leaf": leaf}),
         "show_kept": labkit.show_kept(model, x),
-        "show_memory": labkit.show_memory({"one": seen, "two": seen}),
+        "show_memory": labkit.show_memory({"one": watch, "two": watch}),
         "show_over": labkit.show_over(line, {"a": {"square": line**2}, "b": {"cube": line**3}}),
         "show_overlap": labkit.show_overlap(model, {"each": 1, "one": 1e9}),
         "show_paths": labkit.show_paths(

@@ -70,10 +70,10 @@ class NotebookPage:
 
 def describe_frame(picture: Locator) -> str:
     """What a picture of labkit shows: its words, and which parts are visible and highlighted."""
-    seen = (
+    script = (
         "one => [...one.querySelectorAll('*')].map(part => part.style.display + part.style.opacity) + one.textContent"
     )
-    return str(picture.locator("svg").evaluate(seen))
+    return str(picture.locator("svg").evaluate(script))
 
 
 class SavedNotebook:

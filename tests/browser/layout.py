@@ -24,8 +24,8 @@ BROKEN = """(where) => {
 
 def find_broken_words(page: Page, selector: str) -> list[str]:
     """The pieces of names and words within these elements that take more than one line."""
-    found: list[str] = page.evaluate(BROKEN, selector)
-    return found
+    words: list[str] = page.evaluate(BROKEN, selector)
+    return words
 
 
 def is_fitting(page: Page) -> bool:

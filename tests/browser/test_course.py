@@ -163,9 +163,9 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
 
     # The mark counts hidden checks, and its page explains why a statement is true.
     page.keyboard.press("Control+Alt+m")
-    marked = page.frame_locator("iframe")
-    expect(marked.get_by_text("2 of 5 points")).to_be_visible()
-    expect(marked.get_by_text("Nothing was added.")).to_be_visible()
+    mark_page = page.frame_locator("iframe")
+    expect(mark_page.get_by_text("2 of 5 points")).to_be_visible()
+    expect(mark_page.get_by_text("Nothing was added.")).to_be_visible()
     expect(work).to_contain_text("2 of 2 points")
     page.screenshot(path=ARTIFACTS / "course_marked.png")
     faults = find_serious_faults(page, ".gradlab-Panel") + find_serious_faults(page, ".gradlab-card")
@@ -179,12 +179,12 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(work).to_contain_text("not started")
     page.keyboard.press("ControlOrMeta+S")
     expect(page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
-    saved = nbformat.read(student.folder / LAB / f"{LAB}.ipynb", as_version=4)
-    raw_cells = [cell.source for cell in saved.cells if cell.cell_type == "raw"]
+    notebook = nbformat.read(student.folder / LAB / f"{LAB}.ipynb", as_version=4)
+    raw_cells = [cell.source for cell in notebook.cells if cell.cell_type == "raw"]
     assert len(raw_cells) == 1 and "return (x * x).sum()" in raw_cells[0]
-    (predicted,) = [c.metadata.gradlab_prediction for c in saved.cells if "gradlab_prediction" in c.metadata]
-    assert predicted["given"] == ["that of the first element"]
-    assert not predicted["right"] and predicted["missed"]
+    (prediction,) = [c.metadata.gradlab_prediction for c in notebook.cells if "gradlab_prediction" in c.metadata]
+    assert prediction["given"] == ["that of the first element"]
+    assert not prediction["right"] and prediction["missed"]
 
 
 def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(grader_free_server: LabServer, page: Page) -> None:
@@ -281,5 +281,5 @@ def write(page: Page, text: str, line: str) -> None:
 
 def find_serious_faults(page: Page, within: str) -> list[str]:
     """The accessibility faults that axe-core rates serious or critical."""
-    found: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
-    return [f"{f['id']}: {f['nodes'][0]['html']}" for f in found if f["impact"] in ("serious", "critical")]
+    violations: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
+    return [f"{f['id']}: {f['nodes'][0]['html']}" for f in violations if f["impact"] in ("serious", "critical")]

@@ -32,7 +32,7 @@ CROWD = {
 @pytest.fixture(scope="module")
 def desk_server(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
     """The server of `gradlab desk`, below a base URL as on a JupyterHub."""
-    for server in serve_desk(built_course, tmp_path_factory.mktemp("read"), answered=True):
+    for server in serve_desk(built_course, tmp_path_factory.mktemp("read"), has_answers=True):
         shutil.copy(server.folder / "gradebook.db", server.folder / "unread.db")
         yield server
 
@@ -48,13 +48,13 @@ def desk(desk_server: LabServer) -> LabServer:
 @pytest.fixture
 def empty_desk(built_course: Path, tmp_path: Path) -> Iterator[LabServer]:
     """A desk before anything is graded."""
-    yield from serve_desk(built_course, tmp_path, answered=False)
+    yield from serve_desk(built_course, tmp_path, has_answers=False)
 
 
-def serve_desk(built_course: Path, folder: Path, answered: bool) -> Iterator[LabServer]:
+def serve_desk(built_course: Path, folder: Path, has_answers: bool) -> Iterator[LabServer]:
     course = Path(shutil.copytree(built_course, folder / "course"))
     add_question(course)
-    if answered:
+    if has_answers:
         hand_in(course)
         hand_in_stock(course)
     start = ("autograder.cli", "desk", "--course", str(course))
@@ -79,20 +79,20 @@ def open_desk_page(page: Page, desk: LabServer, address: str = READ, names: bool
 def read_rows(desk: LabServer) -> dict[str, tuple[float | None, bool, str | None]]:
     """student -> points by hand, whether it waits, comment by hand."""
     with Gradebook(f"sqlite:///{desk.folder}/gradebook.db") as gradebook:
-        found = {}
+        rows = {}
         for submission in gradebook.assignment_submissions(LAB):
             student = submission.student_id
             grade = gradebook.find_grade(QUESTION, LAB, LAB, student)
             comment = gradebook.find_comment(QUESTION, LAB, LAB, student).manual_comment
-            found[student] = (grade.manual_score, grade.needs_manual_grade, comment)
-        return found
+            rows[student] = (grade.manual_score, grade.needs_manual_grade, comment)
+        return rows
 
 
 def find_faults(page: Page) -> list[str]:
     """Faults for a screen reader or in a narrow window."""
-    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
     wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-    return [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in found] + ["too wide"] * wide
+    return [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in violations] + ["too wide"] * wide
 
 
 def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_along(
@@ -140,13 +140,13 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     expect(page.locator("#count")).to_have_text("5 handed in, 0 waiting")
 
     comment = "Say why: 2n times 2n is four times a square."
-    given = {
+    marks = {
         "ada": (3, False, None),
         "ben": (1, False, comment),
         "cleo": (1, False, comment),
         "dan": (0.5, False, None),
     }
-    assert {student: read_rows(desk)[student] for student in given} == given
+    assert {student: read_rows(desk)[student] for student in marks} == marks
 
     keys.press("Escape")
     keys.press("e")
@@ -158,8 +158,8 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     assert read_rows(desk)["ben"] == (1, False, comment)
     keys.press("Control+Enter")
     expect(status).to_have_text("The items are saved, and the marks are updated.")
-    given |= {student: (1.5, False, comment) for student in ("ben", "cleo")}
-    assert {student: read_rows(desk)[student] for student in given} == given
+    marks |= {student: (1.5, False, comment) for student in ("ben", "cleo")}
+    assert {student: read_rows(desk)[student] for student in marks} == marks
     expect(page.locator("li[data-student=ben] .told")).to_have_text("1.5 of 3")
     assert messages == []
 
@@ -295,7 +295,7 @@ def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: 
     expect(reads).to_have_text("ada")
     keys.press("Control+Enter")
     expect(page.locator("#said")).to_have_text("No points yet: type them, or choose an item.")
-    for pressed in (
+    for key in (
         "1",
         "Control+Enter",
         "2",
@@ -309,7 +309,7 @@ def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: 
         "Control+Enter",
         "w",
     ):
-        keys.press(pressed)
+        keys.press(key)
     for student in ("ben", "cleo", "dan"):
         page.wait_for_function("document.querySelector('#panel.saving')")
         on_the_way.pop().continue_()
@@ -319,8 +319,8 @@ def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: 
     with Gradebook(f"sqlite:///{desk.folder}/gradebook.db") as gradebook:
         gradebook.find_grade(QUESTION, LAB, LAB, "dan").manual_score = 0.75
         gradebook.db.commit()
-    for pressed in ("1", "Control+Enter", "2", "Control+Enter"):
-        keys.press(pressed)
+    for key in ("1", "Control+Enter", "2", "Control+Enter"):
+        keys.press(key)
     on_the_way.pop().continue_()
     expect(page.locator("#said")).to_contain_text("it had 0.75 of 3. Save again to overwrite it.")
     assert not on_the_way and read_rows(desk)["dan"][0] == 0.75, "they were not meant for this answer"

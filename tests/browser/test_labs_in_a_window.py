@@ -35,11 +35,11 @@ def test_a_released_lab_runs_from_its_first_cell_to_its_last(student: LabServer,
     assert pictures.evaluate_all("all => all.every(one => one.complete && one.naturalWidth > 0)")
     for picture in page.locator(".gradlab-picture").all():
         choices = picture.locator("[role=group] > button[aria-pressed]").all()
-        seen = {describe_frame(picture)}
+        frames = {describe_frame(picture)}
         step = picture.get_by_role("button", name="next above")
         for choice in choices:
             choice.click()
             if step.count():
                 step.click()  # if a choice only affects the next control
-            seen.add(describe_frame(picture))
-        assert len(seen) > 1 or len(choices) < 2, "no choice changes the picture"
+            frames.add(describe_frame(picture))
+        assert len(frames) > 1 or len(choices) < 2, "no choice changes the picture"

@@ -47,10 +47,10 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
     """Slow: starts JupyterLab, in a light and in a dark theme."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    shown = SavedNotebook(page, server, "trusted.ipynb").pictures
-    expect(shown.locator("svg[role=img]")).to_have_count(len(pictures))
+    locators = SavedNotebook(page, server, "trusted.ipynb").pictures
+    expect(locators.locator("svg[role=img]")).to_have_count(len(pictures))
     paper = read_colour(page.locator(".jp-Notebook"), "background-color")
-    for name, one in zip(pictures, shown.all(), strict=True):
+    for name, one in zip(pictures, locators.all(), strict=True):
         svg = one.locator("svg")
         box = svg.bounding_box()
         assert box is not None and box["width"] > 50 and box["height"] > 30, name
@@ -67,19 +67,19 @@ def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures:
     """Slow: starts JupyterLab, and every button is pressed; by night in a dark theme too."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    shown = SavedNotebook(page, server, "trusted.ipynb").pictures
-    expect(shown.locator("svg[role=img]")).to_have_count(len(pictures))
-    for name, one in zip(pictures, shown.all(), strict=True):
-        seen = {describe_frame(one)}
+    locators = SavedNotebook(page, server, "trusted.ipynb").pictures
+    expect(locators.locator("svg[role=img]")).to_have_count(len(pictures))
+    for name, one in zip(pictures, locators.all(), strict=True):
+        frames = {describe_frame(one)}
         for button in one.locator("button[aria-pressed]").all():
             button.click()
             expect(button).to_have_attribute("aria-pressed", "true")
-            seen.add(describe_frame(one))
+            frames.add(describe_frame(one))
         for step in one.get_by_role("button", name="next step").all():
             step.click()
-            seen.add(describe_frame(one))
+            frames.add(describe_frame(one))
         drawing = pictures[name].drawing
-        assert drawing is not None and (len(seen) > 1 or not drawing.groups), f"{name}: no choice changes it"
+        assert drawing is not None and (len(frames) > 1 or not drawing.groups), f"{name}: no choice changes it"
     expect(page.get_by_text("Error displaying widget")).to_have_count(0)
     assert errors == []
 
@@ -87,10 +87,10 @@ def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures:
 @pytest.mark.parametrize("server", THEMES[:1], indirect=True)
 def test_keys_in_a_control_stay_there_and_a_sequence_plays(server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
-    shown = SavedNotebook(page, server, "trusted.ipynb").pictures
+    locators = SavedNotebook(page, server, "trusted.ipynb").pictures
     cells = page.locator(".jp-Notebook .jp-CodeCell")
     before = cells.count()
-    ring = shown.filter(has=page.locator("svg[aria-label^='A ring']"))
+    ring = locators.filter(has=page.locator("svg[aria-label^='A ring']"))
     steps = ring.get_by_role("slider")
     steps.focus()
     for key in ("ArrowRight", "ArrowRight", "d", "d", "b"):
@@ -108,9 +108,9 @@ def test_the_browser_and_python_compute_the_same_values(
     server: LabServer, page: Page, pictures: dict[str, Picture]
 ) -> None:
     """Slow: starts JupyterLab."""
-    shown = dict(zip(pictures, SavedNotebook(page, server, "trusted.ipynb").pictures.all(), strict=True))
+    locators = dict(zip(pictures, SavedNotebook(page, server, "trusted.ipynb").pictures.all(), strict=True))
 
-    formats = shown["explore_formats"]
+    formats = locators["explore_formats"]
     for number in ("65504", "65520", "1e-7", "-2.75", "1e-10", "3.4e38", "-0.1", "0", "4e-41", "2049"):
         formats.get_by_role("textbox").fill(number)
         formats.get_by_role("textbox").press("Enter")
@@ -120,7 +120,7 @@ def test_the_browser_and_python_compute_the_same_values(
             expect(formats.locator(f"[data-value={name}]")).to_have_text(description)
             assert "".join(formats.locator(f"[data-format={name}] text").all_text_contents()) == "".join(s.bits)
 
-    shapes = shown["explore_broadcasting"]
+    shapes = locators["explore_broadcasting"]
     for a, b in (("4, 1", "3"), ("2, 3", "2"), ("", "0, 1"), ("(5, 1, 4)", "3 1")):
         shapes.get_by_role("textbox").first.fill(a)
         shapes.get_by_role("textbox").last.fill(b)
@@ -131,7 +131,7 @@ def test_the_browser_and_python_compute_the_same_values(
     shapes.get_by_role("textbox").first.fill("three")
     expect(shapes.get_by_role("alert").first).to_contain_text("such as 4, 1")
 
-    network = shown["play_network"]
+    network = locators["play_network"]
     weights = dict(START)
     for _ in range(5):
         network.get_by_role("button", name="step", exact=True).click()

@@ -61,8 +61,8 @@ def test_pictures_are_drawn_nothing_is_loaded_and_nothing_is_cut_off(
 ) -> None:
     assert open_report(page, report, width, scheme) == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
-    assert not [f"{f['id']}: {f['nodes'][0]['html']}" for f in found]
+    violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    assert not [f"{f['id']}: {f['nodes'][0]['html']}" for f in violations]
 
 
 def test_a_table_sorts_by_its_whole_heads_with_mouse_and_keyboard_and_filters(page: Page, report: Path) -> None:

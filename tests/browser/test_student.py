@@ -65,8 +65,8 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
     assert len({red, green, read_colour(verdict)}) == 3, "JupyterLab dropped the colours of pass and fail"
 
     notebook.save()
-    saved = nbformat.read(server.folder / student, as_version=4)
-    assert any(cell.source.endswith(RIGHT) for cell in saved.cells)
+    saved_notebook = nbformat.read(server.folder / student, as_version=4)
+    assert any(cell.source.endswith(RIGHT) for cell in saved_notebook.cells)
 
 
 def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(
@@ -92,8 +92,8 @@ def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(
 def test_given_cells_cannot_be_changed_by_accident(student: str, server: LabServer, page: Page) -> None:
     """Slow: starts a kernel."""
     notebook = NotebookPage(page, server, student)
-    for given in (IMPORTS, CHECK):
-        text = notebook.open(given).locator(".cm-content")
+    for line in (IMPORTS, CHECK):
+        text = notebook.open(line).locator(".cm-content")
         before = text.inner_text()
         text.click()
         page.keyboard.type("x")
