@@ -165,13 +165,13 @@ def test_the_worked_step() -> None:
 
 @pytest.mark.claim(73)
 def test_gradients_accumulate() -> None:
-    x, seen = make_leaf(1.0, 2.0), []
+    x, gradients = make_leaf(1.0, 2.0), []
     for _ in range(2):
         x.square().sum().backward()
-        seen.append(x.grad.tolist())
+        gradients.append(x.grad.tolist())
     x.grad.zero_()
     x.square().sum().backward()
-    assert [*seen, x.grad.tolist()] == [[2, 4], [4, 8], [2, 4]]
+    assert [*gradients, x.grad.tolist()] == [[2, 4], [4, 8], [2, 4]]
 
 
 @pytest.mark.claim(74)
@@ -234,11 +234,11 @@ def _compare_accumulated(sizes: list[int], share: bool) -> float:
     x = torch.randn(sum(sizes), 4, generator=torch.Generator().manual_seed(1))
     y = torch.randn(sum(sizes), 1, generator=torch.Generator().manual_seed(2))
     full_gradient = torch.autograd.grad((model(x) - y).square().mean(), model.weight)[0]
-    found = torch.zeros_like(full_gradient)
+    gradient = torch.zeros_like(full_gradient)
     for a, b in zip(x.split(sizes), y.split(sizes), strict=True):
         weight = len(a) / sum(sizes) if share else 1 / len(sizes)
-        found += torch.autograd.grad((model(a) - b).square().mean() * weight, model.weight)[0]
-    return float((found - full_gradient).abs().max())
+        gradient += torch.autograd.grad((model(a) - b).square().mean() * weight, model.weight)[0]
+    return float((gradient - full_gradient).abs().max())
 
 
 @pytest.mark.claim(77)

@@ -25,9 +25,9 @@ def compiler_reset() -> Iterator[None]:
 @pytest.mark.claim(181)
 def test_compiling_happens_at_the_first_call() -> None:
     counter = make_counter()
-    compiled = torch.compile(lambda x: x.sin() + 1, backend=counter)
+    compiled_f = torch.compile(lambda x: x.sin() + 1, backend=counter)
     assert counter.frame_count == 0
-    compiled(torch.ones(3))
+    compiled_f(torch.ones(3))
     assert counter.frame_count == 1
 
 
@@ -54,12 +54,12 @@ def test_reduce_overhead_means_cuda_graphs() -> None:
     [(None, [1, 2, 2, 2, 2, 3, 4, 4]), (False, [1, 2, 3, 4, 5, 6, 7, 7]), (True, [1, 1, 1, 1, 1, 2, 3, 3])],
 )
 def test_sizes_that_recompile(dynamic: bool | None, compilations: list[int]) -> None:
-    counter, seen = make_counter(), []
-    compiled = torch.compile(lambda x: x.sin() * 2, backend=counter, dynamic=dynamic)
+    counter, counts = make_counter(), []
+    compiled_f = torch.compile(lambda x: x.sin() * 2, backend=counter, dynamic=dynamic)
     for size in (2, 3, 4, 5, 6, 1, 0, 2):
-        compiled(torch.ones(size))
-        seen.append(counter.frame_count)
-    assert seen == compilations
+        compiled_f(torch.ones(size))
+        counts.append(counter.frame_count)
+    assert counts == compilations
 
 
 @pytest.mark.claim(189)
@@ -68,8 +68,8 @@ def test_an_if_on_data_breaks_the_graph() -> None:
         y = x.sin()
         return y + 1 if y.sum() > 0 else y - 1
 
-    found = torch._dynamo.explain(branch)(torch.ones(3))
-    assert found.graph_break_count == 1
+    explanation = torch._dynamo.explain(branch)(torch.ones(3))
+    assert explanation.graph_break_count == 1
     with pytest.raises(torch._dynamo.exc.Unsupported):
         torch.compile(branch, backend="eager", fullgraph=True)(torch.ones(3))
 
@@ -85,15 +85,15 @@ def test_a_compiled_module_has_a_prefix_and_compile_in_place_none() -> None:
 @pytest.mark.claim(190)
 def test_train_eval_and_grad_mode_recompile() -> None:
     counter, model = make_counter(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
-    compiled, seen = torch.compile(model, backend=counter), []
-    compiled(torch.ones(3, 2))
-    seen.append(counter.frame_count)
+    compiled_f, counts = torch.compile(model, backend=counter), []
+    compiled_f(torch.ones(3, 2))
+    counts.append(counter.frame_count)
     model.eval()
-    compiled(torch.ones(3, 2))
-    seen.append(counter.frame_count)
+    compiled_f(torch.ones(3, 2))
+    counts.append(counter.frame_count)
     with torch.no_grad():
-        compiled(torch.ones(3, 2))
-    assert [*seen, counter.frame_count] == [1, 2, 3]
+        compiled_f(torch.ones(3, 2))
+    assert [*counts, counter.frame_count] == [1, 2, 3]
 
 
 @pytest.mark.claim(191, 192)

@@ -44,9 +44,9 @@ def test_the_script_of_lab_11_runs_unchanged(tmp_path: Path) -> None:
     script, expected_output = text.partition("```python\nimport os\n")[2].split("```")[0::2][:2]
     (tmp_path / "train.py").write_text("import os\n" + script)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "train.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    ranks = re.findall(r"rank \d: \d+ samples, bias -?\d+\.\d{6}", done.stdout)  # two may share a line
+    process = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    ranks = re.findall(r"rank \d: \d+ samples, bias -?\d+\.\d{6}", process.stdout)  # two may share a line
     assert sorted(ranks) == sorted(line for line in expected_output.splitlines() if line.startswith("rank "))
     assert set(torch.load(tmp_path / "model.pt")) == {"weight", "bias"}
 
@@ -54,13 +54,13 @@ def test_the_script_of_lab_11_runs_unchanged(tmp_path: Path) -> None:
 @pytest.mark.claim(209)
 def test_a_distributed_sampler_pads_and_repeats_its_order() -> None:
     def order(epoch: int | None) -> list[int]:
-        found = []
+        indices = []
         for rank in range(4):
             sampler = DistributedSampler(list(range(10)), num_replicas=4, rank=rank, shuffle=epoch is not None)
             if epoch is not None:
                 sampler.set_epoch(epoch)
-            found += list(sampler)
-        return found
+            indices += list(sampler)
+        return indices
 
     assert sorted(order(None)) == sorted([*range(10), 0, 1])
     assert order(0) == order(0) and order(0) != order(1)
@@ -85,8 +85,8 @@ def test_pythonhashseed_set_at_run_time_has_no_effect() -> None:
         names = {k: v for k, v in os.environ.items() if k != "PYTHONHASHSEED"} | extra
         return subprocess.run([sys.executable, "-c", program], env=names, capture_output=True, text=True).stdout
 
-    found = [run().split() for _ in range(3)]
-    assert all(same == "True" for same, _ in found) and len({number for _, number in found}) > 1
+    hashes = [run().split() for _ in range(3)]
+    assert all(same == "True" for same, _ in hashes) and len({number for _, number in hashes}) > 1
     assert run(PYTHONHASHSEED="0") == run(PYTHONHASHSEED="0")
 
 
@@ -121,12 +121,12 @@ def test_a_sum_depends_on_its_order() -> None:
 
 @pytest.mark.claim(228)
 def test_python_runs_in_a_forward_pass() -> None:
-    seen = []
+    calls = []
 
     class Talks(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            seen.append(tuple(x.shape))
+            calls.append(tuple(x.shape))
             return x
 
     Talks()(torch.ones(2, 3))
-    assert seen == [(2, 3)]
+    assert calls == [(2, 3)]

@@ -39,14 +39,14 @@ def test_no_grad_saves_nothing_for_backward() -> None:
 
 @pytest.mark.claim(85)
 def test_a_graph_without_references_is_freed() -> None:
-    model, seen = make_mlp(), []
+    model, references = make_mlp(), []
     for _ in range(3):
         activation = torch.tanh(model[0](torch.randn(8, 16)))
-        seen.append(weakref.ref(activation))
+        references.append(weakref.ref(activation))
         out = model[2](activation).sum()
         del activation
     gc.collect()
-    assert [each() is None for each in seen] == [True, True, False] and out.requires_grad
+    assert [each() is None for each in references] == [True, True, False] and out.requires_grad
 
 
 @pytest.mark.claim(86)

@@ -39,9 +39,9 @@ def test_a_step_of_adam_needs_memory_for_copies_of_the_parameters(way: dict[str,
         for parameter in parameters:
             parameter.grad = torch.ones_like(parameter)
         states = [list(state.values()) for state in optimizer.state.values()]
-        with memory.watch(parameters, [p.grad for p in parameters], states) as seen:
+        with memory.watch(parameters, [p.grad for p in parameters], states) as watch:
             optimizer.step()
-    assert seen.peak / memory.nbytes(parameters) == pytest.approx(sets, abs=0.01)
+    assert watch.peak / memory.nbytes(parameters) == pytest.approx(sets, abs=0.01)
 
 
 linear_cross_entropy = getattr(F, "linear_cross_entropy", None)
@@ -74,11 +74,11 @@ def make_last_layer() -> tuple[Tensor, Tensor, Tensor]:
 def test_watch_does_not_see_memory_that_an_operation_takes_inside(tmp_path: Path) -> None:
     rows, vocabulary, labels = make_last_layer()
     one_chunk = nn.LinearCrossEntropyOptions(batch_chunk_size=128)
-    with memory.watch(rows, vocabulary, labels) as seen:
+    with memory.watch(rows, vocabulary, labels) as watch:
         linear_cross_entropy(rows, vocabulary, labels, options=one_chunk)
     logits = 128 * 500 * 4
     inside = measure_profiled_peak(lambda: linear_cross_entropy(rows, vocabulary, labels, options=one_chunk), tmp_path)
-    assert seen.peak < logits <= inside
+    assert watch.peak < logits <= inside
 
 
 @pytest.mark.claim(304)
@@ -91,13 +91,13 @@ def test_a_checkpoint_around_the_last_segment_saves_one_activation() -> None:
             layer.zero_grad()
             for parameter in layer.parameters():
                 parameter.grad = torch.zeros_like(parameter)
-        with memory.watch(*layers, x) as seen:
+        with memory.watch(*layers, x) as watch:
             out = x
             for first in (0, 4, 8, 12):
                 part = nn.Sequential(*layers[first : first + 4])
                 out = checkpoint(part, out, use_reentrant=False) if last_too or first < 12 else part(out)
             out.square().mean().backward()
-        return seen.peak / memory.nbytes(x)
+        return watch.peak / memory.nbytes(x)
 
     assert (round(peak(True)), round(peak(False))) == (10, 11)
 
@@ -165,11 +165,11 @@ def test_a_list_refuses_names_that_are_no_overload_and_a_policy_compares_them_in
 def test_a_hook_that_returns_the_result_itself_keeps_it() -> None:
     def kept_bytes(pack: Callable[[Tensor], Tensor]) -> int:
         x = torch.ones(1000, requires_grad=True)
-        with memory.watch(x) as seen:
+        with memory.watch(x) as watch:
             for _ in range(5):
                 with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
                     x.exp()
-        return seen.now
+        return watch.now
 
     assert (kept_bytes(lambda t: t), kept_bytes(lambda t: t.detach())) == (20_000, 0)
 
@@ -182,9 +182,9 @@ def test_cross_entropy_in_parts_is_built_in(tmp_path: Path) -> None:
     want = F.cross_entropy(rows @ vocabulary.T, labels)
     got = linear_cross_entropy(rows, vocabulary, labels, options=options)
     assert got.item() == pytest.approx(want.item(), rel=1e-5)
-    wanted = torch.autograd.grad(want, [rows, vocabulary])
-    found = torch.autograd.grad(got, [rows, vocabulary])
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, wanted, strict=True))
+    expected_gradients = torch.autograd.grad(want, [rows, vocabulary])
+    gradients = torch.autograd.grad(got, [rows, vocabulary])
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(gradients, expected_gradients, strict=True))
     with pytest.raises(RuntimeError):
         torch.autograd.grad(got, [rows, vocabulary])
     full_peak = measure_profiled_peak(lambda: F.cross_entropy(rows @ vocabulary.T, labels).backward(), tmp_path)

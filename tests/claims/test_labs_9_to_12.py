@@ -28,8 +28,8 @@ def test_clipping_before_unscale_slows_adam_down_in_a_large_model(n: int, share:
         torch.optim.Adam([w]).step()
         return w.detach().abs().mean().item()
 
-    found = first_step(65536.0) / first_step(1.0)
-    assert found == pytest.approx(share, abs=0.02) if n > 321 else found > share
+    ratio = first_step(65536.0) / first_step(1.0)
+    assert ratio == pytest.approx(share, abs=0.02) if n > 321 else ratio > share
 
 
 @pytest.mark.claim(320)
@@ -65,9 +65,9 @@ def count_graphs_of_twelve_calls(model: nn.Module) -> int:
         graphs.append(graph)
         return graph.forward
 
-    compiled = torch.compile(model, backend=backend)
+    compiled_f = torch.compile(model, backend=backend)
     for _ in range(12):
-        compiled(torch.ones(2))
+        compiled_f(torch.ones(2))
     return len(graphs)
 
 
@@ -83,9 +83,9 @@ def test_float_attributes_are_opened_and_ints_only_when_asked() -> None:
 @pytest.mark.claim(323)
 def test_a_loose_load_returns_the_names_that_do_not_fit() -> None:
     state = torch.compile(nn.Linear(2, 1), backend="eager").state_dict()
-    found = nn.Linear(2, 1).load_state_dict(state, strict=False)
-    assert found.missing_keys == ["weight", "bias"]
-    assert found.unexpected_keys == ["_orig_mod.weight", "_orig_mod.bias"]
+    keys = nn.Linear(2, 1).load_state_dict(state, strict=False)
+    assert keys.missing_keys == ["weight", "bias"]
+    assert keys.unexpected_keys == ["_orig_mod.weight", "_orig_mod.bias"]
 
 
 @pytest.mark.claim(325)
@@ -127,10 +127,10 @@ def test_reset_forgets_compiled_code() -> None:
         graphs.append(graph)
         return graph.forward
 
-    compiled, seen = torch.compile(torch.nn.functional.silu, backend=backend), []
+    compiled_f, counts = torch.compile(torch.nn.functional.silu, backend=backend), []
     for _ in range(2):
         torch.compiler.reset()
         for _ in range(2):
-            compiled(torch.ones(2))
-            seen.append(len(graphs))
-    assert seen == [1, 1, 2, 2]
+            compiled_f(torch.ones(2))
+            counts.append(len(graphs))
+    assert counts == [1, 1, 2, 2]

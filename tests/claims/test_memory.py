@@ -43,13 +43,13 @@ def test_a_profile_of_cuda_alone_has_no_activity_on_a_cpu_and_the_old_name_of_it
 
 
 def count_live_nodes(total: Tensor) -> int:
-    seen, todo = set(), [total.grad_fn]
+    nodes, todo = set(), [total.grad_fn]
     while todo:
         node = todo.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
+        if node is not None and node not in nodes:
+            nodes.add(node)
             todo += [following for following, _ in node.next_functions]
-    return len(seen)
+    return len(nodes)
 
 
 def is_holding_tensors(node: object) -> bool:

@@ -48,7 +48,9 @@ def parse_places(text: str) -> list[tuple[str, str, list[str]]]:
 
 def list_released_cells(lab: Lab) -> list[tuple[Cell, str]]:
     """Each cell with its released text: no solution, no hidden test."""
-    return [(c, shown.source) for c, shown in zip(lab.cells, build_release_notebook(lab).cells, strict=True)]
+    return [
+        (c, released_cell.source) for c, released_cell in zip(lab.cells, build_release_notebook(lab).cells, strict=True)
+    ]
 
 
 def find_exercise(cells: list[tuple[Cell, str]], name: str) -> list[str]:
@@ -58,19 +60,19 @@ def find_exercise(cells: list[tuple[Cell, str]], name: str) -> list[str]:
 
 def find_sections(cells: list[tuple[Cell, str]], heading: str) -> list[str]:
     """Every section of this heading, each up to the next heading of the same or a higher level."""
-    found: list[str] = []
+    texts: list[str] = []
     level = 0
     for cell, text in cells:
         for line in text.splitlines():
             title = re.match(r"(##+) (.+)", line) if cell.kind is Kind.PROSE else None
             if title and title[2] == heading:
                 level = len(title[1])
-                found.append("")
+                texts.append("")
             elif title and len(title[1]) <= level:
                 level = 0
             if level:
-                found[-1] += line + "\n"
-    return found
+                texts[-1] += line + "\n"
+    return texts
 
 
 def join_words(text: str) -> str:
@@ -87,11 +89,11 @@ def find_faults(cells: list[tuple[Cell, str]], name: str, phrases: list[str]) ->
 
 
 def test_every_claim_has_a_row_with_a_verdict_and_a_place() -> None:
-    found = read_rows()
-    early = [number for number in found if number < LATER_LABS]
-    late = range(LATER_LABS, LATER_LABS + len(found) - len(early))
-    assert sorted(found) == [*range(1, len(early) + 1), *late] and len(early) > SOURCES
-    for number, (statement, verdict, behaviour, _, places) in found.items():
+    rows = read_rows()
+    early = [number for number in rows if number < LATER_LABS]
+    late = range(LATER_LABS, LATER_LABS + len(rows) - len(early))
+    assert sorted(rows) == [*range(1, len(early) + 1), *late] and len(early) > SOURCES
+    for number, (statement, verdict, behaviour, _, places) in rows.items():
         assert statement and verdict in ("T", "F", "O", "M", "N") and behaviour and places, number
 
 

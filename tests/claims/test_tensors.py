@@ -212,9 +212,9 @@ def test_promotion() -> None:
     assert (h + f.bfloat16()).dtype == torch.float32
     assert torch.tensor([1], dtype=torch.int8).sum().dtype == torch.int64
     assert (torch.tensor(250, dtype=torch.uint8) + torch.tensor(10, dtype=torch.uint8)).item() == 4
-    for refused in (lambda: i.add_(1.5), lambda: i.mean(), lambda: i[None] @ f[:, None]):
+    for operation in (lambda: i.add_(1.5), lambda: i.mean(), lambda: i[None] @ f[:, None]):
         with pytest.raises(RuntimeError):
-            refused()
+            operation()
 
 
 @pytest.mark.claim(29)

@@ -36,7 +36,7 @@ def test_the_mean_of_batch_means_is_not_the_mean() -> None:
 def test_forward_step_zero_backward_trains_one_step_late() -> None:
     def losses(late: bool) -> list[float]:
         w = nn.Parameter(torch.tensor([1.0]))
-        optimizer, seen = torch.optim.SGD([w], 0.1), []
+        optimizer, values = torch.optim.SGD([w], 0.1), []
         for _ in range(4):
             loss = (3 * w).sum()
             if late:
@@ -45,8 +45,8 @@ def test_forward_step_zero_backward_trains_one_step_late() -> None:
             loss.backward()
             if not late:
                 optimizer.step()
-            seen.append(round(loss.item(), 4))
-        return seen
+            values.append(round(loss.item(), 4))
+        return values
 
     assert losses(late=False) == [3.0, 2.1, 1.2, 0.3] and losses(late=True) == [3.0, 3.0, 2.1, 1.2]
 
@@ -151,10 +151,10 @@ def test_a_buffer_assigned_from_the_graph_grows_it() -> None:
     assert mean.requires_grad
 
     def depth(t: Tensor) -> int:
-        node, found = t.grad_fn, 0
+        node, length = t.grad_fn, 0
         while node is not None:
-            found, node = found + 1, node.next_functions[0][0]
-        return found
+            length, node = length + 1, node.next_functions[0][0]
+        return length
 
     longer = 0.9 * mean + 0.1 * (w * 2)
     assert depth(longer) > depth(mean)
