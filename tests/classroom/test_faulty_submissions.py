@@ -23,7 +23,7 @@ from tests.classroom.graded_class import LAB, hand_in, read_gradebook_rows
 
 
 def list_failures(course: Path, executor: LocalExecutor) -> dict[str, str]:
-    return {done.student: done.failure for done in grade_lab(open_course(course), LAB, executor)}
+    return {outcome.student: outcome.failure for outcome in grade_lab(open_course(course), LAB, executor)}
 
 
 @pytest.mark.slow
@@ -37,8 +37,8 @@ def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, t
     assert {student for student, reason in outcomes.items() if reason} == {"ben"}
     assert "cannot be read or written" in outcomes["ben"] and str(in_the_way) in outcomes["ben"]
     assert sorted(read_gradebook_rows(small_course)) == ["ada", "cy"]
-    found = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
-    assert found.graded == 1 and found.written and [student for student, _ in found.failures] == ["ben"]
+    result = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
+    assert result.graded == 1 and result.written and [student for student, _ in result.failures] == ["ben"]
     in_the_way.unlink()
     assert set(list_failures(small_course, two_graders).values()) == {""}
     assert sorted(read_gradebook_rows(small_course)) == ["ada", "ben", "cy"]
@@ -71,9 +71,9 @@ def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path
     """Slow: a class is graded."""
     sources = {f"s{number}": f"{SOLUTION}if False:\n    {source}\n" for number, source in enumerate([*DEEP, LONG])}
     hand_in(small_course, {"ada": None, **sources})
-    done = list(grade_lab(open_course(small_course), LAB, two_graders))
-    assert {each.student for each in done} == {"ada", *sources}
-    assert not any(each.failure or each.remarks for each in done)
+    outcomes = list(grade_lab(open_course(small_course), LAB, two_graders))
+    assert {each.student for each in outcomes} == {"ada", *sources}
+    assert not any(each.failure or each.remarks for each in outcomes)
     rows = read_gradebook_rows(small_course)
     assert {student: row[1] for student, row in rows.items()} == dict.fromkeys(rows, rows["ada"][1])
 
@@ -95,12 +95,12 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, raise_for_what_is_written)
     hand_in(small_course, {"ben": SOLUTION.replace("x * x", "x ** 2"), "cy": SOLUTION})
     before = read_gradebook_rows(small_course)
-    done = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}
-    assert "its mark was not changed" in done["ada"].failure
+    outcomes = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}
+    assert "its mark was not changed" in outcomes["ada"].failure
     assert read_gradebook_rows(small_course)["ada"] == before["ada"]
     for student in ("ben", "cy"):
-        assert not done[student].failure and done[student].empty
-        assert "RecursionError: too deep" in done[student].remarks[0]
+        assert not outcomes[student].failure and outcomes[student].empty
+        assert "RecursionError: too deep" in outcomes[student].remarks[0]
         assert read_gradebook_rows(small_course)[student][1] == 0
 
 
@@ -118,8 +118,8 @@ def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, tw
     exercise.write_text(text.replace("# %% hidden checks\n", f"# %% hidden checks\n{FILLS}", 1))
     build(read_course(small_course))
     hand_in(small_course, {"ada": None, "ben": "def sum_of_squares(x):\n    return (x * x).sum() * 2**33\n"})
-    done = list(grade_lab(open_course(small_course), LAB, two_graders))
-    assert not any(each.failure or each.remarks for each in done)
+    outcomes = list(grade_lab(open_course(small_course), LAB, two_graders))
+    assert not any(each.failure or each.remarks for each in outcomes)
     result = load_result(small_course, LAB, "ben")
     assert result is not None
     (outcome,) = [outcome for cell in result.cells for outcome in cell.checks if outcome.id == "a_lot"]

@@ -57,9 +57,9 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
     api = open_class(small_course)
     for folder in sorted((small_course / "submitted").iterdir()):
         assert api.api.autograde(LAB, folder.name, force=True, create=True)["success"]
-    done = list(grade_lab(open_class(other), LAB, two_graders))
-    assert sorted(d.student for d in done) == ["broken", "greedy", "late", "prints", "right", "wrong"]
-    assert not any(d.failure for d in done)
+    outcomes = list(grade_lab(open_class(other), LAB, two_graders))
+    assert sorted(d.student for d in outcomes) == ["broken", "greedy", "late", "prints", "right", "wrong"]
+    assert not any(d.failure for d in outcomes)
     assert read_gradebook_rows(other) == read_gradebook_rows(small_course)
     assert read_gradebook_rows(other)["late"][3] == 0.5 and read_gradebook_rows(other)["greedy"][3] < 2
     assert read_written_files(other) == read_written_files(small_course)

@@ -47,9 +47,9 @@ KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, te
 
 def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether the submission had been graded before."""
-    done = list(grade_lab(open_course(course), LAB, executor))
-    assert not any(each.failure for each in done)
-    return {each.student: each.kept for each in done}
+    outcomes = list(grade_lab(open_course(course), LAB, executor))
+    assert not any(each.failure for each in outcomes)
+    return {each.student: each.kept for each in outcomes}
 
 
 def start(course: Path) -> subprocess.Popen[str]:
@@ -58,8 +58,8 @@ def start(course: Path) -> subprocess.Popen[str]:
 
 
 def list_documents(course: Path) -> list[str]:
-    found = (course / "results" / LAB).glob("[!.]*.json")
-    return sorted(path.stem for path in found)
+    paths = (course / "results" / LAB).glob("[!.]*.json")
+    return sorted(path.stem for path in paths)
 
 
 def find_victims(running: subprocess.Popen[str], kind: str) -> list[int]:
@@ -93,31 +93,31 @@ def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
     submitted_class: Path, undisturbed_class: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded again for each kill."""
-    killed = 0
+    kill_count = 0
     for number in range(KILLS):
         kind = ("grader", "worker", "warm")[number % 3]
         course = Path(shutil.copytree(submitted_class, submitted_class.parent / f"killed_{number}"))
         running = start(course)
-        done, delay = random.randrange(len(STUDENTS) - 2), random.random() / 4
+        result_count, delay = random.randrange(len(STUDENTS) - 2), random.random() / 4
         while running.poll() is None and (
-            len(list_documents(course)) < done
+            len(list_documents(course)) < result_count
             or not (course / "results" / LAB).exists()
             or len(list_children(running.pid)) < 3
         ):
             time.sleep(0.02)
         time.sleep(delay)
-        if found := find_victims(running, kind):
-            killed += 1
-            os.kill(random.choice(found), signal.SIGKILL)
+        if pids := find_victims(running, kind):
+            kill_count += 1
+            os.kill(random.choice(pids), signal.SIGKILL)
         output = running.communicate()[0]
-        description = f"{kind} killed {delay:.2f} s after result {done}: {output}"
+        description = f"{kind} killed {delay:.2f} s after result {result_count}: {output}"
         before = list_documents(course)
         assert grade_class(course, two_graders) == {student: student in before for student in STUDENTS}, description
         if kind != "grader":
             assert len(before) == 8 and running.returncode == 0, description
         assert read_gradebook_rows(course) == read_gradebook_rows(undisturbed_class), description
         assert read_written_files(course) == read_written_files(undisturbed_class), description
-    assert killed > KILLS / 2
+    assert kill_count > KILLS / 2
 
 
 @pytest.mark.slow
@@ -152,8 +152,8 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
     with lock_lab(small_course, LAB), pytest.raises(GradlabError, match="another gradlab is grading"):
         code = f"from autograder.classroom.whole_lab import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
-        done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
-        raise GradlabError(done.stderr)
+        process = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
+        raise GradlabError(process.stderr)
     with lock_lab(small_course, LAB):
         pass
 
@@ -181,10 +181,10 @@ def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
     )
     hand_in(course, {"student_01": WRONG, "student_lost": None})
     losing = LosingExecutor(2, pool=two_graders.pool)
-    done = {each.student: each for each in grade_lab(open_course(course), LAB, losing)}
-    assert done.pop("student_lost").failure == "it came back without a mark: run the same command again"
-    assert not any(each.failure for each in done.values())
-    reasons = {student: each.regrade_reasons for student, each in done.items() if not each.kept}
+    outcomes = {each.student: each for each in grade_lab(open_course(course), LAB, losing)}
+    assert outcomes.pop("student_lost").failure == "it came back without a mark: run the same command again"
+    assert not any(each.failure for each in outcomes.values())
+    reasons = {student: each.regrade_reasons for student, each in outcomes.items() if not each.kept}
     assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab graded it",)}
 
     lab = course / "labs" / LAB / "lab.py"
@@ -223,10 +223,10 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
         notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()
     )  # type: ignore[arg-type]
     submission = one_submission.Submission("lab", "ada", kept=first.cells)
-    changed = make_grading_notebook(checks | {"check-b": "another check"})
-    one_submission.grade_notebook(changed, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
-    changed = make_grading_notebook(checks, answer="another answer")
-    one_submission.grade_notebook(changed, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
+    changed_notebook = make_grading_notebook(checks | {"check-b": "another check"})
+    one_submission.grade_notebook(changed_notebook, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
+    changed_notebook = make_grading_notebook(checks, answer="another answer")
+    one_submission.grade_notebook(changed_notebook, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
     assert requests == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
 
 

@@ -39,15 +39,15 @@ class OnePoint(BasePlugin):
 
 def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether the submission had been graded before."""
-    done = list(grade_lab(open_course(course), LAB, executor))
-    assert not any(each.failure for each in done)
-    return {each.student: each.kept for each in done}
+    outcomes = list(grade_lab(open_course(course), LAB, executor))
+    assert not any(each.failure for each in outcomes)
+    return {each.student: each.kept for each in outcomes}
 
 
 @contextmanager
 def open_course_gradebook(course: Path) -> Iterator[Gradebook]:
-    with open_gradebook(open_course(course).db_url) as found:
-        yield found
+    with open_gradebook(open_course(course).db_url) as gradebook:
+        yield gradebook
 
 
 def read_points(course: Path, student: str) -> float:
@@ -72,13 +72,13 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
     assert (read_points(course, "ada"), read_points(course, "cy")) == (2, 0) and 0 < read_points(course, "ben") < 2
-    decided = excuse(course, LAB, "empty", "", "the text did not say it")
-    assert (decided.exercise, decided.check) == ("sum_of_squares", "empty")
+    decision = excuse(course, LAB, "empty", "", "the text did not say it")
+    assert (decision.exercise, decision.check) == ("sum_of_squares", "empty")
     assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True}
     assert (read_points(course, "ben"), read_points(course, "cy")) == (2, 0)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
-    (shown,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
-    assert shown.unpaid == EXCUSED
+    (check_view,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
+    assert check_view.unpaid == EXCUSED
 
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
     grade_class(course, two_graders)
@@ -110,21 +110,21 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
         config.write('c.AssignLatePenalties.plugin_class = "late_by_one.OnePoint"\n')
     for student in ("ada", "ben"):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
-    with open_course_gradebook(course) as found:
-        found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    with open_course_gradebook(course) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
     grade_class(course, two_graders)
     assert read_points(course, "ada") == 1
-    with open_course_gradebook(course) as found:
-        until, note = grant_extension(course, found, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
+    with open_course_gradebook(course) as gradebook:
+        until, note = grant_extension(course, gradebook, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
         assert (str(until), note) == ("2027-02-03 18:00:00", "")
         with pytest.raises(GradlabError, match="no student 'eve'"):
-            grant_extension(course, found, LAB, "eve", "2027-02-03 18:00 UTC", "")
+            grant_extension(course, gradebook, LAB, "eve", "2027-02-03 18:00 UTC", "")
         with pytest.raises(GradlabError, match="isn't a time"):
-            grant_extension(course, found, LAB, "ada", "soon", "")
+            grant_extension(course, gradebook, LAB, "ada", "soon", "")
         with pytest.raises(GradlabError, match=r"has no time of day\n    fix: .*'2027-02-03 23:59 UTC'"):
-            grant_extension(course, found, LAB, "ada", "2027-02-03", "")
+            grant_extension(course, gradebook, LAB, "ada", "2027-02-03", "")
         with pytest.raises(GradlabError, match="not after the due date"):
-            grant_extension(course, found, LAB, "ada", "2020-02-03 18:00 UTC", "")
+            grant_extension(course, gradebook, LAB, "ada", "2020-02-03 18:00 UTC", "")
     grade_class(course, two_graders)
     assert read_points(course, "ada") == 2 and read_points(course, "ben") < 1
 
@@ -134,13 +134,13 @@ def test_a_mark_by_hand_is_kept_until_the_answer_changes(course: Path, two_grade
     """Slow: a class is graded three times."""
 
     def grade() -> Any:
-        with open_course_gradebook(course) as found:
-            return found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
+        with open_course_gradebook(course) as gradebook:
+            return gradebook.find_grade("check-sum_of_squares", LAB, LAB, "cy")
 
-    with open_course_gradebook(course) as found:
-        by_hand = found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
+    with open_course_gradebook(course) as gradebook:
+        by_hand = gradebook.find_grade("check-sum_of_squares", LAB, LAB, "cy")
         by_hand.manual_score, by_hand.needs_manual_grade = 1.5, False
-        found.db.commit()
+        gradebook.db.commit()
     list(grade_lab(open_course(course), LAB, two_graders, again=True))
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, False)
     hand_in(course, {"cy": WRONG + "# another\n"})
@@ -162,7 +162,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     results: list[RegradeResult] = []
 
     def answer(yes: bool) -> RegradeResult:
-        return regrade(open_course(course), LAB, two_graders, lambda found: results.append(found) or yes)
+        return regrade(open_course(course), LAB, two_graders, lambda result: results.append(result) or yes)
 
     before = {student: read_points(course, student) for student in ("ada", "ben", "cy")}
     assert not answer(False).written
@@ -285,10 +285,10 @@ def test_nbgraders_own_command_respects_the_decisions(course: Path) -> None:
     excuse(course, LAB, "empty", "", "")
     add_extension(course, Extension(lab=LAB, student="ben", until="2027-02-03T18:00:00Z"))
     (course / "submitted" / "ben" / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
-    with open_course_gradebook(course) as found:
-        found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    with open_course_gradebook(course) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
     assert open_course(course).api.autograde(LAB, "ben", force=True, create=True)["success"]
-    with open_course_gradebook(course) as found:
-        submission = found.find_submission(LAB, "ben")
+    with open_course_gradebook(course) as gradebook:
+        submission = gradebook.find_submission(LAB, "ben")
         assert (submission.score, submission.total_seconds_late) == (2, 0)
     assert read_history(course, LAB, "ben")[-1].cause == "nbgrader autograde"

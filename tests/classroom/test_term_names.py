@@ -27,9 +27,9 @@ RIGHT = Term(
 
 @pytest.fixture
 def gradebook(small_course: Path) -> Iterator[Gradebook]:
-    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as found:
-        write_roster(found, [Person(id="ada", last_name="Lovelace"), Person(id="ben", last_name="Young")])
-        yield found
+    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
+        write_roster(book, [Person(id="ada", last_name="Lovelace"), Person(id="ben", last_name="Young")])
+        yield book
 
 
 def test_known_names_cause_no_message(small_course: Path, gradebook: Gradebook) -> None:
