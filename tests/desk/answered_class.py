@@ -90,8 +90,8 @@ def hand_in_stock(course: Path) -> None:
         prepare(api, open_assignment(course, lab), gradebook)
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
         write_marks(gradebook, lab, [Marks("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
-    done = answer_notebook(PLAIN_SOURCE, RIGHT)
+    content = answer_notebook(PLAIN_SOURCE, RIGHT)
     task = '"Look at the data. Say what you see."'
     extra = '{"cell_type": "markdown", "metadata": {}, "source": "It *rises*."}'
-    start = done.index("}", done.index(task))
-    write(course / f"autograded/ada/{lab}/{notebook}.ipynb", f"{done[: start + 1]}, {extra}{done[start + 1 :]}")
+    start = content.index("}", content.index(task))
+    write(course / f"autograded/ada/{lab}/{notebook}.ipynb", f"{content[: start + 1]}, {extra}{content[start + 1 :]}")

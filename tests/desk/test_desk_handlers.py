@@ -32,9 +32,9 @@ class Client:
         """(status, text, headers)."""
         address = f"{self.server.url}gradlab/desk{path}"
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        given = {"Authorization": f"token {self.server.token}"} if token else {}
+        sent_headers = {"Authorization": f"token {self.server.token}"} if token else {}
         try:
-            with DIRECT.open(urllib.request.Request(address, data, {**given, **headers})) as reply:
+            with DIRECT.open(urllib.request.Request(address, data, {**sent_headers, **headers})) as reply:
                 return reply.status, reply.read().decode(), dict(reply.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode(), dict(error.headers)
@@ -42,9 +42,9 @@ class Client:
     def state(self) -> Any:
         """The data that the page passes to its script."""
         _, page, _ = self.ask(f"/read/{LAB}/{LAB}/{QUESTION}")
-        found = re.search(r'<script type="application/json" id="state">(.*)</script>', page)
-        assert found
-        return json.loads(found[1])
+        match = re.search(r'<script type="application/json" id="state">(.*)</script>', page)
+        assert match
+        return json.loads(match[1])
 
 
 @pytest.fixture(scope="module")
@@ -123,10 +123,10 @@ def test_names_that_the_gradebook_does_not_know_are_not_found(client: Client, pa
 def test_an_invalid_mark_is_refused_with_a_message(
     client: Client, change: dict[str, Any], status: int, words: str
 ) -> None:
-    seen = client.state()["marks"]["dan"]["version"]
-    mark = {**PLACE, "student": "dan", "version": seen, "points": 1, **change}
-    found, text, headers = client.ask("/mark", mark)
-    assert found == status and words in json.loads(text)["message"] and headers["Content-Type"] == "application/json"
+    version = client.state()["marks"]["dan"]["version"]
+    mark = {**PLACE, "student": "dan", "version": version, "points": 1, **change}
+    code, text, headers = client.ask("/mark", mark)
+    assert code == status and words in json.loads(text)["message"] and headers["Content-Type"] == "application/json"
     assert client.state()["marks"]["dan"]["points"] is None
 
 

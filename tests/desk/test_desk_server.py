@@ -22,9 +22,9 @@ DESK = (sys.executable, "-m", "autograder.cli", "desk")
 
 def find_free_port() -> int:
     """A port that another server may take first: Jupyter then takes the next one."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 @pytest.fixture
@@ -62,5 +62,5 @@ def test_it_prints_its_address_and_how_to_end_it_and_then_only_errors(
 
 
 def test_a_folder_without_a_course_is_reported_before_anything_starts(tmp_path: Path) -> None:
-    done = subprocess.run([*DESK, "--course", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("gradlab: no course here") and done.stdout == ""
+    process = subprocess.run([*DESK, "--course", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert process.returncode == 1 and process.stderr.startswith("gradlab: no course here") and process.stdout == ""

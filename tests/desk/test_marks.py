@@ -31,15 +31,15 @@ class Reader:
     def mark(self, student: str) -> DeskMark:
         return read_marks(self.gradebook, self.place, read_rubric(self.desk, self.place))[student]
 
-    def save(self, student: str, seen: DeskMark | None = None, **wanted: Any) -> DeskMark:
-        seen = seen or self.mark(student)
-        return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **wanted), seen.version)
+    def save(self, student: str, mark: DeskMark | None = None, **changes: Any) -> DeskMark:
+        mark = mark or self.mark(student)
+        return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **changes), mark.version)
 
     def items(self, *items: Item, sure: bool = True) -> list[int]:
         """The numbers of marks for which it asked for confirmation."""
         counts: list[int] = []
-        seen = read_rubric(self.desk, self.place).version
-        change_items(self.desk, self.gradebook, self.place, items, seen, lambda n: bool(counts.append(n)) or sure)
+        version = read_rubric(self.desk, self.place).version
+        change_items(self.desk, self.gradebook, self.place, items, version, lambda n: bool(counts.append(n)) or sure)
         return counts
 
     def row(self, student: str) -> tuple[Any, ...]:
@@ -104,10 +104,10 @@ def test_changing_an_item_changes_its_marks_after_confirmation(reader: Reader) -
 
 
 def test_a_newer_mark_is_shown_before_it_can_be_overwritten(reader: Reader) -> None:
-    seen = reader.mark("ada")
+    mark = reader.mark("ada")
     reader.save("ada", points=1.0)
     with pytest.raises(ConflictError, match="meanwhile"):
-        reader.save("ada", seen, points=3.0)
+        reader.save("ada", mark, points=3.0)
     reader.gradebook.db.rollback()
     assert reader.row("ada")[0] == 1
     assert reader.save("ada", points=3.0).points == 3

@@ -24,9 +24,9 @@ def read(course: Path, lab: str, notebook: str, cell: str) -> Page:
 
 def count_answers(desk: Desk) -> dict[str, tuple[int, int, int]]:
     with Gradebook(desk.db_url) as gradebook:
-        found = list_questions(desk, gradebook)
-        render_overview("/gradlab/desk", found)
-    return {q.name: (q.answers, q.waiting, q.read) for questions in found.values() for q in questions}
+        questions_by_lab = list_questions(desk, gradebook)
+        render_overview("/gradlab/desk", questions_by_lab)
+    return {q.name: (q.answers, q.waiting, q.read) for questions in questions_by_lab.values() for q in questions}
 
 
 def test_the_overview_counts_waiting_and_read_answers(course: Path) -> None:
