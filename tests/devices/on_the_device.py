@@ -58,8 +58,8 @@ def run(lab: Lab, device: contextlib.AbstractContextManager[None]) -> tuple[dict
     """exercise -> ids of the checks that fail; exercises that got a tensor on the CPU; ids of cells that raised."""
     names = create_namespace()
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
-    failed: dict[str, set[str]] = {}
-    on_cpu, raised = set[str](), set[str]()
+    failures: dict[str, set[str]] = {}
+    on_cpu, raising_cells = set[str](), set[str]()
     with device:
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
@@ -68,20 +68,20 @@ def run(lab: Lab, device: contextlib.AbstractContextManager[None]) -> tuple[dict
                 try:
                     run_cell(strip_markers(cell.source), names, f"<{cell.id}>")
                 except Exception:
-                    raised.add(cell.id)
+                    raising_cells.add(cell.id)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
                 names[cell.name] = watch_arguments(names[cell.name], functools.partial(on_cpu.add, cell.name))
-            failed.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
-    return failed, on_cpu, raised
+            failures.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
+    return failures, on_cpu, raising_cells
 
 
-def watch_arguments(f: Callable[..., Any], found: Callable[[], None]) -> Callable[..., Any]:
+def watch_arguments(f: Callable[..., Any], report: Callable[[], None]) -> Callable[..., Any]:
     """f, which calls `found` when it gets a tensor on the CPU."""
 
     @functools.wraps(f)
     def looked(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(v, Tensor) and not isinstance(v, PlacedTensor) for v in tree_leaves((args, kwargs))):
-            found()
+            report()
         return f(*args, **kwargs)
 
     return looked

@@ -64,8 +64,8 @@ class _Transfer:
             for module in value.modules():
                 for table in (module._parameters, module._buffers):
                     self._replace(table, {k: self._memory_of(t) for k, t in table.items() if t is not None})
-                called = {k: v for k, v in vars(module).items() if isinstance(v, FunctionType | MethodType | Seen)}
-                self._replace(vars(module), {k: self.there(v) for k, v in called.items()})
+                functions = {k: v for k, v in vars(module).items() if isinstance(v, FunctionType | MethodType | Seen)}
+                self._replace(vars(module), {k: self.there(v) for k, v in functions.items()})
         elif isinstance(value, torch.optim.Optimizer):
             for group in value.param_groups:
                 self._replace(group, {"params": [self._memory_of(p) for p in group["params"]]})
@@ -99,11 +99,11 @@ class _Transfer:
     def _tensor(self, value: Tensor) -> Tensor:
         if value.requires_grad and not (self.leaves and value.is_leaf):
             return value.to(SECOND)
-        placed = PlacedTensor(value.detach())
+        copy = PlacedTensor(value.detach())
         if value.is_leaf and value.requires_grad:
-            placed.requires_grad_()
-            placed.grad = None if value.grad is None else PlacedTensor(value.grad)
-        return placed
+            copy.requires_grad_()
+            copy.grad = None if value.grad is None else PlacedTensor(value.grad)
+        return copy
 
     def _contents(self, container: list[Any] | dict[Any, Any]) -> None:
         """Move the contents of a list or dict of the check, which f may change."""
@@ -119,15 +119,15 @@ class _Transfer:
         """A model's or an optimizer's tensor: always a leaf with the same memory."""
         leaves, self.leaves = self.leaves, True
         try:
-            placed: Tensor = self.there(value)
-            return placed
+            copy: Tensor = self.there(value)
+            return copy
         finally:
             self.leaves = leaves
 
-    def _replace(self, table: dict[str, Any], found: dict[str, Any]) -> None:
-        before = {key: table[key] for key in found}
+    def _replace(self, table: dict[str, Any], replacements: dict[str, Any]) -> None:
+        before = {key: table[key] for key in replacements}
         self._undo.append(lambda: table.update({k: v for k, v in before.items() if k in table}))
-        table.update(found)
+        table.update(replacements)
 
     def _return_state(self, optimizer: torch.optim.Optimizer) -> None:
         for mine, other in self.pairs.values():

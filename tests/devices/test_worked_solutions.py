@@ -96,8 +96,8 @@ def test_generators_are_made_for_the_device_of_new_tensors(labs: list[Lab]) -> N
 
 def test_a_new_lab_runs_on_the_available_device(course_without_gradebook: Path) -> None:
     (lab,) = read_labs(read_course(course_without_gradebook))
-    failed, on_cpu, raised = on_the_device.run(lab, on_the_device.simulate_second_device())
-    assert not any(failed.values()) and not on_cpu and not raised
+    failures, on_cpu, raising_cells = on_the_device.run(lab, on_the_device.simulate_second_device())
+    assert not any(failures.values()) and not on_cpu and not raising_cells
 
 
 @pytest.mark.nightly
@@ -127,14 +127,14 @@ def test_labs_run_with_a_default_device(labs: list[Lab]) -> None:
     for lab in labs:
         if any("use_device()" in cell.source for cell in lab.cells):
             with silence():
-                failed, _, raised = on_the_device.run(lab, on_the_device.set_default_device())
-            assert not raised and not any(failed.values()), lab.name
+                failures, _, raising_cells = on_the_device.run(lab, on_the_device.set_default_device())
+            assert not raising_cells and not any(failures.values()), lab.name
 
 
 def list_failing_checks(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tensor]]) -> dict[str, set[str]]:
     """exercise -> ids of the checks that fail. leaves: how arguments are moved, see run_on_second_device()."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    found: dict[str, set[str]] = {}
+    failures: dict[str, set[str]] = {}
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
     with silence(), TwoDevices():
         for cell in lab.cells:
@@ -144,8 +144,8 @@ def list_failing_checks(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tens
                 exec(compile(strip_markers(cell.source), f"<{cell.id}>", "exec"), names)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
                 names[cell.name] = run_on_second_device(names[cell.name], leaves, cpu_tensors.setdefault(cell.name, []))
-            found.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
-    return found
+            failures.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
+    return failures
 
 
 @contextlib.contextmanager
