@@ -21,7 +21,7 @@ DTYPES = [getattr(torch, name) for name in "float32 float64 int64 int8 bool uint
 
 
 def draw_tensors(source: random.Random) -> list[torch.Tensor]:
-    made = []
+    tensors = []
     for _ in range(6):
         shape = [source.choice([0, 1, 2, 3, 4, 7]) for _ in range(source.choice([0, 1, 2, 2, 3, 4, 4]))]
         dtype = source.choice(DTYPES)
@@ -30,8 +30,8 @@ def draw_tensors(source: random.Random) -> list[torch.Tensor]:
             t = t.transpose(0, -1)
         if t.numel() and dtype == torch.int64 and source.random() < 0.3:
             t = t.masked_fill(torch.rand(shape).reshape(t.shape) > 0.5, -(2**63))
-        made.append(t)
-    return made
+        tensors.append(t)
+    return tensors
 
 
 def draw_value(source: random.Random, depth: int = 0) -> Any:
@@ -45,9 +45,9 @@ def draw_value(source: random.Random, depth: int = 0) -> Any:
     ]
 
 
-def draw_argument(source: random.Random, declared: Any, nodes: int) -> Any:
+def draw_argument(source: random.Random, declaration: Any, nodes: int) -> Any:
     """An argument that often fits the operation's declaration, so it gets past the parser."""
-    text = str(declared.type)
+    text = str(declaration.type)
     pick = source.random()
     if pick < 0.1:
         return draw_value(source)
@@ -75,11 +75,14 @@ def draw_graph(source: random.Random, names: list[str]) -> dict[str, Any]:
     for _ in range(source.randrange(1, 6)):
         name = source.choice(names)
         operation = collect_operations()[name]
-        declared = operation._schema.arguments if hasattr(operation, "_schema") else []
-        needed = [a for a in declared if not a.kwarg_only]
-        args = [draw_argument(source, a, len(nodes)) for a in needed] or [draw_value(source), draw_value(source)]
+        declarations = operation._schema.arguments if hasattr(operation, "_schema") else []
+        required_arguments = [a for a in declarations if not a.kwarg_only]
+        args = [draw_argument(source, a, len(nodes)) for a in required_arguments] or [
+            draw_value(source),
+            draw_value(source),
+        ]
         keywords = {
-            a.name: draw_argument(source, a, len(nodes)) for a in declared if a.kwarg_only and source.random() < 0.5
+            a.name: draw_argument(source, a, len(nodes)) for a in declarations if a.kwarg_only and source.random() < 0.5
         }
         nodes.append((name, args, keywords))
     return {"inputs": [], "constants": draw_tensors(source), "nodes": nodes, "output": ("node", len(nodes) - 1)}

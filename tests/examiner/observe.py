@@ -72,7 +72,7 @@ class _Observer:
         return "an object", [isinstance(value, kind) for kind in (*KINDS[:3], type)]
 
     def _tensor(self, t: Tensor) -> Any:
-        seen: dict[str, Any] = {
+        observation: dict[str, Any] = {
             "type": type(t).__name__,
             "dtype": t.dtype,
             "shape": tuple(t.shape),
@@ -89,16 +89,18 @@ class _Observer:
             "version": None if t.is_inference() else t._version,
         }
         if not t.requires_grad:
-            seen["base"] = None if t._base is None else self.see(t._base)
+            observation["base"] = None if t._base is None else self.see(t._base)
         if t.is_leaf or t.retains_grad:
-            seen["grad"] = self._gradient(t.grad)
-        return seen
+            observation["grad"] = self._gradient(t.grad)
+        return observation
 
     def _gradient(self, grad: Tensor | None) -> Any:
         """A gradient without its version: how often the engine added to it in place depends on how many nodes a call
         is, and a remote one is one."""
-        seen = self.see(grad)
-        return {k: v for k, v in seen.items() if k != "version"} if isinstance(seen, dict) else seen
+        observation = self.see(grad)
+        return (
+            {k: v for k, v in observation.items() if k != "version"} if isinstance(observation, dict) else observation
+        )
 
     def _array(self, a: np.ndarray[Any, Any]) -> Any:
         flags = a.flags

@@ -48,9 +48,9 @@ class Program:
             return self._run({name: world.get_proxy(name) for name in self.student})
 
     def _run(self, objects: dict[str, Any]) -> Any:
-        wanted = inspect.signature(self.check).parameters
+        parameters = inspect.signature(self.check).parameters
         try:
-            result = self.check(**{name: objects[name] for name in wanted})
+            result = self.check(**{name: objects[name] for name in parameters})
         except Exception as error:
             result = error
         return observe((result, _read_ambient()))

@@ -87,17 +87,17 @@ def make_recorders(seen: list[int]) -> list[Any]:
 
 @pytest.mark.parametrize("way", range(len(make_recorders([]))))
 def test_no_call_replaces_a_record_that_a_check_has_bound(way: int) -> None:
-    seen: list[int] = []
+    record: list[int] = []
     with open_world(f=lambda g: g(5), liar=lambda g: g(5, seen=[]), other=lambda g: g(5, [])) as world:
-        assert world.get_proxy("f")(make_recorders(seen)[way]) == 5
-        before = len(seen)
+        assert world.get_proxy("f")(make_recorders(record)[way]) == 5
+        before = len(record)
         for liar in ("liar", "other"):
             try:
-                world.get_proxy(liar)(make_recorders(seen)[way])
+                world.get_proxy(liar)(make_recorders(record)[way])
             except TypeError:
                 continue
-            assert len(seen) > before, "a call is recorded"
-            before = len(seen)
+            assert len(record) > before, "a call is recorded"
+            before = len(record)
 
 
 def test_a_parameter_with_none_as_its_default_can_be_given() -> None:
@@ -208,22 +208,22 @@ def test_the_state_of_the_check_is_unchanged() -> None:
         torch.set_grad_enabled(True)
 
     with open_world(f=careless) as world:
-        seen = Seen(lambda x: x @ x)
-        world.get_proxy("f")(seen, torch.ones(2, 2))
-        assert [(c.grad, c.autocast) for c in seen.calls] == [(False, True)]
+        recorder = Seen(lambda x: x @ x)
+        world.get_proxy("f")(recorder, torch.ones(2, 2))
+        assert [(c.grad, c.autocast) for c in recorder.calls] == [(False, True)]
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
 
 def _run_in_threads(g, xs):
-    found = [None] * len(xs)
+    results = [None] * len(xs)
 
     def work(n):
-        found[n] = g(xs[n])
+        results[n] = g(xs[n])
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(len(xs))]
     [t.start() for t in threads]
     [t.join() for t in threads]
-    return found
+    return results
 
 
 def test_threads_take_turns() -> None:
@@ -232,16 +232,16 @@ def test_threads_take_turns() -> None:
 
 
 def _run_in_forks(g, xs):
-    found = []
+    pipes = []
     for x in xs:
         reading, writing = os.pipe()
         if os.fork() == 0:
             os.write(writing, str(g(x)).encode())
             os._exit(0)
         os.close(writing)
-        found.append(reading)
+        pipes.append(reading)
     [os.wait() for _ in xs]
-    return [int(os.read(end, 20)) for end in found]
+    return [int(os.read(end, 20)) for end in pipes]
 
 
 def test_forks_take_turns() -> None:
@@ -280,6 +280,6 @@ def test_the_random_state_is_sent_when_it_is_new(draws: bool, most: int) -> None
 
 def test_unused_records_are_forgotten() -> None:
     with open_world(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
-        seen = Seen(lambda x: x * 2)
-        world.get_proxy("f")(seen, torch.ones(2, requires_grad=True))
-        assert len(seen.calls) == 5 and seen.kept == 0 and not world.callbacks._nodes
+        recorder = Seen(lambda x: x * 2)
+        world.get_proxy("f")(recorder, torch.ones(2, requires_grad=True))
+        assert len(recorder.calls) == 5 and recorder.kept == 0 and not world.callbacks._nodes

@@ -71,11 +71,11 @@ def test_valid_outputs_are_kept_unchanged() -> None:
 def test_only_known_metadata_is_kept() -> None:
     sizes = {"width": 30, "height": "50%", "alt": "<b>", "unconfined": 1}
     metadata = {"needs_background": "dark", "image/png": sizes, "text/html": {"isolated": True}, "other": {"width": 1}}
-    shown = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "x"}, "metadata": metadata}
-    (output,) = read_outputs(json.dumps([shown]))
+    display = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "x"}, "metadata": metadata}
+    (output,) = read_outputs(json.dumps([display]))
     assert output["metadata"] == {"needs_background": "dark", "image/png": {"width": 30, "height": "50%"}}
     wrong = {"width": -1, "height": '1" onload="x', "needs_background": "red", "root": "<", "expanded": None}
-    (output,) = read_outputs(json.dumps([{**shown, "metadata": {**wrong, "image/png": wrong, "text/plain": [1]}}]))
+    (output,) = read_outputs(json.dumps([{**display, "metadata": {**wrong, "image/png": wrong, "text/plain": [1]}}]))
     assert output["metadata"] == {}
 
 
@@ -86,8 +86,8 @@ def test_an_execution_count_is_a_number_or_none() -> None:
 
 
 def test_a_verdict_that_a_submission_displays_is_not_shown() -> None:
-    forged = {"application/vnd.gradlab.verdict+json": {"earned": 9}, "text/plain": "9"}
-    (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": forged}]))
+    forgery = {"application/vnd.gradlab.verdict+json": {"earned": 9}, "text/plain": "9"}
+    (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": forgery}]))
     assert output["data"] == {"text/plain": "9"}
 
 
@@ -128,6 +128,6 @@ def test_outputs_are_bounded() -> None:
 
 
 def test_empty_lists_count_as_output_too() -> None:
-    listed = [{"output_type": "display_data", "metadata": {}, "data": {"application/json": [[], {}] * 1_000}}]
-    (output,) = read_outputs(json.dumps(listed))
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": {"application/json": [[], {}] * 1_000}}]
+    (output,) = read_outputs(json.dumps(outputs))
     assert limit_outputs([output], 10_000)[0][0]["text"] == CUT

@@ -258,8 +258,8 @@ def list_passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
         if name:
             tests = "".join(f'with check("{n}"):\n    assert {name}({n}) == {2 * n}\n' for n in (1, 3))
             steps.append(Step(f"check-{name}", "check", tests))
-    seen = examine(steps, fork_server.student)
-    return {name: [o.passed for o in seen[f"check-{name}"].outcomes] for name in names if name}
+    results = examine(steps, fork_server.student)
+    return {name: [o.passed for o in results[f"check-{name}"].outcomes] for name in names if name}
 
 
 RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]

@@ -177,8 +177,8 @@ def test_a_given_function_that_was_passed_is_returned_as_itself() -> None:
 
 
 def make_graph(*nodes: Any, output: Any = None, constants: Any = None) -> dict[str, Any]:
-    made = [torch.ones(3), torch.tensor([-(2**63)]), torch.tensor([-1])] if constants is None else constants
-    return {"inputs": [], "constants": made, "nodes": list(nodes), "output": output or ("node", len(nodes) - 1)}
+    tensors = [torch.ones(3), torch.tensor([-(2**63)]), torch.tensor([-1])] if constants is None else constants
+    return {"inputs": [], "constants": tensors, "nodes": list(nodes), "output": output or ("node", len(nodes) - 1)}
 
 
 V, ONES = (lambda v: ("value", v)), ("constant", 0)
@@ -259,11 +259,11 @@ def test_a_replay_leaves_its_constants_as_they_are() -> None:
 
 def test_random_hostile_graphs_end_no_process() -> None:
     """Thousands of graphs, in their own process, which a fatal signal would end."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", "tests.examiner.nasty_graphs", "5", "60" if NIGHTLY else "3"],
         capture_output=True,
         text=True,
         cwd=ROOT,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert "'ran'" in done.stdout
+    assert process.returncode == 0, process.stdout[-2000:] + process.stderr[-2000:]
+    assert "'ran'" in process.stdout

@@ -34,8 +34,10 @@ def grade_answer(fork_server: ForkServer, answer: str, after: str = "") -> tuple
         Step("added", "student", after),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, fork_server.student, Timeouts())
-    return [o.passed for o in seen["check-double"].outcomes], [n for result in seen.values() for n in result.changed]
+    results = examine(steps, fork_server.student, Timeouts())
+    return [o.passed for o in results["check-double"].outcomes], [
+        n for result in results.values() for n in result.changed
+    ]
 
 
 def test_names_that_checks_use_directly_or_indirectly_are_kept() -> None:
@@ -45,9 +47,9 @@ def test_names_that_checks_use_directly_or_indirectly_are_kept() -> None:
 
 def test_local_names_of_checks_and_functions_are_not_kept() -> None:
     """A later cell that binds such a name would make the examiner fork the process before it, 40 ms each."""
-    given = "import torch\nx = 1\ny = 2\ndef asked(f, x):\n    y = f(x)\n    return y\n"
+    source = "import torch\nx = 1\ny = 2\ndef asked(f, x):\n    y = f(x)\n    return y\n"
     check = 'with check("asks"):\n    x = 3\n    assert [y for y in asked(double, x)] == [6]\n'
-    assert select_kept_names(((False, given), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
+    assert select_kept_names(((False, source), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
 
 
 def test_an_honest_notebook_changes_nothing(fork_server: ForkServer) -> None:
@@ -65,10 +67,10 @@ def test_names_that_a_probe_uses_are_restored_too(fork_server: ForkServer) -> No
 
 
 def test_a_patched_library_is_reported_and_a_patched_labkit_is_restored(fork_server: ForkServer) -> None:
-    patched = (
+    source = (
         "import labkit.probes.dispatch, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
     )
-    passed, changed = grade_answer(fork_server, RIGHT, patched)
+    passed, changed = grade_answer(fork_server, RIGHT, source)
     assert passed == [True, True] and {"torch.relu", "builtins.sum", "labkit.probes.saved"} <= set(changed)
 
 
@@ -92,16 +94,16 @@ def test_the_contents_of_a_course_function_are_restored_and_reported(fork_server
 
 
 def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) -> None:
-    patched = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
+    source = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
     steps = [
-        Step("first", "student", patched),
+        Step("first", "student", source),
         Step("setup", "given", GIVEN),
         Step("exercise-double", "student", BLANK, exercise="double"),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, fork_server.student, Timeouts())
-    assert [o.passed for o in seen["check-double"].outcomes] == [False, False]
-    assert "labkit.probes.probe" in [name for result in seen.values() for name in result.changed]
+    results = examine(steps, fork_server.student, Timeouts())
+    assert [o.passed for o in results["check-double"].outcomes] == [False, False]
+    assert "labkit.probes.probe" in [name for result in results.values() for name in result.changed]
 
 
 def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) -> None:
@@ -119,5 +121,5 @@ def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) 
         ),
         Step("check-triple", "check", 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
     ]
-    seen = examine(steps, fork_server.student, Timeouts())
-    assert [o.passed for name in ("check-double", "check-triple") for o in seen[name].outcomes] == [True] * 3
+    results = examine(steps, fork_server.student, Timeouts())
+    assert [o.passed for name in ("check-double", "check-triple") for o in results[name].outcomes] == [True] * 3

@@ -215,5 +215,5 @@ g.sum().backward()
 list(world.get_proxy("g")())
 print(sorted(set(sys.modules) - before))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.stdout.strip() == "[]", process.stdout + process.stderr
