@@ -14,10 +14,10 @@ VERSIONS = Versions(gradlab="0", python="3", torch="2")
 
 def mark(minutes_ago: float, cause: str = "watch") -> PastMark:
     """The mark of a submission that arrived a minute before it was marked."""
-    marked = NOW - timedelta(minutes=minutes_ago)
-    submitted = marked - timedelta(minutes=1)
+    mark_time = NOW - timedelta(minutes=minutes_ago)
+    submitted = mark_time - timedelta(minutes=1)
     return PastMark(
-        when=marked.replace(tzinfo=UTC), cause=cause, points=1, worth=2, submitted=submitted, versions=VERSIONS
+        when=mark_time.replace(tzinfo=UTC), cause=cause, points=1, worth=2, submitted=submitted, versions=VERSIONS
     )
 
 
@@ -35,8 +35,8 @@ def test_attempts_are_those_that_a_watch_has_marked() -> None:
 
 
 def test_a_wait_begins_with_the_last_mark() -> None:
-    found = decide(NOW, [mark(30), mark(4)], LabTerm(wait_minutes=10), NOW)
-    assert not found.is_due and found.due_from == NOW + timedelta(minutes=6)
+    decision = decide(NOW, [mark(30), mark(4)], LabTerm(wait_minutes=10), NOW)
+    assert not decision.is_due and decision.due_from == NOW + timedelta(minutes=6)
     assert decide(NOW, [mark(10)], LabTerm(wait_minutes=10), NOW).is_due
 
 
