@@ -57,9 +57,9 @@ HONEST = {
 
 def test_honest_labs_work_in_the_sandbox(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-    seen = examine(steps, fork_server.student)
+    results = examine(steps, fork_server.student)
     for name, (_, printed) in HONEST.items():
-        assert printed in str(seen[name].outputs), (name, seen[name].outputs)
+        assert printed in str(results[name].outputs), (name, results[name].outputs)
 
 
 FIGURES = {
@@ -86,10 +86,10 @@ def test_honest_labs_work_without_rarely_used_imports() -> None:
         )
         steps = [Step("loaded", "student", loaded)]
         steps += [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-        seen = examine(steps, light.student)
-    assert "[]" in str(seen["loaded"].outputs)
+        results = examine(steps, light.student)
+    assert "[]" in str(results["loaded"].outputs)
     for name, (_, printed) in HONEST.items():
-        assert printed in str(seen[name].outputs), (name, seen[name].outputs)
+        assert printed in str(results[name].outputs), (name, results[name].outputs)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: F
     before += "inspect.ismodule = lambda each: looked.append(each) or found(each)"
     after = "inspect.ismodule = found\nprint(sorted(set(sys.modules) - loaded), len(looked) < 100)"
     cells = {"before": before, "raises": "def f(): raise ValueError\nf()", "after": after}
-    seen = examine([Step(name, "student", source) for name, source in cells.items()], fork_server.student)
-    assert "ValueError" in str(seen["raises"].outputs)
-    assert "[] True" in str(seen["after"].outputs), seen["after"].outputs
+    results = examine([Step(name, "student", source) for name, source in cells.items()], fork_server.student)
+    assert "ValueError" in str(results["raises"].outputs)
+    assert "[] True" in str(results["after"].outputs), results["after"].outputs
 
 
 def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) -> None:

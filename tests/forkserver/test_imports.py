@@ -27,8 +27,8 @@ def test_no_worked_solution_imports_what_its_fork_server_left_out(labs: list[Lab
     for lab in labs:
         groups = find_course_groups(ROOT, [lab.name])
         with contextlib.closing(ForkServer(Purpose(level), started=start_server(1, groups))) as fork_server:
-            seen = examine([*list_steps(build_source_notebook(lab)), report], fork_server.student)
-        printed = str(seen["report"].outputs)
+            results = examine([*list_steps(build_source_notebook(lab)), report], fork_server.student)
+        printed = str(results["report"].outputs)
         assert "[" in printed and not [m for group, m in LEFT_OUT.items() if group not in groups and m in printed], (
             lab.name
         )
