@@ -68,32 +68,32 @@ def test_folders_are_listed_no_more_often_with_many_files_in_them(
         (tmp_path / place).mkdir(parents=True)
         for number in range(100):
             (tmp_path / place / f"{number}.txt").touch()
-    listed: list[str] = []
+    folders: list[str] = []
     real = os.scandir
 
     def count(path: str) -> Iterator[os.DirEntry[str]]:
-        listed.append(os.fspath(path))
+        folders.append(os.fspath(path))
         return real(path)
 
     monkeypatch.setattr(os, "scandir", count)
     assert len(list_companion_files(tmp_path, LAB, "ada", CopyRules(PATTERNS))) == 200
-    assert len(listed) <= 4  # of three folders; the source's once more, for its notebooks
+    assert len(folders) <= 4  # of three folders; the source's once more, for its notebooks
 
 
 def test_the_older_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada")
     write_autograded(tmp_path, LAB, "ada", {LAB: "old"}, CopyRules())
     notebook = tmp_path / "autograded" / "ada" / LAB / f"{LAB}.ipynb"
-    seen: list[str] = []
+    contents: list[str] = []
     with pytest.raises(OSError):
         write_autograded(
-            tmp_path, LAB, "ada", {"n" * 300: "new"}, CopyRules(), before_replace=lambda: seen.append("called")
+            tmp_path, LAB, "ada", {"n" * 300: "new"}, CopyRules(), before_replace=lambda: contents.append("called")
         )
-    assert notebook.read_text() == "old" and not seen
+    assert notebook.read_text() == "old" and not contents
     write_autograded(
-        tmp_path, LAB, "ada", {LAB: "new"}, CopyRules(), before_replace=lambda: seen.append(notebook.read_text())
+        tmp_path, LAB, "ada", {LAB: "new"}, CopyRules(), before_replace=lambda: contents.append(notebook.read_text())
     )
-    assert notebook.read_text() == "new" and seen == ["old"]
+    assert notebook.read_text() == "new" and contents == ["old"]
     assert os.listdir(notebook.parent.parent) == [LAB]
 
 

@@ -14,8 +14,8 @@ from autograder.lms.roster import write_roster
 
 @pytest.fixture
 def gradebook(tmp_path: Path) -> Iterator[Gradebook]:
-    with open_gradebook(f"sqlite:///{tmp_path}/gradebook.db") as found:
-        yield found
+    with open_gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        yield book
 
 
 def test_a_student_with_only_an_id_was_added_by_grading(gradebook: Gradebook) -> None:

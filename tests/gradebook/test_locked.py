@@ -18,9 +18,9 @@ from autograder.model.marks import Marks
 def gradebook(built_course: Path, tmp_path: Path) -> Iterator[Gradebook]:
     path = tmp_path / "gradebook.db"
     path.write_bytes((built_course / "gradebook.db").read_bytes())
-    with Gradebook(f"sqlite:///{path}?timeout=0.2") as found:
-        found.add_assignment("a")
-        yield found
+    with Gradebook(f"sqlite:///{path}?timeout=0.2") as book:
+        book.add_assignment("a")
+        yield book
 
 
 def list_submitters(gradebook: Gradebook) -> list[str]:

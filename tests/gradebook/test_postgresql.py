@@ -42,8 +42,8 @@ DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps the server's programs
 @pytest.fixture(scope="module")
 def server() -> Iterator[Path]:
     """The socket's folder of a new server that all users of this machine may use as `postgres`."""
-    found = sorted(DEBIAN.glob("*/bin"), key=lambda path: float(path.parent.name))
-    initdb, postgres = (str(found[-1] / name) if found else name for name in ("initdb", "postgres"))
+    folders = sorted(DEBIAN.glob("*/bin"), key=lambda path: float(path.parent.name))
+    initdb, postgres = (str(folders[-1] / name) if folders else name for name in ("initdb", "postgres"))
     need(initdb)
     user = "postgres" if os.getuid() == 0 else None  # the server refuses to run as root
     with tempfile.TemporaryDirectory() as folder:
@@ -92,9 +92,9 @@ def use_postgresql(course: Path, db_url: str) -> Any:
 
 def grade_class(api: Any, executor: LocalExecutor) -> dict[str, bool]:
     """student -> whether the submission had been graded before."""
-    done = list(grade_lab(api, LAB, executor))
-    assert not any(d.failure for d in done)
-    return {d.student: d.kept for d in done}
+    outcomes = list(grade_lab(api, LAB, executor))
+    assert not any(d.failure for d in outcomes)
+    return {d.student: d.kept for d in outcomes}
 
 
 def read_all_rows(db_url: str) -> dict[str, list[str]]:
@@ -106,9 +106,9 @@ def read_all_rows(db_url: str) -> dict[str, list[str]]:
         for table in Base.metadata.sorted_tables:
             rows[table.name] = []
             for row in connection.execute(select(table)).mappings():
-                shown = repr({k: contents.get(v, v) for k, v in row.items() if v in contents or not is_random(v)})
-                contents.setdefault(row.get("id"), shown)
-                rows[table.name].append(shown)
+                row_text = repr({k: contents.get(v, v) for k, v in row.items() if v in contents or not is_random(v)})
+                contents.setdefault(row.get("id"), row_text)
+                rows[table.name].append(row_text)
             rows[table.name].sort()
         rows["alembic_version"] = [repr(row) for row in connection.execute(text("SELECT * FROM alembic_version"))]
     engine.dispose()
@@ -179,9 +179,9 @@ def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small
         one.db.rollback()
         dearer = half.model_copy(update={"points": 1.5})
         assert change_items(desk, one, place, (dearer, full), read_rubric(desk, place).version, lambda n: n == 1)
-    given = "SELECT manual_score FROM grade WHERE manual_score IS NOT NULL AND NOT needs_manual_grade ORDER BY 1"
+    query = "SELECT manual_score FROM grade WHERE manual_score IS NOT NULL AND NOT needs_manual_grade ORDER BY 1"
     with psycopg.connect(db_url.replace("+psycopg", "")) as connection:
-        assert connection.execute(given).fetchall() == [(1.5,), (2.5,)]
+        assert connection.execute(query).fetchall() == [(1.5,), (2.5,)]
         comments = connection.execute("SELECT manual_comment FROM comment WHERE manual_comment IS NOT NULL")
         assert comments.fetchall() == [("Why $x$?",)]
     assert not (small_course / "gradebook.db").exists()
@@ -198,6 +198,6 @@ def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small
 def test_a_database_that_cannot_be_opened_is_named_without_its_password(
     small_course: Path, url: str, word: str
 ) -> None:
-    with pytest.raises(GradlabError, match=word) as raised:
+    with pytest.raises(GradlabError, match=word) as error_info:
         read_results(url, small_course, LAB)
-    assert "c.CourseDirectory.db_url" in str(raised.value) and "secret" not in str(raised.value)
+    assert "c.CourseDirectory.db_url" in str(error_info.value) and "secret" not in str(error_info.value)

@@ -30,8 +30,8 @@ def make_document(student: str = "ada", note: str = "", seen: str = "") -> Resul
 
 
 def test_the_documented_schema_is_that_of_the_model() -> None:
-    documented = json.loads((ROOT / "docs" / "result.schema.json").read_text())
-    assert documented == Result.model_json_schema()
+    schema = json.loads((ROOT / "docs" / "result.schema.json").read_text())
+    assert schema == Result.model_json_schema()
 
 
 @given(note=st.text(), seen=st.text())
@@ -44,8 +44,8 @@ def test_a_document_is_replaced_whole_and_is_that_students(tmp_path: Path) -> No
     write_result(tmp_path, make_document(note="first"))
     write_result(tmp_path, make_document(note="second"))
     write_result(tmp_path, make_document("ben"))
-    loaded = load_result(tmp_path, "x", "ada")
-    assert loaded is not None and loaded.notes == (Note(words="second"),)
+    result = load_result(tmp_path, "x", "ada")
+    assert result is not None and result.notes == (Note(words="second"),)
     assert sorted(p.name for p in (tmp_path / "results" / "x").iterdir()) == ["ada.json", "ben.json"]
     assert load_result(tmp_path, "x", "eve") is None
 

@@ -24,9 +24,9 @@ from tests.reports.written_class import CHECK, LAB, StudentWork, mark_by_hand, w
 def test_a_mark_by_hand_is_of_the_answer_that_it_was_given_for(
     small_course: Path, marks: Marks, expected_mark: tuple[float | None, bool]
 ) -> None:
-    written = write_class(small_course, [StudentWork("ada")])
-    mark_by_hand(written, "ada", manual_score=1.5, needs_manual_grade=False)
-    with Gradebook(written.url) as gradebook:
+    written_class = write_class(small_course, [StudentWork("ada")])
+    mark_by_hand(written_class, "ada", manual_score=1.5, needs_manual_grade=False)
+    with Gradebook(written_class.url) as gradebook:
         write_marks(gradebook, LAB, [marks], lambda *_: None, {})
         grade = gradebook.find_grade(CHECK, LAB, LAB, "ada")
         assert (grade.manual_score, grade.needs_manual_grade) == expected_mark
