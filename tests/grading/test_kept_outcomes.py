@@ -18,10 +18,10 @@ def test_two_matrices_are_kept_only_for_visible_checks(small_course: Path) -> No
     cell = next(cell for cell in parse_cells(notebook) if cell.facts.checks)
     facts = cell.facts
     with record_outcomes() as outcomes:
-        for planned in facts.checks:
-            with check(planned.id, planned.label):
+        for facts_check in facts.checks:
+            with check(facts_check.id, facts_check.label):
                 assert_close(torch.zeros(3, 4), torch.ones(3, 4))
     assert all(outcome.difference for outcome in outcomes)
     checks = _grade_cell(cell, StepResult(outcomes=outcomes), "").checks
-    assert [bool(outcome.difference) for outcome in checks] == [not planned.hidden for planned in facts.checks]
-    assert {planned.hidden for planned in facts.checks} == {True, False}
+    assert [bool(outcome.difference) for outcome in checks] == [not facts_check.hidden for facts_check in facts.checks]
+    assert {facts_check.hidden for facts_check in facts.checks} == {True, False}

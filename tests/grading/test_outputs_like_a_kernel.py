@@ -161,8 +161,8 @@ LATE = {"a worker": "at work", "a descriptor": "b\n", "a program": "err\n"}
 def run_in_gradlab(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
     """The outputs of each of these cells in a student process."""
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(sources, start=1)]
-    seen = examine(steps, fork_server.student)
-    return [result.outputs for result in seen.values()]
+    results = examine(steps, fork_server.student)
+    return [result.outputs for result in results.values()]
 
 
 def run_in_stock_kernel(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str, Any]]]:
@@ -181,20 +181,20 @@ def run_in_stock_kernel(sources: list[str], home: Path, tries: int = 5) -> list[
             raise
         return run_in_stock_kernel(sources, home, tries - 1)
     texts = {cell.source: "".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells}
-    if tries > 1 and any(shown not in texts.get(CELLS[name], shown) for name, shown in LATE.items()):
+    if tries > 1 and any(text not in texts.get(CELLS[name], text) for name, text in LATE.items()):
         return run_in_stock_kernel(sources, home, tries - 1)
     return [cell.outputs for cell in notebook.cells]
 
 
 def normalize_outputs(outputs: list[dict[str, Any]]) -> Any:
     """Replace what may differ in outputs."""
-    joined: list[dict[str, Any]] = []
+    joined_outputs: list[dict[str, Any]] = []
     for output in outputs:
-        if joined and output["output_type"] == "stream" and output["name"] == joined[-1].get("name"):
-            joined[-1]["text"] += output["text"]
+        if joined_outputs and output["output_type"] == "stream" and output["name"] == joined_outputs[-1].get("name"):
+            joined_outputs[-1]["text"] += output["text"]
         else:
-            joined.append(dict(output))
-    return _normalize(joined)
+            joined_outputs.append(dict(output))
+    return _normalize(joined_outputs)
 
 
 def _normalize(value: Any) -> Any:
@@ -203,8 +203,8 @@ def _normalize(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_normalize(inner) for inner in value]
     if isinstance(value, str):
-        for found, put in SAME.items():
-            value = re.sub(found, put, value)
+        for pattern, replacement in SAME.items():
+            value = re.sub(pattern, replacement, value)
     return value
 
 
@@ -250,14 +250,14 @@ def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_se
 
 def test_nested_loops_run_if_a_package_allows_them(fork_server: ForkServer) -> None:
     """Not run in a stock kernel, whose own loops the package changes too: it hangs now and then."""
-    *_, shown = run_in_gradlab(
+    *_, last_outputs = run_in_gradlab(
         fork_server,
         [
             "import asyncio\nasync def three():\n    return 3",
             "import nest_asyncio2\nnest_asyncio2.apply()\nasyncio.run(three()) + await three()",
         ],
     )
-    assert shown[0]["data"]["text/plain"] == "6"
+    assert last_outputs[0]["data"]["text/plain"] == "6"
 
 
 def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: ForkServer) -> None:
@@ -271,21 +271,21 @@ def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: For
         "async def on():\n    while True:\n        await asyncio.sleep(0)\ngoing_on = asyncio.create_task(on())",
     ]
     for number, cell in enumerate(harm):
-        *_, shown = run_in_gradlab(fork_server, [*harm[:1], cell, "print(await asyncio.sleep(0, 7))"])
-        assert shown == [{"output_type": "stream", "name": "stdout", "text": "7\n"}], number
+        *_, last_outputs = run_in_gradlab(fork_server, [*harm[:1], cell, "print(await asyncio.sleep(0, 7))"])
+        assert last_outputs == [{"output_type": "stream", "name": "stdout", "text": "7\n"}], number
 
 
 def test_cd_goes_back_to_where_the_notebook_is(fork_server: ForkServer) -> None:
-    *_, shown = run_in_gradlab(
+    *_, last_outputs = run_in_gradlab(
         fork_server, ["import os\nhome = os.getcwd()", "%cd -q /\n%cd -q -\nprint(os.getcwd() == home, _dh[0] == home)"]
     )
-    assert shown[0]["text"] == "True True\n"
+    assert last_outputs[0]["text"] == "True True\n"
 
 
 def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_server: ForkServer) -> None:
     """A kernel hangs up the terminal of such programs; here they end with the submission."""
-    (shown,) = run_in_gradlab(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
-    assert shown[0]["text"].replace("\r", "") == "started\ngoes on\n"
+    (outputs,) = run_in_gradlab(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
+    assert outputs[0]["text"].replace("\r", "") == "started\ngoes on\n"
 
 
 def test_everything_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
