@@ -76,8 +76,8 @@ def make_follower_id(name: str) -> str:
 
 def grade_attacked(root: Path) -> AttackedClass:
     canaries = {
-        what: f"canary-{what}-{secrets.token_hex(8)}"
-        for what in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
+        kind: f"canary-{kind}-{secrets.token_hex(8)}"
+        for kind in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
     }
     breach, old_pids = f"breach-{secrets.token_hex(8)}", frozenset(_list_pids())
     with ExitStack() as stack:
@@ -106,7 +106,7 @@ def grade_attacked(root: Path) -> AttackedClass:
         with Gradebook(api.db_url, "gradlab") as book:
             book.add_student("registrar", last_name=canaries["gradebook"])
         before = _hash_files(root)
-        failures = {done.student: done.failure for done in grade_lab(api, LAB) if done.failure}
+        failures = {outcome.student: outcome.failure for outcome in grade_lab(api, LAB) if outcome.failure}
         damage = sorted({str(path) for path, _ in before.items() ^ _hash_files(root).items()})
         results = read_results(api.db_url, root, LAB)
         attacks = [result for result in results if result.student in map(make_attacker_id, list_attack_names())]
@@ -139,8 +139,8 @@ def _set_up_surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
     """(values that an attacker gets about this machine, a function that lists all messages on its sockets)."""
     drop = Path(tempfile.mkdtemp(prefix="gradlab-drop-", dir="/tmp"))
     drop.chmod(0o777)
-    named = Path(tempfile.mkdtemp(prefix="gradlab-socket-", dir="/tmp"))
-    named.chmod(0o755)
+    folder = Path(tempfile.mkdtemp(prefix="gradlab-socket-", dir="/tmp"))
+    folder.chmod(0o755)
     abstract = f"gradlab-test-{os.getpid()}"
     with (
         socket.socket() as tcp,
@@ -150,9 +150,9 @@ def _set_up_surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
     ):
         tcp.bind(("127.0.0.1", 0))
         udp.bind(("127.0.0.1", 0))
-        unix.bind(str(named / "socket"))
+        unix.bind(str(folder / "socket"))
         nameless.bind(f"\0{abstract}")
-        (named / "socket").chmod(0o777)
+        (folder / "socket").chmod(0o777)
         for each in (tcp, unix, nameless):
             each.listen()
         attack_values = {
@@ -161,7 +161,7 @@ def _set_up_surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
             "LEFT": LEFT,
             "TCP": tcp.getsockname()[1],
             "UDP": udp.getsockname()[1],
-            "UNIX": str(named / "socket"),
+            "UNIX": str(folder / "socket"),
             "ABSTRACT": abstract,
         }
         try:
@@ -171,7 +171,7 @@ def _set_up_surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
             )
         finally:
             shutil.rmtree(drop)
-            shutil.rmtree(named)
+            shutil.rmtree(folder)
 
 
 def _list_heard(sockets: tuple[socket.socket, ...], act: str, *arguments: int) -> list[str]:
@@ -200,8 +200,8 @@ def _hash_files(root: Path) -> dict[Path, str]:
 
 def _read_outputs(root: Path, student: str) -> str:
     notebook = json.loads((root / "autograded" / student / LAB / f"{LAB}.ipynb").read_text())
-    shown = [c for c in notebook["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
-    return json.dumps([c.get("outputs", []) for c in shown], ensure_ascii=False)
+    cells = [c for c in notebook["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
+    return json.dumps([c.get("outputs", []) for c in cells], ensure_ascii=False)
 
 
 def _list_files_left(drop: Path) -> list[str]:
@@ -224,8 +224,8 @@ def _list_processes_left(old_pids: frozenset[int]) -> list[str]:
     """
     processes = []
     for pid in sorted({*_list_pids()} - old_pids):
-        marked = LEFT.encode() in _read(pid, "cmdline")
-        if (marked or _read_parent(pid) in _list_fork_servers()) and b"\nState:\tZ" not in _read(pid, "status"):
+        is_marked = LEFT.encode() in _read(pid, "cmdline")
+        if (is_marked or _read_parent(pid) in _list_fork_servers()) and b"\nState:\tZ" not in _read(pid, "status"):
             processes.append(f"process {pid}: {_read(pid, 'cmdline')!r}")
     return processes
 

@@ -97,8 +97,8 @@ def find_index(notebook: Notebook, identity: str) -> int:
 
 
 def find_cell(notebook: Notebook, identity: str) -> dict[str, Any]:
-    found: dict[str, Any] = notebook["cells"][find_index(notebook, identity)]
-    return found
+    cell: dict[str, Any] = notebook["cells"][find_index(notebook, identity)]
+    return cell
 
 
 def find_constant(notebook: Notebook) -> dict[str, Any]:
@@ -108,8 +108,8 @@ def find_constant(notebook: Notebook) -> dict[str, Any]:
 
 def get_flags(notebook: Notebook, identity: str) -> dict[str, Any]:
     """nbgrader's metadata of a cell."""
-    found: dict[str, Any] = find_cell(notebook, identity)["metadata"]["nbgrader"]
-    return found
+    flags: dict[str, Any] = find_cell(notebook, identity)["metadata"]["nbgrader"]
+    return flags
 
 
 def build_untouched(notebook: Notebook, identity: str) -> str:

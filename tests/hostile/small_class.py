@@ -39,5 +39,5 @@ def make_folder(root: Path, student: str, lab: str) -> Path:
 def grade(root: Path, lab: str) -> tuple[dict[str, SubmissionResult], dict[str, str]]:
     """(student -> result, student -> why the submission couldn't be graded)."""
     api = open_course(root)
-    failures = {done.student: done.failure for done in grade_lab(api, lab) if done.failure}
+    failures = {outcome.student: outcome.failure for outcome in grade_lab(api, lab) if outcome.failure}
     return {r.student: r for r in read_results(api.db_url, root, lab)}, failures

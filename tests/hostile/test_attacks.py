@@ -31,8 +31,8 @@ def test_it_earns_nothing_and_costs_only_itself(attacked_class: AttackedClass, n
     assert student not in attacked_class.failures, attacked_class.failures[student]
     result = attacked_class.results[student]
     points = {e.name: e.points for e in result.exercises}
-    wanted = {exercise: points[exercise] if p is None else p for exercise, p in attack.expects.items()}
-    assert points == wanted, [(c.label, c.seen) for e in result.exercises for c in e.checks]
+    expected_points = {exercise: points[exercise] if p is None else p for exercise, p in attack.expects.items()}
+    assert points == expected_points, [(c.label, c.seen) for e in result.exercises for c in e.checks]
     visible_text = f"{describe_notes(result.notes)} {[c.seen for e in result.exercises for c in e.checks]}"
     assert any(text in visible_text for text in attack.message.split(" | ")), visible_text
 

@@ -74,8 +74,8 @@ def test_sound_submissions_first_among_and_after_them_get_full_marks(damaged_cla
 @pytest.mark.timeout(2400)
 def test_nothing_that_a_link_points_to_is_copied(damaged_class: DamagedClass) -> None:
     """Slow: it needs all of them graded."""
-    copied = [p for p in (damaged_class.root / "autograded").rglob("*") if p.is_file() and p.suffix != ".ipynb"]
-    assert {p.name for p in copied} <= {"readme.txt", "timestamp.txt.unreadable"} | {
+    copies = [p for p in (damaged_class.root / "autograded").rglob("*") if p.is_file() and p.suffix != ".ipynb"]
+    assert {p.name for p in copies} <= {"readme.txt", "timestamp.txt.unreadable"} | {
         f"{name}.not-followed" for name in ("all", "data.txt", "pipe", "submission_secret.txt")
     }
-    assert not any(p.stat().st_size for p in copied if p.name.endswith(".not-followed"))
+    assert not any(p.stat().st_size for p in copies if p.name.endswith(".not-followed"))

@@ -143,15 +143,17 @@ def test_a_secret_is_believed_once(inbox: Inbox) -> None:
 def test_a_folder_of_another_user_does_not_precede_the_students_own(inbox: Inbox, tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a folder to another user")
-    owned = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, check_owner=True)
-    submit(owned, "root", ONE)
-    os.chown(submit(owned, "root", TWO), 54321, 54321)  # who has no name
-    (found,) = select_newest(list_arrivals(owned), NOW)
-    assert found.when == datetime(2026, 2, 1, 10, 1)
-    assert [a.problem.split(" (")[0] for a in list_arrivals(owned) if a.problem] == ["its folder belongs to user 54321"]
-    os.chown(found.folder, 54321, 54321)  # another user has replaced the folder
+    strict_inbox = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, check_owner=True)
+    submit(strict_inbox, "root", ONE)
+    os.chown(submit(strict_inbox, "root", TWO), 54321, 54321)  # who has no name
+    (arrival,) = select_newest(list_arrivals(strict_inbox), NOW)
+    assert arrival.when == datetime(2026, 2, 1, 10, 1)
+    assert [a.problem.split(" (")[0] for a in list_arrivals(strict_inbox) if a.problem] == [
+        "its folder belongs to user 54321"
+    ]
+    os.chown(arrival.folder, 54321, 54321)  # another user has replaced the folder
     with pytest.raises(OSError, match="belonged to root, and now belongs to user 54321"):
-        collect_submission(found, tmp_path)
+        collect_submission(arrival, tmp_path)
 
 
 def test_a_hard_link_to_a_file_of_another_user_is_left_out(inbox: Inbox, tmp_path: Path) -> None:
@@ -181,11 +183,11 @@ def test_only_a_bounded_number_of_folders_of_each_student_is_read(
 def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
     inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[str] = []
+    names_opened: list[str] = []
 
     @contextlib.contextmanager
     def count(path: Path) -> Iterator[int]:
-        opened.append(path.name)
+        names_opened.append(path.name)
         with open_folder(path) as descriptor:
             yield descriptor
 
@@ -199,10 +201,10 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
     memory = InboxMemory()
 
     def look(now: datetime) -> tuple[list[str], list[Arrival]]:
-        opened.clear()
+        names_opened.clear()
         found = list(inbox.iter_arrivals([LAB], memory, now))
         assert "ada" in {each.student for each in select_newest(found, now)}
-        return list(opened), found
+        return list(names_opened), found
 
     now = get_utc_now()
     names, found = look(now)
@@ -242,8 +244,8 @@ def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
 def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox: Inbox) -> None:
     submit(inbox, "ada", ONE)
     submit(inbox, "ada", AHEAD)
-    (found,) = select_newest(list_arrivals(inbox), NOW)
-    assert found.when == datetime(2026, 2, 1, 10, 1)
+    (arrival,) = select_newest(list_arrivals(inbox), NOW)
+    assert arrival.when == datetime(2026, 2, 1, 10, 1)
 
 
 def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) -> None:
@@ -251,8 +253,8 @@ def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) 
     (arrival,) = list_arrivals(inbox)
     until = arrival.written - timedelta(hours=1)
     assert arrival.when < until
-    found = decide(arrival.when, [], LabTerm(until=until), arrival.written, arrival.written - CLOCKS)
-    assert found.refusal.startswith("it arrived after")
+    decision = decide(arrival.when, [], LabTerm(until=until), arrival.written, arrival.written - CLOCKS)
+    assert decision.refusal.startswith("it arrived after")
 
 
 def test_links_are_not_followed_and_pipes_not_waited_for(inbox: Inbox, tmp_path: Path) -> None:
@@ -264,9 +266,9 @@ def test_links_are_not_followed_and_pipes_not_waited_for(inbox: Inbox, tmp_path:
     (folder / f"{LAB}.ipynb").symlink_to(secret / "solution.ipynb")
     (folder / "all").symlink_to(secret)
     os.mkfifo(folder / "pipe")
-    found = collect_files(inbox, tmp_path)
-    assert b"the instructor's" not in found.values()
-    assert set(found) == {
+    files = collect_files(inbox, tmp_path)
+    assert b"the instructor's" not in files.values()
+    assert set(files) == {
         *(f"{name}{NOT_FOLLOWED}" for name in (f"{LAB}.ipynb", "all", "pipe")),
         "timestamp.txt",
         SECRET,
@@ -280,11 +282,11 @@ def test_configurations_are_kept_under_names_that_no_tool_reads(inbox: Inbox, tm
     for name in ("jupyter_server_config.d", "jupyter_server_config.d.not-run", "deep"):
         (folder / name).mkdir()
         (folder / name / "ipython_kernel_config.py").write_text(name)
-    found = set(collect_files(inbox, tmp_path))
-    parts = {part for name in found for part in Path(name).parts if not part.endswith(NOT_RUN)}
+    files = set(collect_files(inbox, tmp_path))
+    parts = {part for name in files for part in Path(name).parts if not part.endswith(NOT_RUN)}
     run = {part for part in parts if CONFIGURATION.fullmatch(part)}
     assert not run
-    assert {"helper.py", f"nbgrader_config.py{NOT_RUN}"} <= found
+    assert {"helper.py", f"nbgrader_config.py{NOT_RUN}"} <= files
 
 
 def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other_names(
@@ -307,16 +309,16 @@ def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other
         "deep/work.ipynb",
     ):
         (folder / name).write_text("raise SystemExit")
-    found = set(collect_files(inbox, tmp_path))
-    renamed = {
+    files = set(collect_files(inbox, tmp_path))
+    new_names = {
         "ipykernel_launcher.py",
         "runpy.cpython-311.pyc",
         "traitlets.abi3.so",
         "json/__init__.py",
         "deep/torch.py",
     }
-    assert {name.removesuffix(NOT_RUN) for name in found if name.endswith(NOT_RUN)} == renamed
-    assert {"helper.py", "mine/__init__.py", "mine/json.py", "data/json.py", "deep/work.ipynb"} <= found
+    assert {name.removesuffix(NOT_RUN) for name in files if name.endswith(NOT_RUN)} == new_names
+    assert {"helper.py", "mine/__init__.py", "mine/json.py", "data/json.py", "deep/work.ipynb"} <= files
 
 
 def test_a_folder_that_is_a_link_belongs_to_no_one(inbox: Inbox, tmp_path: Path) -> None:
@@ -338,10 +340,10 @@ def test_a_file_that_becomes_a_link_while_it_is_copied_is_not_followed(inbox: In
     folder = submit(inbox, "ada")
     (tmp_path / "solution").write_text("the instructor's")
     (arrival,) = list_arrivals(inbox)
-    done = Event()
+    end = Event()
 
     def swap() -> None:
-        while not done.is_set():
+        while not end.is_set():
             (folder / "link").symlink_to(tmp_path / "solution")
             os.replace(folder / "link", folder / f"{LAB}.ipynb")
             (folder / "file").write_text("the notebook")
@@ -353,10 +355,10 @@ def test_a_file_that_becomes_a_link_while_it_is_copied_is_not_followed(inbox: In
         for number in range(200):
             collect_submission(arrival, tmp_path / str(number))
     finally:
-        done.set()
+        end.set()
         swapping.join()
-    copied = [path.read_text() for path in tmp_path.glob(f"*/submitted/ada/{LAB}/{LAB}.ipynb")]
-    assert copied and set(copied) <= {"the notebook", ""}
+    copies = [path.read_text() for path in tmp_path.glob(f"*/submitted/ada/{LAB}/{LAB}.ipynb")]
+    assert copies and set(copies) <= {"the notebook", ""}
 
 
 def test_files_that_are_too_deep_too_large_or_too_many_are_left_out(
@@ -371,10 +373,10 @@ def test_files_that_are_too_deep_too_large_or_too_many_are_left_out(
     for number in range(300):
         (folder / f"z{number:03}").touch()
     monkeypatch.setattr(copying, "MAX_FILES", 150)
-    found = collect_files(inbox, tmp_path)
-    assert found[f"{LAB}.ipynb"] == b"the notebook" and len(found) <= 152
-    assert max(path.count("/") for path in found) <= copying.MAX_DEPTH
-    assert any(path.startswith("z") and path.endswith(LEFT_OUT) for path in found), "too many are noted"
+    files = collect_files(inbox, tmp_path)
+    assert files[f"{LAB}.ipynb"] == b"the notebook" and len(files) <= 152
+    assert max(path.count("/") for path in files) <= copying.MAX_DEPTH
+    assert any(path.startswith("z") and path.endswith(LEFT_OUT) for path in files), "too many are noted"
 
 
 def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inbox: Inbox, tmp_path: Path) -> None:
@@ -389,10 +391,10 @@ def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inb
         (folder / name).write_text(name)
         (folder / f"in{name[5:]}").mkdir()
     (folder / ("l" * 255)).symlink_to("nowhere")
-    found = collect_files(inbox, tmp_path)
-    assert max(len(name.encode()) for name in found) < 1000
-    assert any(name.startswith("d") and name.endswith(LEFT_OUT) for name in found)
-    assert sum(content.startswith(b"yyy") for content in found.values()) == 2
+    files = collect_files(inbox, tmp_path)
+    assert max(len(name.encode()) for name in files) < 1000
+    assert any(name.startswith("d") and name.endswith(LEFT_OUT) for name in files)
+    assert sum(content.startswith(b"yyy") for content in files.values()) == 2
     normalize_folder(tmp_path / "submitted" / "ada" / LAB, LAB)
     assert write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, CopyRules()) == []
 
@@ -438,5 +440,5 @@ def test_a_folder_changed_later_counts_as_later_whatever_its_secret_says(inbox: 
 @pytest.mark.parametrize("year", ["0001", "1000", "1970"])
 def test_a_time_outside_the_calendar_is_invalid(inbox: Inbox, year: str) -> None:
     submit(inbox, "mallory", f"{year}-01-01 00:00:00 UTC")
-    (found,) = list_arrivals(inbox)
-    assert found.problem == "its name has no valid time"
+    (arrival,) = list_arrivals(inbox)
+    assert arrival.problem == "its name has no valid time"

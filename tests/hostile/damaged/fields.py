@@ -76,9 +76,9 @@ def tags_that_skip(notebook: Notebook) -> None:
 def another_lab(notebook: Notebook) -> None:
     others = {"double": "norm", "shift": "mean", "total": "median"}
     for each in notebook["cells"]:
-        if found := each["metadata"].get("nbgrader"):
-            kind, _, name = found["grade_id"].partition("-")
-            found["grade_id"] = f"{kind}-{others.get(name, name)}"
+        if metadata := each["metadata"].get("nbgrader"):
+            kind, _, name = metadata["grade_id"].partition("-")
+            metadata["grade_id"] = f"{kind}-{others.get(name, name)}"
         each["id"] = "x" + each["id"]
         each["source"] = "# another lab\n" + each["source"].replace("def ", "def other_")
 
