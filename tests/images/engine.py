@@ -22,13 +22,14 @@ LISTS = ("extra-index-url", "find-links", "trusted-host")  # settings of pip tha
 
 
 def call(*command: str | Path, check: bool = True, seconds: float = 1800) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds)
-    if check and done.returncode:
+    process = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds)
+    if check and process.returncode:
         line = " ".join(map(str, command))
         pytest.fail(
-            f"{line}\nended with {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}", pytrace=False
+            f"{line}\nended with {process.returncode}\n{process.stdout[-4000:]}\n{process.stderr[-8000:]}",
+            pytrace=False,
         )
-    return done
+    return process
 
 
 def require_tools() -> None:
@@ -94,8 +95,8 @@ def build(target: str, scratch: Path, *options: str, file: Path = ROOT / "Docker
 
 
 def inspect_image(image: str) -> dict[str, Any]:
-    (found,) = json.loads(call("podman", "image", "inspect", image).stdout)
-    return dict(found)
+    (facts,) = json.loads(call("podman", "image", "inspect", image).stdout)
+    return dict(facts)
 
 
 @contextmanager
@@ -116,8 +117,8 @@ RUN = ("podman", "--runtime=runc", "run", "--rm", "--no-healthcheck", "--network
 
 def run(image: str, *command: str, options: tuple[str, ...] = (), check: bool = True, seconds: float = 1800) -> str:
     """The output of a container, stdout and stderr."""
-    done = call(*RUN, *options, image, *command, check=check, seconds=seconds)
-    return done.stdout + done.stderr
+    process = call(*RUN, *options, image, *command, check=check, seconds=seconds)
+    return process.stdout + process.stderr
 
 
 @contextmanager
@@ -131,5 +132,5 @@ def run_container(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def run_inside(container: str, *command: str, check: bool = True, seconds: float = 1800) -> str:
-    done = call("podman", "--runtime=runc", "exec", container, *command, check=check, seconds=seconds)
-    return done.stdout + done.stderr
+    process = call("podman", "--runtime=runc", "exec", container, *command, check=check, seconds=seconds)
+    return process.stdout + process.stderr

@@ -29,21 +29,21 @@ def list_private_lines() -> set[str]:
     """Lines of the course that neither a released notebook nor labkit has: hidden tests, solutions, answers."""
     private = [*ROOT.glob("labs/*/*.py"), *ROOT.glob("source/*/*.ipynb"), *ROOT.glob("solutions/*/*.ipynb")]
     public = [*ROOT.glob("release/*/*.ipynb"), *ROOT.glob("labkit/**/*.py"), *ROOT.glob("labext/**/*.py")]
-    shown = "\n".join(line for path in public for line in read_lines(path))
+    public_text = "\n".join(line for path in public for line in read_lines(path))
     lines = {line for path in private for line in read_lines(path)}
-    return {line for line in lines if len(line) >= SHORTEST and line not in shown}
+    return {line for line in lines if len(line) >= SHORTEST and line not in public_text}
 
 
 def search_tree(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str]]:
     """line -> the files that contain it, as text or as JSON."""
     patterns = {pattern: line for line in lines for pattern in (line, json.dumps(line)[1:-1])}
-    listed = scratch / "patterns"
-    listed.write_text("".join(f"{pattern}\n" for pattern in sorted(patterns)))
-    command = ["grep", "-raFoZH", "-f", str(listed), "--exclude-dir=proc", "--exclude-dir=sys", str(tree)]
-    done = subprocess.run(command, capture_output=True, env={"LC_ALL": "C"})
-    assert done.returncode in (0, 1), done.stderr
+    pattern_file = scratch / "patterns"
+    pattern_file.write_text("".join(f"{pattern}\n" for pattern in sorted(patterns)))
+    command = ["grep", "-raFoZH", "-f", str(pattern_file), "--exclude-dir=proc", "--exclude-dir=sys", str(tree)]
+    process = subprocess.run(command, capture_output=True, env={"LC_ALL": "C"})
+    assert process.returncode in (0, 1), process.stderr
     places: dict[str, set[str]] = {}
-    for hit in done.stdout.splitlines():
+    for hit in process.stdout.splitlines():
         name, _, pattern = hit.partition(b"\0")
         places.setdefault(patterns[pattern.decode()], set()).add(str(Path(name.decode()).relative_to(tree)))
     return places
@@ -68,8 +68,8 @@ def test_nothing_private_is_in_any_file(packages: str, student: str, scratch: Pa
         package_folder = tree / "opt/gradlab"
         assert {path.name for path in package_folder.iterdir()} == {"labext", "labkit", "release"}
         assert not search_tree(package_folder, lines | set(MARKERS), scratch)
-        marked = {name for names in search_tree(tree, set(MARKERS), scratch).values() for name in names}
-        assert not [name for name in marked if "/site-packages/nbgrader/" not in name]
+        markers = {name for names in search_tree(tree, set(MARKERS), scratch).values() for name in names}
+        assert not [name for name in markers if "/site-packages/nbgrader/" not in name]
         assert not [path for name in ("autograder", "exercises", "lab.py") for path in tree.rglob(name)]
         for place in ("home", "srv", "root", "tmp"):
             assert not list((tree / place).rglob("*.ipynb")), place
