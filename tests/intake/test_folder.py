@@ -201,8 +201,8 @@ def test_a_module_that_shadows_an_installed_one_is_renamed_where_a_kernel_starts
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
     normalize_folder(tmp_path, "n")
-    renamed = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.not-run"))
-    assert renamed == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
+    names = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.not-run"))
+    assert names == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
 
 
 def test_names_of_maximal_length_are_cut_when_they_get_a_suffix(tmp_path: Path) -> None:
@@ -219,15 +219,15 @@ def test_names_of_maximal_length_are_cut_when_they_get_a_suffix(tmp_path: Path) 
         (tmp_path / f"{chr(number) * 250}.txt").touch()
     (tmp_path / ("?" * 250 + ".txt")).touch()
     normalize_folder(tmp_path, "n")
-    found = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
+    names = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
     assert (
-        sum(name.endswith(".not-run") for name in found) == 2
-        and sum(name.endswith(".not-run/file") for name in found) == 2
+        sum(name.endswith(".not-run") for name in names) == 2
+        and sum(name.endswith(".not-run/file") for name in names) == 2
     )
-    assert sum(name.endswith(".not-followed") for name in found) == 1
-    assert sum(name.endswith(".txt") for name in found) == 9 and all(name.isprintable() for name in found)
+    assert sum(name.endswith(".not-followed") for name in names) == 1
+    assert sum(name.endswith(".txt") for name in names) == 9 and all(name.isprintable() for name in names)
     normalize_folder(tmp_path, "n")
-    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == found
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == names
 
 
 def test_paths_too_long_to_copy_everywhere_are_shortened_and_reported(tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ def assert_sound(result: RepairedNotebook) -> None:
     """Every course cell is there, once and in order; each exercise's last version is its answer."""
     course = nbformat.reads(build_notebooks()[1], 4)
     nbformat.validate(result.notebook)
-    wanted = [c.id for c in course.cells if "nbgrader" in c.metadata]
-    assert [c.id for c in result.notebook.cells if c.id in wanted] == wanted
+    expected_ids = [c.id for c in course.cells if "nbgrader" in c.metadata]
+    assert [c.id for c in result.notebook.cells if c.id in expected_ids] == expected_ids
     for cell in course.cells:
         if cell.metadata.get("nbgrader", {}).get("locked"):
             assert next(c for c in result.notebook.cells if c.id == cell.id).source == cell.source
@@ -104,9 +104,9 @@ def test_changes_are_reported_unless_there_are_none(edits: list[tuple[str, int, 
     copies = [(c["metadata"].get("nbgrader", {}).get("grade_id"), c["source"]) for c in notebook["cells"]]
     lost_cells = [pair for pair in before if pair not in after + copies and pair[0].startswith("check")]
     lost_cells += [pair for pair in before if pair[0] not in ids and pair[0].startswith("exercise")]
-    moved = [pair for pair in after if pair in before] != [pair for pair in before if pair in after]
-    stripped = any(kind == "strip" for kind, _, _ in edits)  # found by its text: no repair is needed
-    assert result.notes or not (lost_cells or moved) or stripped
+    is_moved = [pair for pair in after if pair in before] != [pair for pair in before if pair in after]
+    is_stripped = any(kind == "strip" for kind, _, _ in edits)  # found by its text: no repair is needed
+    assert result.notes or not (lost_cells or is_moved) or is_stripped
 
 
 def test_a_notebook_of_nothing_but_halves_does_not_take_minutes() -> None:

@@ -49,8 +49,8 @@ def collect_notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict
 
 def test_the_courses_own_changes_are_reported_as_the_courses(earlier_course: Path) -> None:
     messages, cells = collect_notes(earlier_course, {"raise NotImplementedError()": "return x"})
-    (outdated,) = [note for note in messages if "The course changed these cells after you fetched the lab" in note]
-    assert "check-shift" in outdated and "check-double" not in outdated
+    (course_note,) = [note for note in messages if "The course changed these cells after you fetched the lab" in note]
+    assert "check-shift" in course_note and "check-double" not in course_note
     assert not any("changed were put back" in note or "missing" in note for note in messages)
     assert "STEP = 3.5" in cells.values() and "STEP = 3.0" not in cells.values() and "NEW = 1" in cells.values()
     assert "return x" in cells["exercise-double"]
@@ -66,8 +66,8 @@ def test_a_students_change_to_an_old_cell_is_still_reported(earlier_course: Path
     messages, _ = collect_notes(
         earlier_course, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"}
     )
-    (changed,) = [note for note in messages if "changed were put back" in note]
-    assert "check-shift" in changed
+    (change_note,) = [note for note in messages if "changed were put back" in note]
+    assert "check-shift" in change_note
 
 
 def test_the_same_release_is_remembered_once(earlier_course: Path) -> None:

@@ -214,9 +214,9 @@ def test_an_answer_in_words_is_found_by_its_position_if_nothing_names_it(
     repaired = repair_edited(lab_with_questions, tmp_path / "in" / "n.ipynb", edit)
     texts = {name: get_cell(repaired.notebook, f"question-{name}").source for name in ("why", "how")}
     assert {name for name, text in texts.items() if text == f"My answer to {name}."} == set(answered)
-    placed = [f"question-{name}" for name in answered]
+    ids = [f"question-{name}" for name in answered]
     assert [note for note in describe_notes(repaired.notes) if "by their position" in note] == [
-        f"Written answers whose cells were missing were found again by their position: {', '.join(placed)}."
+        f"Written answers whose cells were missing were found again by their position: {', '.join(ids)}."
     ]
 
 
@@ -277,8 +277,8 @@ def test_a_file_that_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, con
 def test_an_old_notebook_takes_no_more_memory_than_its_json(number: int) -> None:
     cell = {"cell_type": "code", "input": ["x = 1"], "language": "python", "outputs": [[0]] * 100_000}
     heading = {"cell_type": "heading", "level": 2, "source": ["a", " b"], "metadata": {"nbgrader": {"grade_id": "g"}}}
-    damaged = {"cell_type": "code", "input": [1], "outputs": []}
-    sheets = [{"cells": [cell, heading]}, {"cells": [damaged]}]
+    damaged_cell = {"cell_type": "code", "input": [1], "outputs": []}
+    sheets = [{"cells": [cell, heading]}, {"cells": [damaged_cell]}]
     text = json.dumps({"nbformat": number, "nbformat_minor": 0, "metadata": {}, "worksheets": sheets})
     peaks = []
     for read in (json.loads, read_notebook):
@@ -356,8 +356,8 @@ def test_any_json_is_refused_or_becomes_a_valid_notebook_with_every_check(data: 
             assert str(refused)
             return
     nbformat.validate(repaired.notebook)
-    wanted = [c.id for c in lab.cells if c.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK)]
-    assert [c.id for c in repaired.notebook.cells if c.id in wanted] == wanted
+    expected_ids = [c.id for c in lab.cells if c.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK)]
+    assert [c.id for c in repaired.notebook.cells if c.id in expected_ids] == expected_ids
     assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
 
 

@@ -39,10 +39,10 @@ def test_advice_about_an_id_in_another_case_depends_on_its_folders(tmp_path: Pat
         (tmp_path / "source" / lab).mkdir(parents=True)
     (tmp_path / "submitted" / "Ada" / "01").mkdir(parents=True)
     is_one = "Ada handed in, but the roster has ada: if they're the same student, "
-    removed = ", and nbgrader db student remove Ada --force"
-    assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada submitted/ada{removed}"]
+    removal = ", and nbgrader db student remove Ada --force"
+    assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada submitted/ada{removal}"]
     (tmp_path / "submitted" / "ada" / "02").mkdir(parents=True)
-    assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada/* submitted/ada/{removed}"]
+    assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada/* submitted/ada/{removal}"]
     (tmp_path / "submitted" / "ada" / "01").mkdir(parents=True)
     assert find_strays(tmp_path, {"ada"}) == [
         "Ada handed in, but the roster has ada, who also handed in 01: if they're the same student, keep one folder of each "
