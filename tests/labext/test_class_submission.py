@@ -42,9 +42,9 @@ def answer_next_submission(student: Path, page: Path, text: str = PAGE) -> Threa
     """Act as a watch: release the page of a submission as soon as it arrives."""
 
     def watch() -> None:
-        while not (arrived := [each for each in open_student_inbox(student).iter_arrivals([LAB]) if not each.problem]):
+        while not (arrivals := [each for each in open_student_inbox(student).iter_arrivals([LAB]) if not each.problem]):
             time.sleep(0.01)
-        open_student_inbox(student).release(arrived[0], [page])
+        open_student_inbox(student).release(arrivals[0], [page])
 
     page.write_text(text)
     thread = Thread(target=watch)
@@ -63,8 +63,8 @@ def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
     watching.join()
     assert reply == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
     assert get_page_path(notebook).read_text() == PAGE
-    (arrived,) = open_student_inbox(student).iter_arrivals([LAB])
-    assert json.loads((arrived.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
+    (arrival,) = open_student_inbox(student).iter_arrivals([LAB])
+    assert json.loads((arrival.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
     assert asyncio.run(submit_notebook(to, notebook, wait=0.1)) == {"words": LATER, "marked": False}
 
 

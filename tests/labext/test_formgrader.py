@@ -133,14 +133,14 @@ def test_the_course_of_the_server_may_configure_the_formgrader(course: Path) -> 
 
 def test_a_folder_next_to_it_that_looks_like_a_course_may_not_configure_it(course: Path) -> None:
     """It could be a submission that an instructor unpacked, before the server started or after."""
-    sent = course.parent / "Downloads" / "mallory"
-    shutil.copytree(course, sent)
+    copy = course.parent / "Downloads" / "mallory"
+    shutil.copytree(course, copy)
     for workspace in (
         read_workspace(course.parent),
         read_workspace(course),
         read_workspace(course.parent, [str(course)]),
     ):
-        assert not can_configure(str(sent), workspace)
+        assert not can_configure(str(copy), workspace)
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])

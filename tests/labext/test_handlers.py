@@ -54,16 +54,16 @@ def test_opening_a_submission_that_brings_a_course_runs_nothing(small_course: Pa
     for cell in content["cells"]:
         if cell["metadata"].get("gradlab", {}).get("kind") == "exercise":
             cell["source"] = "something = 'was written'"
-    planted = small_course / "submitted" / "mallory" / LAB
+    submission = small_course / "submitted" / "mallory" / LAB
     for folder in (
-        planted,
-        planted / LAB,
+        submission,
+        submission / LAB,
     ):  # the second is the place of a student's copy, if the first were the root
         shutil.copytree(small_course / "source" / LAB, folder / "source" / LAB)
         (folder / f"{LAB}.ipynb").write_text(json.dumps(content))
         (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
     with run_lab_server(small_course, home, course=True, start=SERVER) as server:
-        for path in (planted, planted / LAB):
+        for path in (submission, submission / LAB):
             notebook = (path / f"{LAB}.ipynb").relative_to(small_course).as_posix()
             assert ask(server, "state", {"path": notebook, "notebook": content})[0] == 200
             assert ask(server, "mark", {"path": notebook, "agreed": True})[0] == 409
@@ -78,15 +78,15 @@ def test_a_damaged_notebook_costs_neither_the_panel_nor_the_server(small_course:
     home, root = tmp_path / "home", tmp_path / "desktop"
     home.mkdir()
     shutil.copytree(small_course / "release" / LAB, root / LAB)
-    damaged = {"metadata": {"gradlab": {"lab": "x"}}, "cells": [1, {"metadata": []}]}
-    for number, text in enumerate((json.dumps(damaged), "[" * 100_000, '{"metadata": 3}')):
+    notebook = {"metadata": {"gradlab": {"lab": "x"}}, "cells": [1, {"metadata": []}]}
+    for number, text in enumerate((json.dumps(notebook), "[" * 100_000, '{"metadata": 3}')):
         (root / f"x{number}").mkdir()
         (root / f"x{number}" / f"x{number}.ipynb").write_text(text)
     with run_lab_server(root, home, course=True, start=SERVER) as server:
         status, text = ask(server, "course")
         assert status == 200
         assert [lab["name"] for lab in json.loads(text)["labs"]] == [LAB]
-        assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": damaged})[0] == 400
+        assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": notebook})[0] == 400
         assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": 3})[0] == 400
         assert ask(server, "state", ["x"])[0] == 400
 

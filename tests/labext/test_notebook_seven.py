@@ -14,8 +14,8 @@ from labkit.start import build_environment
 @pytest.mark.parametrize(("start_page", "opened"), [(True, "notebooks/00_start_here.ipynb"), (False, "tree")])
 def test_the_first_page_is_opened_if_there_is_one(start_page: bool, opened: str, tmp_path: Path) -> None:
     folder, home = tmp_path / "work", tmp_path / "home"
-    for made in (folder, home):
-        made.mkdir()
+    for directory in (folder, home):
+        directory.mkdir()
     if start_page:
         (folder / "00_start_here.ipynb").write_text("{}")
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
@@ -27,7 +27,7 @@ def test_the_first_page_is_opened_if_there_is_one(start_page: bool, opened: str,
     ) as process:
         try:
             assert process.stderr is not None
-            found = next(line for line in process.stderr if "?token=" in line)
+            address_line = next(line for line in process.stderr if "?token=" in line)
         finally:
             process.terminate()
-    assert re.search(rf"http://[^/]+/{re.escape(opened)}\?token=", found), found
+    assert re.search(rf"http://[^/]+/{re.escape(opened)}\?token=", address_line), address_line

@@ -45,12 +45,12 @@ def test_the_copies_of_a_course_are_marked_by_that_course(tmp_path: Path) -> Non
 
 def test_a_submission_that_brings_a_course_is_marked_by_no_one(tmp_path: Path) -> None:
     course = make_course(tmp_path)
-    planted = make_course(course / "submitted" / "mallory" / LAB, "raise SystemExit")
-    make_notebook(planted)
-    for root in (course, course / "submitted", course / "submitted" / "mallory", planted):
+    submission = make_course(course / "submitted" / "mallory" / LAB, "raise SystemExit")
+    make_notebook(submission)
+    for root in (course, course / "submitted", course / "submitted" / "mallory", submission):
         workspace = read_workspace(root)
-        found = [workspace.find_own_copy(str(p.relative_to(root))) for p in root.rglob("*.ipynb")]
-        assert not any(found), root
+        copies = [workspace.find_own_copy(str(p.relative_to(root))) for p in root.rglob("*.ipynb")]
+        assert not any(copies), root
         assert workspace.course in (course, None)
 
 
