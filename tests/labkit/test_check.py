@@ -94,8 +94,8 @@ def test_the_score_of_a_cell_counts_each_label_once_after_a_second_run() -> None
 
 def test_without_a_notebook_each_check_prints_a_line() -> None:
     code = "from labkit import check\nwith check('holds'): pass\nwith check('fails'): assert 1 == 2, 'one is not two'"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["pass  holds", "FAIL  fails", "      one is not two"]
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines() == ["pass  holds", "FAIL  fails", "      one is not two"]
 
 
 @pytest.mark.parametrize(

@@ -31,31 +31,31 @@ def make_two_frames() -> Picture:
     return Picture("all words", lambda: drawing)
 
 
-def parse_image(shown: str) -> dict[str, str]:
+def parse_image(page: str) -> dict[str, str]:
     """The attributes of the one image."""
-    found: list[dict[str, str]] = []
+    images: list[dict[str, str]] = []
 
     class Reader(HTMLParser):
         def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
             if tag == "img":
-                found.append({name: value or "" for name, value in attributes})
+                images.append({name: value or "" for name, value in attributes})
 
         def handle_data(self, data: str) -> None:
             raise AssertionError(f"{data!r} would be shown as text where a sanitiser takes the image away")
 
-    Reader().feed(shown)
-    (image,) = found
+    Reader().feed(page)
+    (image,) = images
     return image
 
 
 def test_the_first_frame_is_visible_without_scripts() -> None:
-    shown = make_two_frames()._repr_mimebundle_()
-    image = parse_image(shown["text/html"])
-    assert image["alt"] == shown["text/plain"] == "all words"
-    drawn = urllib.parse.unquote(image["src"].removeprefix("data:image/svg+xml,"))
-    hidden = [part for part in ET.fromstring(drawn).iter() if part.get("display") == "none"]
+    bundle = make_two_frames()._repr_mimebundle_()
+    image = parse_image(bundle["text/html"])
+    assert image["alt"] == bundle["text/plain"] == "all words"
+    svg = urllib.parse.unquote(image["src"].removeprefix("data:image/svg+xml,"))
+    hidden = [part for part in ET.fromstring(svg).iter() if part.get("display") == "none"]
     assert [one.text for part in hidden for one in part] == ["other"]
-    assert "other" not in shown["image/svg+xml"] and "one &amp; &lt;two&gt;" in shown["image/svg+xml"]
+    assert "other" not in bundle["image/svg+xml"] and "one &amp; &lt;two&gt;" in bundle["image/svg+xml"]
 
 
 def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_next_to_it() -> None:
@@ -69,8 +69,8 @@ def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_next_to_it()
 
 
 def test_nothing_is_fetched_from_elsewhere_and_nothing_needs_an_id() -> None:
-    shown = html.unescape(urllib.parse.unquote(make_two_frames().html)).replace("http://www.w3.org/2000/svg", "")
-    assert "http" not in shown and "@import" not in shown and not re.search(r"\bid=", shown)
+    text = html.unescape(urllib.parse.unquote(make_two_frames().html)).replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in text and "@import" not in text and not re.search(r"\bid=", text)
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
@@ -89,12 +89,12 @@ def test_a_picture_is_drawn_only_when_shown_and_reports_its_failure() -> None:
 
 def test_labkit_imports_nothing_that_draws() -> None:
     ask = "import sys, labkit; print([m for m in ('matplotlib', 'ipywidgets', 'networkx', 'torchviz') if m in sys.modules])"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", f"import torch; old = set(__import__('sys').modules); {ask}"],
         capture_output=True,
         text=True,
     )
-    assert "matplotlib" not in done.stdout and "ipywidgets" not in done.stdout, done.stdout + done.stderr
+    assert "matplotlib" not in process.stdout and "ipywidgets" not in process.stdout, process.stdout + process.stderr
 
 
 def test_colours_are_visible_on_light_and_dark_backgrounds() -> None:
@@ -116,15 +116,15 @@ def compute_luminance(rgb: tuple[float, ...]) -> float:
 
 def test_strides_of_several_views_are_described_in_words() -> None:
     table = torch.arange(12).reshape(3, 4)
-    shown = explore_strides({"rows": table, "one row": table[:1].expand(3, 4)})
-    assert shown.drawing is not None and list(shown.drawing.groups[0].labels) == ["rows", "one row"]
-    assert "strides (0, 1)" in shown.words
+    picture = explore_strides({"rows": table, "one row": table[:1].expand(3, 4)})
+    assert picture.drawing is not None and list(picture.drawing.groups[0].labels) == ["rows", "one row"]
+    assert "strides (0, 1)" in picture.words
     assert "no picture" in explore_strides({"too many dimensions": torch.zeros(2, 2, 2)}).words
 
 
 def test_curves_name_their_first_and_last_values_and_their_axis() -> None:
-    shown = show_curves({"slow": [2.0, 1.5], "wild": [2.0, float("inf"), 7.0], "none": []}, x="epoch")
-    assert shown.words.splitlines() == ["slow  first 2, last 1.5", "wild  first 2, last 7"]
-    assert "epoch" in shown.still and "stroke-dasharray" in shown.still
-    assert shown.drawing is not None and list(shown.drawing.groups[0].labels) == [ALL, "slow", "wild", "none"]
+    picture = show_curves({"slow": [2.0, 1.5], "wild": [2.0, float("inf"), 7.0], "none": []}, x="epoch")
+    assert picture.words.splitlines() == ["slow  first 2, last 1.5", "wild  first 2, last 7"]
+    assert "epoch" in picture.still and "stroke-dasharray" in picture.still
+    assert picture.drawing is not None and list(picture.drawing.groups[0].labels) == [ALL, "slow", "wild", "none"]
     assert "no picture" in show_curves({}).words

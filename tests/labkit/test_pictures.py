@@ -27,11 +27,11 @@ def test_the_graph_is_drawn_with_its_result_its_nodes_and_its_leaves() -> None:
 def test_boxes_are_below_their_predecessors_and_next_to_each_other() -> None:
     widths = {0: 50.0, 1: 90.0, 2: 60.0, 3: 40.0}
     edges = [(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (2, 3)]
-    placed = compute_layout(widths, edges)
-    assert all(placed.boxes[a][1] < placed.boxes[b][1] for a, b in edges)
-    (xa, ya), (xb, yb) = placed.boxes[1], placed.boxes[2]
+    layout = compute_layout(widths, edges)
+    assert all(layout.boxes[a][1] < layout.boxes[b][1] for a, b in edges)
+    (xa, ya), (xb, yb) = layout.boxes[1], layout.boxes[2]
     assert ya == yb and abs(xa - xb) > (widths[1] + widths[2]) / 2
-    assert [len(route) for route in placed.routes] == [2, 2, 2, 2, 3, 2]
+    assert [len(route) for route in layout.routes] == [2, 2, 2, 2, 3, 2]
 
 
 def test_a_tensor_without_history_is_said_to_have_none() -> None:

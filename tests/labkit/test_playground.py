@@ -30,10 +30,10 @@ def test_an_input_of_zero_gives_its_weights_no_gradient() -> None:
 
 
 def test_without_a_kernel_it_is_static_and_says_the_same_in_words() -> None:
-    shown = play_network((1.0, -0.5), 1.0)._repr_mimebundle_()
-    assert set(shown) == {"text/html", "image/svg+xml", "text/plain"}
-    assert "result 1.419, target 1, loss 0.0877" in shown["text/plain"]
-    assert shown == play_network((1.0, -0.5), 1.0)._repr_mimebundle_()  # the same in each run
+    bundle = play_network((1.0, -0.5), 1.0)._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert "result 1.419, target 1, loss 0.0877" in bundle["text/plain"]
+    assert bundle == play_network((1.0, -0.5), 1.0)._repr_mimebundle_()  # the same in each run
 
 
 @pytest.mark.parametrize("arguments", [((1.0,), 1.0), ((1.0, 2.0), 0.0, {"w99": 1.0}), (("a", "b"), 0.0)])

@@ -53,12 +53,12 @@ def test_every_probe_says_what_it_returns() -> None:
 
 def test_a_step_of_plain_sgd_is_the_weight_less_the_gradient() -> None:
     start = [torch.ones(2, 3), torch.zeros(2)]
-    seen = probes.trained(make_affine, BATCHES[:1], start=start, lr=0.5)
+    training = probes.trained(make_affine, BATCHES[:1], start=start, lr=0.5)
     w = start[0].clone().requires_grad_()
     nn.functional.mse_loss(X @ w.T, BATCHES[0][1]).backward()
     assert w.grad is not None
-    assert torch.allclose(seen["state"]["weight"], start[0] - 0.5 * w.grad)
-    assert seen["before"]["weight"].equal(start[0]) and len(seen["losses"]) == 1
+    assert torch.allclose(training["state"]["weight"], start[0] - 0.5 * w.grad)
+    assert training["before"]["weight"].equal(start[0]) and len(training["losses"]) == 1
 
 
 def test_a_state_stays_as_it_was() -> None:

@@ -38,9 +38,9 @@ def make_lab(text: str = STUB, *outputs: dict[str, Any], quiz: bool = False) -> 
 
 
 def get_state(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> str:
-    found = parse_progress(notebook, "01_one/01_one.ipynb", marks or {})
-    assert found is not None
-    return found.work[0].state
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", marks or {})
+    assert progress is not None
+    return progress.work[0].state
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,10 @@ def test_a_state_follows_from_the_text_and_its_verdict(notebook: dict[str, Any],
 
 def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     marks = {"f": {"source": digest_source(MINE), "points": 2.5}}
-    found = parse_progress(make_lab(MINE), "01_one/01_one.ipynb", marks)
-    assert found is not None and found.work[0].state == "marked" and found.earned == 2.5 and found.next == "f"
+    progress = parse_progress(make_lab(MINE), "01_one/01_one.ipynb", marks)
+    assert (
+        progress is not None and progress.work[0].state == "marked" and progress.earned == 2.5 and progress.next == "f"
+    )
     assert get_state(make_lab(MINE + " "), marks) == "marked"
     assert get_state(make_lab(MINE + "0"), marks) == "written"
 
@@ -74,28 +76,35 @@ def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
     states = {}
     for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():
         ran_on = "def f():\n    return 2" if name == "stale" else MINE
-        found = parse_progress(make_lab(MINE, make_verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
-        assert found is not None
-        data = found.as_dict()
+        progress = parse_progress(make_lab(MINE, make_verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
+        assert progress is not None
+        data = progress.as_dict()
         states[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
     assert states == {
         "passing": (True, False, 1, ""),
         "failing": (False, False, 0, "f"),
         "stale": (False, True, 0, "f"),
     }
-    marked = parse_progress(
+    marked_progress = parse_progress(
         make_lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 2.5}}
     )
-    assert marked is not None and (marked.earned, marked.ready, marked.work[0].done) == (2.5, 0, False)
+    assert marked_progress is not None and (
+        marked_progress.earned,
+        marked_progress.ready,
+        marked_progress.work[0].done,
+    ) == (2.5, 0, False)
 
 
 def test_a_lab_is_begun_by_a_cell_that_ran_a_prediction_or_a_written_answer() -> None:
     notebook = make_lab()
     notebook["cells"][3]["source"] = "YOUR ANSWER HERE"
-    ran, predicted = (json.loads(json.dumps(notebook)) for _ in range(2))
-    ran["cells"][1]["execution_count"] = 1
-    predicted["cells"][0]["metadata"]["gradlab_prediction"] = {"given": ["a"], "right": False}
-    begun = [parse_progress(each, "01_one/01_one.ipynb", {}) for each in (notebook, ran, predicted, make_lab(MINE))]
+    notebook_with_output, notebook_with_prediction = (json.loads(json.dumps(notebook)) for _ in range(2))
+    notebook_with_output["cells"][1]["execution_count"] = 1
+    notebook_with_prediction["cells"][0]["metadata"]["gradlab_prediction"] = {"given": ["a"], "right": False}
+    begun = [
+        parse_progress(each, "01_one/01_one.ipynb", {})
+        for each in (notebook, notebook_with_output, notebook_with_prediction, make_lab(MINE))
+    ]
     assert [found is not None and found.begun for found in begun] == [False, True, True, True]
 
 
@@ -112,11 +121,14 @@ def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: 
     marks = get_marks_path(tmp_path / "02_two" / "02_two.ipynb")
     marks.parent.mkdir()
     marks.write_text(json.dumps({"f": {"source": digest_source(MINE), "points": 3.0}}))
-    found = read_progress(tmp_path)
-    assert [(each.path, each.next) for each in found] == [("01_one/01_one.ipynb", "f"), ("02_two/02_two.ipynb", "")]
-    shown = progress(str(tmp_path / "01_one"))
-    assert "01_one: 1 of 2 done; next: f" in repr(shown)
-    assert '<a href="02_two/02_two.ipynb">' in shown._repr_mimebundle_()["text/html"]
+    labs_progress = read_progress(tmp_path)
+    assert [(each.path, each.next) for each in labs_progress] == [
+        ("01_one/01_one.ipynb", "f"),
+        ("02_two/02_two.ipynb", ""),
+    ]
+    reply = progress(str(tmp_path / "01_one"))
+    assert "01_one: 1 of 2 done; next: f" in repr(reply)
+    assert '<a href="02_two/02_two.ipynb">' in reply._repr_mimebundle_()["text/html"]
 
 
 def iter_replaced(tree: Any, value: object) -> Iterator[Any]:
@@ -136,7 +148,7 @@ def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) ->
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
     (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(make_lab(MINE)))
-    damaged, marks = tmp_path / "01_one" / "01_one.ipynb", get_marks_path(tmp_path / "01_one" / "01_one.ipynb")
+    path, marks = tmp_path / "01_one" / "01_one.ipynb", get_marks_path(tmp_path / "01_one" / "01_one.ipynb")
     marks.parent.mkdir()
     notebook = make_lab(MINE, make_verdict(MINE, True))
     notebook["cells"].append(make_cell("predict", exercise="p"))
@@ -149,12 +161,12 @@ def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) ->
             (value, mark),
             (notebook, value),
         ]:
-            damaged.write_text(json.dumps(notebook_now))
+            path.write_text(json.dumps(notebook_now))
             marks.write_text(json.dumps(marks_now))
-            found = read_progress(tmp_path)
-            json.dumps([each.as_dict() for each in found], allow_nan=False)
-            assert [each.path for each in found][-1:] == ["02_two/02_two.ipynb"]
-            assert marks_now is mark or len(found) == 2, "a damaged mark costs itself"
+            labs_progress = read_progress(tmp_path)
+            json.dumps([each.as_dict() for each in labs_progress], allow_nan=False)
+            assert [each.path for each in labs_progress][-1:] == ["02_two/02_two.ipynb"]
+            assert marks_now is mark or len(labs_progress) == 2, "a damaged mark costs itself"
             (tmp_path / START).write_text(json.dumps(notebook_now))
             assert isinstance(read_title(tmp_path), str)
 
@@ -163,15 +175,15 @@ def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) ->
 def test_numbers_that_cannot_be_added_cost_no_more_than_the_lab(tmp_path: Path, points: float) -> None:
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
-    damaged = make_lab(MINE)
-    for each in damaged["cells"]:
+    notebook = make_lab(MINE)
+    for each in notebook["cells"]:
         if "points" in each["metadata"]["gradlab"]:
             each["metadata"]["gradlab"]["points"] = points
-    (tmp_path / "01_one" / "01_one.ipynb").write_text(json.dumps(damaged))
+    (tmp_path / "01_one" / "01_one.ipynb").write_text(json.dumps(notebook))
     (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(make_lab(MINE)))
-    shown = [each.as_dict() for each in read_progress(tmp_path)]
-    json.dumps(shown, allow_nan=False)
-    assert [each["name"] for each in shown] == ["01_one"] and shown[0]["path"] == "02_two/02_two.ipynb"
+    documents = [each.as_dict() for each in read_progress(tmp_path)]
+    json.dumps(documents, allow_nan=False)
+    assert [each["name"] for each in documents] == ["01_one"] and documents[0]["path"] == "02_two/02_two.ipynb"
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -188,7 +200,7 @@ def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_interv
     def right(repeats: int, days: int) -> dict[str, object]:
         return {"right": True, "missed": True, "again": repeats, "on": days_ago(days)}
 
-    made = {
+    records = {
         "wrong": {"right": False, "missed": True, "again": 0, "on": days_ago(0)},
         "never wrong": {"right": True, "missed": False, "again": 0, "on": days_ago(99)},
         "not made": {},
@@ -201,13 +213,13 @@ def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_interv
         "a day that is none": {"right": True, "missed": True, "again": 1, "on": "soon"},
     }
     notebook = make_lab()
-    for name, record in made.items():
+    for name, record in records.items():
         prediction = make_cell("predict", exercise=name)
         prediction["metadata"]["gradlab_prediction"] = record
         notebook["cells"].append(prediction)
-    found = parse_progress(notebook, "01_one/01_one.ipynb", {})
-    assert found is not None
-    assert found.missed == ("wrong", "right yesterday", "twice, long ago", "three times")
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {})
+    assert progress is not None
+    assert progress.missed == ("wrong", "right yesterday", "twice, long ago", "three times")
 
 
 def test_a_notebook_that_is_no_lab_has_no_progress() -> None:

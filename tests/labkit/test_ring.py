@@ -12,9 +12,9 @@ def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
     states = compute_ring_states(world_size)
     all_ranks = set(range(world_size))
     assert len(states) == 2 * world_size - 1
-    for (before, _), (after, sent) in itertools.pairwise(states):
-        assert sorted(sent) == list(range(world_size))  # each chunk is sent by one rank
-        for rank, chunk in enumerate(sent):
+    for (before, _), (after, transfers) in itertools.pairwise(states):
+        assert sorted(transfers) == list(range(world_size))  # each chunk is sent by one rank
+        for rank, chunk in enumerate(transfers):
             to = (rank + 1) % world_size
             assert after[to][chunk] == before[to][chunk] | before[rank][chunk]
     half, end = states[world_size - 1][0], states[-1][0]

@@ -82,9 +82,9 @@ def test_an_operation_that_mixes_devices_raises_an_error(name: str) -> None:
 @pytest.mark.parametrize("name", ALLOWED)
 def test_operations_that_a_gpu_allows_are_allowed_and_have_the_right_values(name: str) -> None:
     function, want = ALLOWED[name]
-    seen = probes.on_second_device(function, X.clone(), X.clone(), move=[0])
-    assert seen["devices"] == "meta" and seen["mixed"] == []
-    assert torch.equal(seen["result"], X + torch.tensor([1.0, 2.0, 3.0]) if want is None else want)
+    call = probes.on_second_device(function, X.clone(), X.clone(), move=[0])
+    assert call["devices"] == "meta" and call["mixed"] == []
+    assert torch.equal(call["result"], X + torch.tensor([1.0, 2.0, 3.0]) if want is None else want)
 
 
 def test_numbers_and_copies_return_to_the_cpu() -> None:
@@ -100,19 +100,19 @@ def test_numbers_and_copies_return_to_the_cpu() -> None:
 def test_a_module_moves_trains_there_and_returns() -> None:
     module = ConstantModule(buffer=True)
     want = module(X).detach()
-    seen = probes.on_second_device(module, X)
-    assert torch.equal(seen["result"], want) and seen["devices"] == "meta"
+    call = probes.on_second_device(module, X)
+    assert torch.equal(call["result"], want) and call["devices"] == "meta"
     assert torch.equal(module(X).detach(), want) and isinstance(module.layer.weight, nn.Parameter)
     with probes.TwoDevices() as second:
         module.to(second)
         module(X.to(second)).square().sum().backward()
         grad = module.layer.weight.grad.cpu()
         torch.optim.SGD(module.parameters(), lr=0.1).step()
-        moved = module.to("cpu").layer.weight
+        weight = module.to("cpu").layer.weight
     twin = ConstantModule(buffer=True)
     twin(X).square().sum().backward()
     assert torch.allclose(grad, twin.layer.weight.grad)
-    assert torch.allclose(moved, twin.layer.weight - 0.1 * twin.layer.weight.grad)
+    assert torch.allclose(weight, twin.layer.weight - 0.1 * twin.layer.weight.grad)
 
 
 def test_a_constant_left_on_the_cpu_is_found() -> None:
@@ -129,17 +129,17 @@ def test_an_error_that_is_caught_is_counted() -> None:
         except RuntimeError:
             return t
 
-    seen = probes.on_second_device(careless, X)
-    assert seen["mixed"] == ["aten.add"] and torch.equal(seen["result"], X)
+    call = probes.on_second_device(careless, X)
+    assert call["mixed"] == ["aten.add"] and torch.equal(call["result"], X)
 
 
 def test_nested_results_say_which_device_each_tensor_is_on() -> None:
     def spread(t: Tensor) -> Any:
         return {"a": [t, (t.cpu(), "text")], "b": Pair(t.sum(), None)}
 
-    seen = probes.on_second_device(spread, X)
-    assert seen["devices"] == {"a": ["meta", ("cpu", "text")], "b": Pair("meta", None)}
-    assert torch.equal(seen["result"]["b"].first, X.sum()) and type(seen["result"]["a"][0]) is Tensor
+    call = probes.on_second_device(spread, X)
+    assert call["devices"] == {"a": ["meta", ("cpu", "text")], "b": Pair("meta", None)}
+    assert torch.equal(call["result"]["b"].first, X.sum()) and type(call["result"]["a"][0]) is Tensor
 
 
 def test_the_callers_containers_are_unchanged() -> None:
@@ -148,8 +148,8 @@ def test_the_callers_containers_are_unchanged() -> None:
         return batch
 
     batch = {"x": X}
-    seen = probes.on_second_device(replacing, batch, torch.device("meta"), move=[])
-    assert seen["devices"] == {"x": "meta"} and batch["x"] is X
+    call = probes.on_second_device(replacing, batch, torch.device("meta"), move=[])
+    assert call["devices"] == {"x": "meta"} and batch["x"] is X
 
 
 def test_it_runs_where_the_function_lives() -> None:
@@ -178,7 +178,7 @@ def test_new_tensors_of_a_default_device_have_values() -> None:
     with TwoDevices() as second:
         torch.set_default_device(second)
         try:
-            made = [torch.tensor([1.0]), torch.as_tensor([1.0]), torch.ones(1), torch.tensor(np.ones(1, np.float32))]
-            assert [(t.device.type, t.tolist()) for t in made] == [("meta", [1.0])] * 4
+            tensors = [torch.tensor([1.0]), torch.as_tensor([1.0]), torch.ones(1), torch.tensor(np.ones(1, np.float32))]
+            assert [(t.device.type, t.tolist()) for t in tensors] == [("meta", [1.0])] * 4
         finally:
             torch.set_default_device(None)

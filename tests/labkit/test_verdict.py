@@ -45,9 +45,9 @@ def test_hidden_checks_are_listed_by_their_labels_and_never_as_passed() -> None:
 
 
 def test_expected_values_are_not_shown_if_hidden_checks_ran() -> None:
-    shown = make_verdict(GOOD, BAD, later=())
-    assert "expected" not in shown._repr_mimebundle_()["text/html"]
-    assert "expected" not in repr(shown)
+    verdict = make_verdict(GOOD, BAD, later=())
+    assert "expected" not in verdict._repr_mimebundle_()["text/html"]
+    assert "expected" not in repr(verdict)
 
 
 def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> None:
@@ -71,10 +71,10 @@ def test_an_exercise_that_is_not_written_is_one_line_and_no_failure() -> None:
 
 
 def test_a_misconception_precedes_the_difference_and_replaces_it_if_hidden_checks_ran() -> None:
-    believed = Outcome("a", seen="your result is 2", expected="1", misconception="exactly twice the right one")
-    text = repr(make_verdict(believed))
+    outcome = Outcome("a", seen="your result is 2", expected="1", misconception="exactly twice the right one")
+    text = repr(make_verdict(outcome))
     assert text.index("exactly twice the right one") < text.index("your result is 2 (expected: 1)")
-    assert "your result is 2" not in repr(make_verdict(believed, later=()))
+    assert "your result is 2" not in repr(make_verdict(outcome, later=()))
 
 
 def compare_tensors(got: torch.Tensor, want: torch.Tensor, hint: str | tuple[str, ...] = "") -> Outcome:
@@ -122,9 +122,9 @@ def test_values_that_are_not_finite_are_crosses() -> None:
 
 
 def test_neither_value_is_shown_if_hidden_checks_ran() -> None:
-    shown = make_verdict(compare_tensors(torch.zeros(3, 4), torch.ones(3, 4)), later=())._repr_mimebundle_()
-    assert "<svg" not in shown["text/html"] and "both:" not in shown["text/html"]
-    assert shown[MIME]["checks"][0]["difference"] is None
+    bundle = make_verdict(compare_tensors(torch.zeros(3, 4), torch.ones(3, 4)), later=())._repr_mimebundle_()
+    assert "<svg" not in bundle["text/html"] and "both:" not in bundle["text/html"]
+    assert bundle[MIME]["checks"][0]["difference"] is None
 
 
 def test_a_difference_is_bounded_and_survives_json() -> None:
@@ -167,10 +167,10 @@ def test_a_hint_is_left_out_if_it_does_not_fit_the_failure() -> None:
     part = repr(make_verdict(Outcome("a", seen="the gradients[0] is None", hint="Which line is slow?")))
     assert "return" not in part and "Which line is slow?" in part
     assert NO_RETURN in text and "slow" not in text
-    raised = repr(
+    error_text = repr(
         make_verdict(Outcome("a", seen="raised TypeError: no", error="TypeError", hint="Which line is slow?"))
     )
-    assert "raised TypeError" in raised and "slow" not in raised
+    assert "raised TypeError" in error_text and "slow" not in error_text
 
 
 def test_a_check_that_passed_and_does_not_pay_says_so() -> None:
