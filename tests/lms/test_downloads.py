@@ -58,8 +58,8 @@ def write_zip(path: Path, files: dict[str, bytes]) -> Path:
 
 
 def collect(path: Path, course: Path, lab: str, people: list[Person], replace: bool = False) -> Outcome:
-    found = collect_zip(path, course, lab, people, replace)
-    return found.collected, found.trouble
+    outcome = collect_zip(path, course, lab, people, replace)
+    return outcome.collected, outcome.trouble
 
 
 def read_submitted(course: Path) -> dict[str, bytes]:
@@ -69,11 +69,11 @@ def read_submitted(course: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("files", [CANVAS, MOODLE, GRADESCOPE], ids=["canvas", "moodle", "gradescope"])
 def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) -> None:
-    taken, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert (taken, trouble) == (["ada", "grace"], [])
-    found = read_submitted(tmp_path)
-    times = {name: found.pop(name) for name in list(found) if name.endswith("timestamp.txt")}
-    assert found == {
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert (students, trouble) == (["ada", "grace"], [])
+    contents = read_submitted(tmp_path)
+    times = {name: contents.pop(name) for name in list(contents) if name.endswith("timestamp.txt")}
+    assert contents == {
         f"ada/{LAB}/01_a.ipynb": b"ada's",
         f"ada/{LAB}/data.csv": b"1,2",
         f"grace/{LAB}/01_a.ipynb": b"grace's",
@@ -83,8 +83,8 @@ def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) 
 
 def test_unknown_students_are_reported_and_the_others_are_collected(tmp_path: Path) -> None:
     files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
-    taken, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert len(taken) == 2 and len(trouble) == 1
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert len(students) == 2 and len(trouble) == 1
     assert trouble[0].startswith(
         "nobodyknown_88_1009_01_a.ipynb: no one on the roster is 'nobodyknown'\n    fix: gradlab"
     )
@@ -121,8 +121,8 @@ def test_feedback_is_returned_under_the_names_of_the_submissions(tmp_path: Path)
 
 
 def list_names(system: LearningSystem, course: Path) -> list[str]:
-    written = list((course / "feedback").glob(f"*/{LAB}/{LAB}.html"))
-    write_feedback_zip(system, course, LAB, course / "out.zip", written)
+    pages = list((course / "feedback").glob(f"*/{LAB}/{LAB}.html"))
+    write_feedback_zip(system, course, LAB, course / "out.zip", pages)
     with zipfile.ZipFile(course / "out.zip") as archive:
         return sorted(archive.namelist())
 
@@ -179,8 +179,8 @@ def test_a_file_named_like_a_classmates_in_moodle_is_not_the_classmates(
     files: dict[str, bytes], tmp_path: Path
 ) -> None:
     collect(write_zip(tmp_path / "a.zip", MOODLE | files), tmp_path, LAB, [*PEOPLE, MALLORY])
-    found = read_submitted(tmp_path)
-    assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
+    contents = read_submitted(tmp_path)
+    assert contents[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and contents[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
 
 
 @pytest.mark.parametrize(
@@ -188,25 +188,25 @@ def test_a_file_named_like_a_classmates_in_moodle_is_not_the_classmates(
 )
 def test_a_file_named_like_a_classmates_in_canvas_is_not_the_classmates(name: str, tmp_path: Path) -> None:
     collect(write_zip(tmp_path / "a.zip", CANVAS | {name: b"forged"}), tmp_path, LAB, [*PEOPLE, MALLORY])
-    found = read_submitted(tmp_path)
-    assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"mallory/{LAB}/01_a.ipynb"] == b"forged"
+    contents = read_submitted(tmp_path)
+    assert contents[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and contents[f"mallory/{LAB}/01_a.ipynb"] == b"forged"
 
 
 def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: Path) -> None:
     folder = "assignment_1_export/submission_9002"
-    forged = {
+    forgery = {
         f"{folder}/submission_9001/01_a.ipynb": b"forged",
         f"{folder}/submission_metadata.yml": b"submission_9002: {}",
     }
-    files = forged | GRADESCOPE
+    files = forgery | GRADESCOPE
     collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
 def test_a_display_name_that_is_a_classmates_replaces_no_one(tmp_path: Path) -> None:
     files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
-    taken, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert len(taken) == 1 and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert len(students) == 1 and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
     messages = " ".join(trouble)
     assert "ada has 71 in the roster" in messages and "grace may be any of" in messages
 
@@ -225,8 +225,8 @@ def test_a_students_own_file_sets_no_time_and_an_old_one_is_removed(tmp_path: Pa
 def test_a_file_that_cannot_be_written_costs_no_one_else(tmp_path: Path) -> None:
     folder = "Ada Lovelace_501_assignsubmission_file_"
     files = MOODLE | {f"{folder}/{'x' * 255}": b"", f"{folder}/..": b"", f"{folder}/a\nb": b""}
-    taken, _ = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert len(taken) == 2 and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    students, _ = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert len(students) == 2 and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
 def test_moodles_names_are_read_with_or_without_their_underscore(tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ def test_a_file_that_is_no_submission_of_this_lab_replaces_no_one(tmp_path: Path
         "Ada Lovelace_501_assignsubmission_file_/02_b.ipynb": b"another lab's",
         "Grace Hopper_502_assignsubmission_file_/notes.pdf": b"no notebook",
     }
-    taken, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert not taken and set(read_submitted(tmp_path).values()) == {b"before"}
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert not students and set(read_submitted(tmp_path).values()) == {b"before"}
     assert "02_b.ipynb is of another lab: collect it with gradlab collect 02_b" in trouble[0]
     assert "no notebook, only notes.pdf" in trouble[1]
 
@@ -257,7 +257,9 @@ def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> 
     (folder / "01_a.ipynb").write_bytes(b"by nbgrader submit")
     (folder / SECRET).write_text("x")
     path = write_zip(tmp_path / "a.zip", MOODLE)
-    taken, (trouble,) = collect(path, tmp_path, LAB, PEOPLE)
-    assert len(taken) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
+    students, (trouble,) = collect(path, tmp_path, LAB, PEOPLE)
+    assert (
+        len(students) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
+    )
     assert collect(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
     assert (folder / "01_a.ipynb").read_bytes() == b"ada's" and not (folder / SECRET).exists()

@@ -70,8 +70,8 @@ def test_its_roster_is_read(tmp_path: Path) -> None:
 
 
 def test_its_zip_is_collected_and_pages_are_returned_under_its_names(tmp_path: Path) -> None:
-    found = collect_zip(write_zip(tmp_path / "a.zip", ZIP), tmp_path, LAB, PEOPLE)
-    assert (found.system.title, found.collected, found.trouble) == ("Slate", ["ada", "grace"], [])
+    outcome = collect_zip(write_zip(tmp_path / "a.zip", ZIP), tmp_path, LAB, PEOPLE)
+    assert (outcome.system.title, outcome.collected, outcome.trouble) == ("Slate", ["ada", "grace"], [])
     assert read_submitted(tmp_path)[f"ada/{LAB}/{LAB}.ipynb"] == b"ada's"
     page = tmp_path / "feedback" / "ada" / LAB / f"{LAB}.html"
     page.parent.mkdir(parents=True)
