@@ -80,8 +80,8 @@ def test_docstrings_and_comments_decide_nothing(project: Path, unedited_digests:
     files = [project / "autograder" / "examiner" / "examine.py", project / "labkit" / "compare.py"]
     texts = [file.read_text() for file in files]
     for file, text in zip(files, texts, strict=True):
-        edited = re.sub(r'^( +)"""(?=[A-Z])', r'\1"""More of this. ', text, flags=re.MULTILINE)
-        file.write_text("# Why it is here.\n" + edited.replace("\n\n", "\n\n# A comment.\n"))
+        new_text = re.sub(r'^( +)"""(?=[A-Z])', r'\1"""More of this. ', text, flags=re.MULTILINE)
+        file.write_text("# Why it is here.\n" + new_text.replace("\n\n", "\n\n# A comment.\n"))
     after = read_digests(project)
     for file, text in zip(files, texts, strict=True):
         file.write_text(text)
@@ -97,14 +97,14 @@ def test_docstrings_and_comments_decide_nothing(project: Path, unedited_digests:
     ids=["marks", "proofs"],
 )
 def test_all_code_on_the_way_is_in_the_fingerprint(entries: tuple[str, ...], names: tuple[str, ...]) -> None:
-    imported = {path for path in follow_imports(*entries) if not path.endswith("__init__.py")} - HARMLESS
-    missing = {path for path in imported if not is_covered(path, names)}
-    assert not missing and "autograder/examiner/section.py" in imported
+    modules = {path for path in follow_imports(*entries) if not path.endswith("__init__.py")} - HARMLESS
+    missing = {path for path in modules if not is_covered(path, names)}
+    assert not missing and "autograder/examiner/section.py" in modules
 
 
 def test_every_named_module_exists() -> None:
-    named = [ROOT / "autograder" / name for name in (*MARKS, *PROOFS)] + [ROOT / "labkit" / name for name in DISPLAY]
-    assert not [path for path in named if not path.exists()]
+    paths = [ROOT / "autograder" / name for name in (*MARKS, *PROOFS)] + [ROOT / "labkit" / name for name in DISPLAY]
+    assert not [path for path in paths if not path.exists()]
 
 
 def is_covered(path: str, names: tuple[str, ...]) -> bool:
@@ -116,13 +116,13 @@ def is_covered(path: str, names: tuple[str, ...]) -> bool:
 
 def follow_imports(*modules: str) -> set[str]:
     """The project's files that these modules import, directly or indirectly, also inside functions."""
-    found, waiting = {}, list(modules)
+    files, waiting = {}, list(modules)
     while waiting:
         module = waiting.pop()
-        if module not in found and (path := find_file(module)):
-            found[module] = path
+        if module not in files and (path := find_file(module)):
+            files[module] = path
             waiting += list_imports(ast.parse((ROOT / path).read_text(encoding="utf-8")))
-    return set(found.values())
+    return set(files.values())
 
 
 def find_file(module: str) -> str | None:

@@ -49,9 +49,9 @@ def test_the_release_says_nothing_of_hidden_checks_and_no_hint(labs: list[Lab]) 
             assert facts is not None
             assert not any(check.hidden or check.hint or check.misconceptions for check in facts.checks)
         hidden = [check.label for exercise in lab.exercises for check in exercise.checks if check.hidden]
-        shown = {check.label for exercise in lab.exercises for check in exercise.checks if not check.hidden}
-        written = str([cell.metadata.gradlab.get("checks") for cell in build_release_notebook(lab).cells])
-        assert hidden and not any(repr(label) in written for label in set(hidden) - shown)
+        labels = {check.label for exercise in lab.exercises for check in exercise.checks if not check.hidden}
+        metadata = str([cell.metadata.gradlab.get("checks") for cell in build_release_notebook(lab).cells])
+        assert hidden and not any(repr(label) in metadata for label in set(hidden) - labels)
 
 
 def test_the_worked_solution_has_no_metadata(labs: list[Lab]) -> None:
