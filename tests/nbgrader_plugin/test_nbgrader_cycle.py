@@ -52,15 +52,15 @@ class Workplace:
         """In its own process, as a person starts it: importing all of nbgrader takes seconds."""
         command = [sys.executable, "-m", "nbgrader", *arguments, f"--Exchange.root={self.exchange}"]
         environment = {**os.environ, **self._environment(), "PYTHONPATH": str(self.folder)}
-        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+        process = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+        assert process.returncode == 0, process.stdout + process.stderr
 
     def nbgrader(self, *arguments: str) -> str:
         """Run the same command in this process, and return its output and log."""
-        printed, status = io.StringIO(), None
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
+        output, status = io.StringIO(), None
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(output):
             patch.chdir(self.folder)
-            patch.setattr(Validator, "stream", printed)  # otherwise the stdout at nbgrader's import
+            patch.setattr(Validator, "stream", output)  # otherwise the stdout at nbgrader's import
             for name, value in self._environment().items():
                 patch.setenv(name, value)
             try:
@@ -69,8 +69,8 @@ class Workplace:
                 status = end.code
             finally:
                 Application.instance().clear_instance()  # the command; there is one application in a process
-        assert not status, printed.getvalue()
-        return printed.getvalue()
+        assert not status, output.getvalue()
+        return output.getvalue()
 
     def _environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

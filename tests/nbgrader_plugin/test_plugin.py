@@ -122,11 +122,11 @@ def test_a_text_of_the_courses_keeps_its_form_in_the_formgrader() -> None:
 def test_html_of_a_student_is_not_parsed_and_much_code_is_not_coloured() -> None:
     """A sanitizer takes hours for a few kilobytes, and a highlighter minutes, in the server that serves all notebooks."""
     html = "<div>" + "".join(f"<b id={n}>" for n in range(6000)) + "</div>" + "<div>x</div>" * 6000
-    shown, long, short = (
+    html_page, long, short = (
         nbformat.v4.new_code_cell(text) for text in ("show()", "x\n" + " \n" * 16_000, "def f(): ...")
     )
-    shown.outputs.append(nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": "<a table>"}))
-    page = render_formgrader_page(nbformat.v4.new_notebook(cells=[shown, long, short]))
+    html_page.outputs.append(nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": "<a table>"}))
+    page = render_formgrader_page(nbformat.v4.new_notebook(cells=[html_page, long, short]))
     assert "<b id" not in page and "&lt;a table&gt;" in page
     assert '<span class="k">def</span>' in page and page.count("<span") < 1000
 
