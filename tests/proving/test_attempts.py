@@ -173,9 +173,9 @@ def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: lis
     torch.set_num_threads(1)
     for lab in labs:
         answers = [(exercise, answer) for exercise in lab.exercises for answer in exercise.answers]
-        examined = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
+        trials = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
         together = [try_it(answer.source) for exercise, try_it in iter_notebooks(lab) for answer in exercise.answers]
-        for (exercise, answer), examined_result, single_process_result in zip(answers, examined, together, strict=True):
+        for (exercise, answer), examined_result, single_process_result in zip(answers, trials, together, strict=True):
             place = f"{lab.name}, {exercise.name}, {answer.label}"
             if answer.liar:  # in one process it deceives the checks
                 assert examined_result.points <= single_process_result.points, place
@@ -256,8 +256,8 @@ def try_all(folder: Path) -> None:
 def test_no_process_and_no_descriptor_is_left(tmp_path: Path) -> None:
     """In its own process: objects of other tests open and close files at any time."""
     code = "import sys, pathlib, tests.proving.test_attempts as t; t.try_all(pathlib.Path(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
 
 
 def test_processes_that_an_answer_starts_end_with_its_trial(

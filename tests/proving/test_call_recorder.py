@@ -12,10 +12,10 @@ from autograder.proving.call_recorder import CallRecorder
 
 
 def is_constant(*values: Any) -> bool:
-    watched = CallRecorder(lambda value: None, ["value"])
+    recorder = CallRecorder(lambda value: None, ["value"])
     for value in values:
-        watched(value)
-    return watched.constant == ["value"]
+        recorder(value)
+    return recorder.constant == ["value"]
 
 
 def make_adder(n: int) -> Callable[[int], int]:
@@ -54,10 +54,10 @@ def test_objects_count_by_their_contents() -> None:
 
 
 def test_the_values_of_calls_in_a_fork_count_too() -> None:
-    watched = CallRecorder(lambda value: None, ["value"])
-    watched(1)
+    recorder = CallRecorder(lambda value: None, ["value"])
+    recorder(1)
     if (pid := os.fork()) == 0:
-        watched(2)
+        recorder(2)
         os._exit(0)
     os.waitpid(pid, 0)
-    assert (watched.calls, watched.constant) == (1, [])
+    assert (recorder.calls, recorder.constant) == (1, [])

@@ -86,14 +86,14 @@ def test_a_check_that_reads_an_undefined_name_is_refused(folder: Path) -> None:
 def test_a_surviving_mutant_needs_a_check_or_a_reason_and_a_reason_a_survivor(folder: Path) -> None:
     edit(folder, "return (x * x).sum()", "return (x * x + 0.0 - 0.0).sum()")
     survivor = "Sub to Add: return (x * x + 0.0 + 0.0).sum()"
-    explained = "Add to Sub: return (x * x - 0.0 - 0.0).sum()"
+    explanation = "Add to Sub: return (x * x - 0.0 - 0.0).sum()"
     with (folder / "exercises" / EXERCISE).open("a") as file:
-        file.writelines(f'\n\n# %% equivalent "{mutant}"\n# Zero is zero.\n' for mutant in ("gone", explained))
+        file.writelines(f'\n\n# %% equivalent "{mutant}"\n# Zero is zero.\n' for mutant in ("gone", explanation))
     proof = prove(folder, mutate=True)
     assert len(proof.problems) == 2
     assert any("a mutant of" in problem and survivor in problem for problem in proof.problems)
     assert any("no surviving mutant 'gone'" in problem for problem in proof.problems)
-    assert proof.survivors == [("sum_of_squares", explained)]
+    assert proof.survivors == [("sum_of_squares", explanation)]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_bad_answer_file_is_refused_with_its_line(folder: Path, old: str, new:
 
 
 def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_updated(folder: Path) -> None:
-    proved = (folder / "exercises" / EXERCISE).read_text()
+    text = (folder / "exercises" / EXERCISE).read_text()
     edit(folder, "fails=keeps_input", "fails=empty")
     edit(folder, " fails=shapes,empty", "")
     proof = prove(folder)
@@ -124,7 +124,7 @@ def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_updated(folder: Pat
     difference = update_lists(proof.outdated.values())
     assert '-# %% wrong "scratch space is free" fails=empty\n' in difference
     assert '+# %% wrong "scratch space is free" fails=keeps_input\n' in f"{difference}\n"
-    assert (folder / "exercises" / EXERCISE).read_text() == proved
+    assert (folder / "exercises" / EXERCISE).read_text() == text
 
 
 def test_the_rest_of_a_header_is_kept_with_a_new_list() -> None:

@@ -22,9 +22,9 @@ def test_a_proof_is_kept_with_what_it_found(small_course: Path) -> None:
     lab = read_first_lab(small_course)
     assert load_proof(lab) is None
     save_proof(lab, PROOF)
-    found = load_proof(read_first_lab(small_course))
-    assert found is not None and found.kept
-    assert (found.right, found.wrong, found.points, found.claimed) == (2, 4, 2, {"sum_of_squares": 0.5})
+    proof = load_proof(read_first_lab(small_course))
+    assert proof is not None and proof.kept
+    assert (proof.right, proof.wrong, proof.points, proof.claimed) == (2, 4, 2, {"sum_of_squares": 0.5})
 
 
 @pytest.mark.parametrize("file", ["lab.py", "exercises/sum_of_squares.py"])
@@ -51,6 +51,6 @@ def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_ignored(small_c
     assert not (lab.path / FILE).exists()
     save_proof(lab, PROOF)
     record = json.loads((lab.path / FILE).read_text())
-    for damaged in ("", "{}", json.dumps(record | {"proof": {"unknown": 1}}), json.dumps({"key": record["key"]})):
-        (lab.path / FILE).write_text(damaged)
+    for text in ("", "{}", json.dumps(record | {"proof": {"unknown": 1}}), json.dumps({"key": record["key"]})):
+        (lab.path / FILE).write_text(text)
         assert load_proof(lab) is None
