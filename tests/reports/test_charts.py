@@ -32,7 +32,7 @@ def read(chart: Chart) -> tuple[str, list[str]]:
         numbers = [float(number) for number in re.findall(r"[-\d.]+", path.get("d", ""))]
         assert all(0 <= number <= width for number in numbers)
     assert title.text == chart.title
-    return str(words.text), [str(found.text) for group in svg.iter("g") for found in group.findall("title")]
+    return str(words.text), [str(tooltip.text) for group in svg.iter("g") for tooltip in group.findall("title")]
 
 
 @pytest.mark.parametrize("points", [[0.0], [3.0] * 40, [0.0, 1.0, 2.5, 9.0]])

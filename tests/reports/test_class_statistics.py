@@ -23,20 +23,20 @@ POINTS = st.floats(0, 30)
 
 @given(st.lists(SHARES, max_size=30))
 def test_difficulty_is_the_mean_or_none_for_few(shares: list[float]) -> None:
-    found = compute_mean_share(shares)
-    assert found is None if len(shares) < MIN_STUDENTS else found == pytest.approx(np.mean(shares))
+    mean = compute_mean_share(shares)
+    assert mean is None if len(shares) < MIN_STUDENTS else mean == pytest.approx(np.mean(shares))
 
 
 @given(st.lists(st.tuples(st.floats(0, 4), POINTS), min_size=MIN_PAIRS, max_size=40))
 def test_discrimination_is_the_correlation_with_the_rest(pairs: list[tuple[float, float]]) -> None:
     item = [round(a, 2) for a, _ in pairs]
     other_points = [round(b, 2) for _, b in pairs]
-    found = compute_discrimination(item, [a + b for a, b in zip(item, other_points, strict=True)])
-    if found is None:
+    discrimination = compute_discrimination(item, [a + b for a, b in zip(item, other_points, strict=True)])
+    if discrimination is None:
         assert np.ptp(item) < 1e-6 or np.ptp(other_points) < 1e-6
         return
-    assert found.r == pytest.approx(np.corrcoef(item, other_points)[0, 1], abs=1e-6)
-    assert -1 <= found.low <= found.r <= found.high <= 1
+    assert discrimination.r == pytest.approx(np.corrcoef(item, other_points)[0, 1], abs=1e-6)
+    assert -1 <= discrimination.low <= discrimination.r <= discrimination.high <= 1
 
 
 def test_the_interval_is_fishers() -> None:
@@ -47,8 +47,10 @@ def test_the_interval_is_fishers() -> None:
     x = (x - x.mean()) / x.std()
     noise = (noise - noise.mean()) / noise.std()
     y = 0.5 * x + math.sqrt(0.75) * noise
-    found = compute_discrimination(list(x), list(x + y))
-    assert found and (found.r, found.low, found.high) == pytest.approx((0.5, 0.156, 0.736), abs=0.001)
+    discrimination = compute_discrimination(list(x), list(x + y))
+    assert discrimination and (discrimination.r, discrimination.low, discrimination.high) == pytest.approx(
+        (0.5, 0.156, 0.736), abs=0.001
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,19 +64,19 @@ def test_there_is_no_discrimination_if_nothing_differs_or_few_wrote(
 
 @given(st.lists(POINTS, min_size=MIN_STUDENTS, max_size=60))
 def test_a_spread_is_numpys_percentiles(points: list[float]) -> None:
-    found = compute_spread(points)
-    assert found is not None
-    assert (found.least, found.median, found.most) == (min(points), pytest.approx(np.median(points)), max(points))
-    assert found.lower <= found.median <= found.upper
+    spread = compute_spread(points)
+    assert spread is not None
+    assert (spread.least, spread.median, spread.most) == (min(points), pytest.approx(np.median(points)), max(points))
+    assert spread.lower <= spread.median <= spread.upper
     assert compute_spread(points[: MIN_STUDENTS - 1]) is None
 
 
 @given(st.lists(st.floats(0, 200), max_size=60), st.floats(0.5, 150))
 def test_bins_hold_each_student_once_and_reach_from_zero_to_full_marks(points: list[float], worth: float) -> None:
-    found = compute_bins(points, worth)
-    assert sum(n for _, _, n in found) == len(points)
-    assert found[0][0] == 0 and found[-1][1] >= worth - 1e-6 and len(found) <= 21
-    assert all(a[1] == b[0] for a, b in pairwise(found))
+    bins = compute_bins(points, worth)
+    assert sum(n for _, _, n in bins) == len(points)
+    assert bins[0][0] == 0 and bins[-1][1] >= worth - 1e-6 and len(bins) <= 21
+    assert all(a[1] == b[0] for a, b in pairwise(bins))
 
 
 def test_a_lab_worth_nothing_has_no_statistics() -> None:

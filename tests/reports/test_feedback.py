@@ -80,8 +80,10 @@ def test_an_exercise_that_is_not_written_is_called_so() -> None:
 def test_a_message_about_a_students_own_result_holds_few_digits() -> None:
     long = f"your result has shape ({', '.join(['1234567'] * 60)})"
     check = Outcome(hidden=True, **{**RAISED, "error": "", "seen": long})
-    seen = show_check(check, after_hidden=True).seen
-    assert seen.startswith("your result has shape (1234567, 1234567") and seen.endswith(" ...") and len(seen) < 80
+    message = show_check(check, after_hidden=True).seen
+    assert (
+        message.startswith("your result has shape (1234567, 1234567") and message.endswith(" ...") and len(message) < 80
+    )
     assert show_check(check, after_hidden=False).seen == long
 
 
@@ -90,8 +92,8 @@ def test_such_a_message_reveals_no_more_by_brackets_and_words(value: list[object
     with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(value, torch.zeros(3))
     assert str(value) in outcomes[0].seen
-    seen = show_check(replace(outcomes[0], hidden=True), after_hidden=True).seen
-    assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", seen.removeprefix("your result is "))) <= 44
+    message = show_check(replace(outcomes[0], hidden=True), after_hidden=True).seen
+    assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", message.removeprefix("your result is "))) <= 44
 
 
 @pytest.mark.parametrize(
@@ -99,8 +101,8 @@ def test_such_a_message_reveals_no_more_by_brackets_and_words(value: list[object
     [[..., torch.strided] * 30, [torch.preserve_format, torch.sparse_coo] * 30, [str, bytes] * 30, [iter("")] * 9],
 )
 def test_a_message_that_a_check_writes_reveals_no_more_by_names_of_constants_and_types(value: list[object]) -> None:
-    seen = show_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
-    assert seen.endswith(" ...") and seen.count(",") <= 40
+    message = show_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
+    assert message.endswith(" ...") and message.count(",") <= 40
 
 
 def make_failure(hidden: bool) -> Outcome:
@@ -252,11 +254,11 @@ def test_no_line_of_a_hidden_check_is_on_any_page(course: Course, tmp_path: Path
                 assert len(checks) == len(bench.exercise.checks)
                 name, worth = bench.exercise.name, bench.exercise.points
                 exercises[student].append(ExerciseResult(name=name, points=trial.points, worth=worth, checks=checks))
-        for student, tried in exercises.items():
+        for student, answers in exercises.items():
             place = tmp_path / "autograded" / student / lab.name / f"{lab.name}.ipynb"
             place.parent.mkdir(parents=True)
             nbformat.write(notebook, place)
-            result = SubmissionResult(student=student, lab=lab.name, points=1, worth=2, exercises=tuple(tried))
+            result = SubmissionResult(student=student, lab=lab.name, points=1, worth=2, exercises=tuple(answers))
             (page,) = write_feedback([result], tmp_path, lab.name)
             lines = {line.strip() for line in html.unescape(page.read_text()).splitlines()}
             secrets = find_secret_lines(lab, HIDDEN)
@@ -271,13 +273,13 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
         nbformat.v4.new_output("display_data", {"image/png": 'AAAA"onerror="x', "text/plain": "picture"}),
         nbformat.v4.new_output("error", ename="ValueError", evalue="own mistake", traceback=["x"]),
     ]
-    added = nbformat.v4.new_code_cell("helper = 1")
+    added_cell = nbformat.v4.new_code_cell("helper = 1")
     other = nbformat.v4.new_code_cell("secret = 1", metadata={"nbgrader": {"grade_id": "check-f"}})
     after = nbformat.v4.new_code_cell("after = 1")
     place = tmp_path / "autograded" / "ada" / "x" / "x.ipynb"
     place.parent.mkdir(parents=True)
     (place.parent / "timestamp.txt").write_text("now")
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell, added, other, after]), place)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell, added_cell, other, after]), place)
     exercise = ExerciseResult(name="f", points=1, worth=2, comment="well done", checks=(Outcome("a", hint="why?"),))
     result = SubmissionResult(
         student="ada", lab="x", points=1, worth=2, exercises=(exercise,), notes=(Note(words="put back"),)
@@ -324,11 +326,11 @@ def test_worked_solutions_are_shown_from_their_time_on_but_not_to_students_with_
         folder = course / "autograded" / student / lab.name
         folder.mkdir(parents=True)
         shutil.copy(course / "source" / lab.name / f"{lab.name}.ipynb", folder)
-        named = [ExerciseResult(name=e.name, points=0, worth=e.points) for e in lab.exercises]
+        exercises = [ExerciseResult(name=e.name, points=0, worth=e.points) for e in lab.exercises]
         submitted = datetime(2026, 2, 1, 9, 5)
         results.append(
             SubmissionResult(
-                student=student, lab=lab.name, points=0, worth=1, exercises=tuple(named), submitted=submitted
+                student=student, lab=lab.name, points=0, worth=1, exercises=tuple(exercises), submitted=submitted
             )
         )
 
@@ -360,8 +362,10 @@ def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
     cell = nbformat.v4.new_code_cell("f()", metadata={"nbgrader": {"grade_id": "exercise-f"}})
     picture = show_strides(torch.arange(4))
     cell.outputs.append(nbformat.v4.new_output("display_data", picture._repr_mimebundle_()))
-    (shown,) = render_student_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
-    ((address, words),) = shown.pictures
+    (html_cell,) = render_student_cells(
+        nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1)
+    )
+    ((address, words),) = html_cell.pictures
     assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.still
     assert words == picture.words
 
@@ -418,8 +422,10 @@ def test_a_picture_that_would_fill_a_browser_is_left_out(tmp_path: Path) -> None
     cell = nbformat.v4.new_code_cell("f()", metadata={"nbgrader": {"grade_id": "exercise-f"}})
     for size in ((300, 200), (30_000, 20_000)):
         cell.outputs.append(nbformat.v4.new_output("display_data", {"image/png": png(*size)}))
-    (shown,) = render_student_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
-    assert len(shown.pictures) == 1 and "600,000,000 pixels" in shown.text
+    (html_cell,) = render_student_cells(
+        nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1)
+    )
+    assert len(html_cell.pictures) == 1 and "600,000,000 pixels" in html_cell.text
 
 
 def test_work_that_cannot_be_shown_costs_its_page_the_work_and_no_one_a_page(

@@ -16,11 +16,11 @@ NOW = datetime(2027, 2, 1, 12)
 
 
 def test_a_submission_from_outside_the_exchange_does_not_stop_the_release_of_others(small_course: Path) -> None:
-    written = write_class(small_course, [StudentWork("ada"), StudentWork("ben")])
-    fetched = small_course / "autograded" / "ada" / LAB
-    (fetched / SECRET).write_text("ada's")
-    (fetched / TIMESTAMP).write_text("2027-02-01 10:00:00 UTC")
-    pages = write_feedback(read_results(written.url, small_course, LAB), small_course, LAB)
+    written_class = write_class(small_course, [StudentWork("ada"), StudentWork("ben")])
+    folder = small_course / "autograded" / "ada" / LAB
+    (folder / SECRET).write_text("ada's")
+    (folder / TIMESTAMP).write_text("2027-02-01 10:00:00 UTC")
+    pages = write_feedback(read_results(written_class.url, small_course, LAB), small_course, LAB)
     assert make_releasable(small_course, LAB, pages) == ["ben"]
     made_up = (small_course / "feedback" / "ben" / LAB / SECRET).read_text()
     assert len(made_up) == 64

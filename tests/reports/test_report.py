@@ -45,9 +45,9 @@ def make_lab(*members: Member, due: datetime | None = None) -> LabClass:
 
 def find_row(page: str, student: str) -> list[str]:
     """The texts of a student's row of marks."""
-    found = re.search(rf'<tr><th scope="row"><a[^>]*>{student}</a>.*?</tr>', page[page.index("marks-table") :], re.S)
-    assert found
-    return [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", found[0], re.S)]
+    match = re.search(rf'<tr><th scope="row"><a[^>]*>{student}</a>.*?</tr>', page[page.index("marks-table") :], re.S)
+    assert match
+    return [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", match[0], re.S)]
 
 
 def test_marks_count_what_is_known_and_say_what_waits() -> None:
@@ -100,9 +100,9 @@ def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
 
 
 def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
-    rounded = [make_member(f"r{n}", checks={"softmax": (make_failure("0", "it was rounded"),)}) for n in range(3)]
+    members = [make_member(f"r{n}", checks={"softmax": (make_failure("0", "it was rounded"),)}) for n in range(3)]
     other = make_member("o", checks={"softmax": (make_failure("7"),)})
-    group = make_lab(other, *rounded)
+    group = make_lab(other, *members)
     assert findings.list_failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
     (misconception,) = findings.list_misconceptions(group)
     assert (misconception.failures, len(misconception.members), misconception.example) == (

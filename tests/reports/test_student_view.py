@@ -72,13 +72,13 @@ def test_a_required_hidden_check_takes_nothing_from_those_above() -> None:
     assert build_student_view(make_submission(False).exercises, "points")["squares"] == []
 
 
-@pytest.mark.parametrize("excused", [frozenset({"c"}), frozenset()])
-def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(excused: frozenset[str]) -> None:
+@pytest.mark.parametrize("labels", [frozenset({"c"}), frozenset()])
+def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(labels: frozenset[str]) -> None:
     def view_without_hidden_checks(hidden: bool) -> SubmissionResult:
-        found = make_submission(hidden)
-        squares = found.exercises[0].model_copy(update={"excused": excused})
+        result = make_submission(hidden)
+        squares = result.exercises[0].model_copy(update={"excused": labels})
         return leave_out_hidden_checks(
-            found.model_copy(update={"exercises": (squares, *found.exercises[1:])}), "visible"
+            result.model_copy(update={"exercises": (squares, *result.exercises[1:])}), "visible"
         )
 
     assert [(e.points, e.worth) for e in view_without_hidden_checks(True).exercises] == [
@@ -102,8 +102,8 @@ def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
     )
     assert is_unmarked(text.encode()[:HEAD_BYTES]) and text.count(name) == 1
     assert "Not marked: all 3 attempts are used up." in text and "<script" not in text
-    named = make_submission(True).model_copy(update={"lab": name, "student": name})
-    assert not is_unmarked(render_page(named, "all").encode())
+    result = make_submission(True).model_copy(update={"lab": name, "student": name})
+    assert not is_unmarked(render_page(result, "all").encode())
 
 
 def test_a_line_on_attempts_is_near_the_top() -> None:

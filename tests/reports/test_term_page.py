@@ -84,12 +84,12 @@ def test_points_of_a_student_falling_behind_are_those_of_the_labs_that_count_for
 
 
 def test_no_one_is_falling_behind_in_a_lab_that_is_not_due_or_hardly_begun() -> None:
-    done, early = (
+    finished, early = (
         make_lab("0", [9, 9, 9, 9]),
         replace(make_lab("1", [9, 9, 9, None]), due=get_utc_now() + timedelta(days=1)),
     )
     begun = make_lab("2", [9, None, None, None])
-    assert not any(row.behind for row in build_rows([done, early, begun]))
+    assert not any(row.behind for row in build_rows([finished, early, begun]))
 
 
 def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
@@ -166,9 +166,9 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         dan,
         replace(eve, uncollected=True),
     )
-    found = compute_status(replace(group, members=members))
-    assert (found.handed_in, found.graded, found.mean) == (4, 3, None)
-    commands = [step.split(":")[0] for step in collect_next_steps([found])]
+    status = compute_status(replace(group, members=members))
+    assert (status.handed_in, status.graded, status.mean) == (4, 3, None)
+    commands = [step.split(":")[0] for step in collect_next_steps([status])]
     assert commands == [
         "gradlab watch 01 --once --newest",
         "gradlab grade 01",
@@ -192,8 +192,8 @@ def test_the_commands_write_the_pages_and_report_the_status_of_each_lab(small_co
     assert LAB in output and "44%" in output and f"gradlab feedback {LAB}" in output
     assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in output and "2027-02-01 18:00" in output
     for arguments in (["report", LAB], ["report"]):
-        done = runner.invoke(app, [*arguments, "--course", str(small_course)])
-        assert done.exit_code == 0 and "Next: open it" in done.output
+        result = runner.invoke(app, [*arguments, "--course", str(small_course)])
+        assert result.exit_code == 0 and "Next: open it" in result.output
     assert {path.name for path in (small_course / "results").glob("*.*")} == {
         f"{LAB}.html", f"{LAB}.csv", f"{LAB}.json", "term.html", "term.csv",
     }  # fmt: skip
@@ -211,13 +211,13 @@ def test_no_date_is_cut_in_a_narrow_terminal(small_course: Path) -> None:
 
 
 def test_a_submission_in_the_exchange_is_listed_for_collecting(small_course: Path, tmp_path: Path) -> None:
-    written = write_class(small_course, [StudentWork("ada", submitted=datetime(2026, 1, 1))])
+    written_class = write_class(small_course, [StudentWork("ada", submitted=datetime(2026, 1, 1))])
     folder = small_course / "submitted" / "ada" / LAB
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text("2026-01-01 00:00:00 UTC")
     inbound = tmp_path / "inbound"
     for name in (f"ada+{LAB}+2026-01-01 00:00:00 UTC", f"new+{LAB}+2026-01-01 00:00:00 UTC"):
         put(inbound / name)
-    assert {m.student: m.uncollected for m in written.read(inbound).members} == {"ada": False, "new": True}
+    assert {m.student: m.uncollected for m in written_class.read(inbound).members} == {"ada": False, "new": True}
     put(inbound / f"ada+{LAB}+2026-01-02 00:00:00 UTC")
-    assert written.read(inbound).members[0].uncollected
+    assert written_class.read(inbound).members[0].uncollected

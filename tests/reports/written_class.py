@@ -106,9 +106,9 @@ def write_notebook(course: Path, one: StudentWork, source: Any) -> None:
     path.write_text(json.dumps(notebook))
 
 
-def mark_by_hand(written: WrittenClass, student: str, **values: Any) -> None:
+def mark_by_hand(written_class: WrittenClass, student: str, **values: Any) -> None:
     """Change the gradebook's grade of the exercise, as a person does in the formgrader."""
-    with Gradebook(written.url) as gradebook:
+    with Gradebook(written_class.url) as gradebook:
         grade = gradebook.find_grade(CHECK, LAB, LAB, student)
         for name, value in values.items():
             setattr(grade, name, value)
