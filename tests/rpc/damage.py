@@ -81,21 +81,21 @@ def bound_work() -> Iterator[None]:
 
 
 def _damage_bytes(data: bytes, rng: random.Random) -> bytes:
-    changed = bytearray(data)
+    damaged_data = bytearray(data)
     for _ in range(rng.choice((1, 2, 8))):
-        place = rng.randrange(len(changed)) if changed else 0
+        place = rng.randrange(len(damaged_data)) if damaged_data else 0
         kind = rng.randrange(4)
         if kind == 0:
-            changed[place : place + 1] = bytes([rng.randrange(256)])
+            damaged_data[place : place + 1] = bytes([rng.randrange(256)])
         elif kind == 1:
-            changed[place : place + rng.randrange(9)] = b""
+            damaged_data[place : place + rng.randrange(9)] = b""
         elif kind == 2:
-            changed[place:place] = rng.randbytes(rng.randrange(1, 9))
+            damaged_data[place:place] = rng.randbytes(rng.randrange(1, 9))
         else:
-            changed[place : place + 1] = rng.choice(
+            damaged_data[place : place + 1] = rng.choice(
                 (b"\xdd\x00\x01\xff\xff", b"\xc6\x0f\xff\xff\xff", b"\xdc\xff\xff", b"\x91" * 600)
             )
-    return bytes(changed)
+    return bytes(damaged_data)
 
 
 def _change_value(value: Any, rng: random.Random) -> Any:

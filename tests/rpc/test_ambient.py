@@ -52,9 +52,9 @@ def test_a_state_that_is_sent_makes_the_other_end_draw_the_same() -> None:
     receiver, sender = GlobalState(), GlobalState()
     random.gauss(0, 1)
     state = sender.read()
-    drawn = [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()]
+    numbers = [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()]
     receiver.apply(state)
-    assert [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()] == drawn
+    assert [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()] == numbers
 
 
 def test_a_number_instead_of_a_state_takes_no_memory_of_that_size() -> None:

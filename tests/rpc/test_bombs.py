@@ -56,17 +56,17 @@ def test_a_bomb_is_refused(value: Any) -> None:
 def find_pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
     """Solved for the last item: CPython's hash of a tuple can be inverted."""
     first, second, fifth, mask = 11400714785074694791, 14029467366897019727, 2870177450012600261, 2**64 - 1
-    inverse, found, wanted = pow(second, -1, 2**64), list[tuple[int, int]](), None
+    inverse, pairs, target = pow(second, -1, 2**64), list[tuple[int, int]](), None
     for number in itertools.count():
         mixed = (fifth + number * second) & mask
         step = ((mixed << 31 | mixed >> 33) & mask) * first & mask
-        wanted = (step + second) & mask if wanted is None else wanted
-        last = (wanted - step) * inverse & mask
+        target = (step + second) & mask if target is None else target
+        last = (target - step) * inverse & mask
         last -= 2**64 if last >= 2**63 else 0
         if abs(last) < 2**61 - 1 and last != -1:
-            found.append((number, last))
-        if len(found) == count:
-            return found
+            pairs.append((number, last))
+        if len(pairs) == count:
+            return pairs
     raise AssertionError
 
 

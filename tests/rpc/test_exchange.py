@@ -186,11 +186,11 @@ def test_values_nested_too_deep_are_refused_on_both_sides():
         value = (value,)
     with pytest.raises(ProtocolError):
         Exchange().pack(value)
-    packed: Any = 1
+    message: Any = 1
     for _ in range(500):
-        packed = ["tuple", packed]
+        message = ["tuple", message]
     with pytest.raises(ProtocolError):
-        Exchange().unpack([[], packed])
+        Exchange().unpack([[], message])
 
 
 def test_a_value_that_did_not_pass_has_no_number() -> None:

@@ -135,18 +135,18 @@ def test_damaged_replies_never_harm_the_examiner(seed):
 
 def _list_requests() -> list[Any]:
     """Valid requests of every kind, as the examiner sends them."""
-    seen: list[Any] = []
+    requests: list[Any] = []
 
     class Recording(DamagingConnection):
         def ask(self, request: Any, callbacks: Any) -> Any:
-            seen.append(from_bytes(to_bytes([request, GlobalState().read()])))
+            requests.append(from_bytes(to_bytes([request, GlobalState().read()])))
             return super().ask(request, callbacks)
 
     for n, use in enumerate((_forward, _forward, _forward, _forward, _backward, _change_in_place, _use_handles)):
         line = Recording(0)
         line.spared = 1000
         use(RemoteNamespace(line, dict(COURSE)), random.Random(n))
-    return seen
+    return requests
 
 
 REQUESTS = _list_requests()

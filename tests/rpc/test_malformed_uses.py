@@ -24,7 +24,7 @@ EXAMPLES = (100_000 if NIGHTLY else 2_000) // MESSAGES // 2
 
 def _record_uses() -> tuple[Here, list[Any]]:
     """Record all requests of a process that uses a check's functions in every way."""
-    recorder, seen = Here(), []
+    recorder, uses = Here(), []
     examiner_end, student_end = socket.socketpair()
 
     def serve() -> None:
@@ -33,7 +33,7 @@ def _record_uses() -> tuple[Here, list[Any]]:
                 _, request = receive(examiner_end)
             except ConnectionClosed:
                 return
-            seen.append(request)
+            uses.append(request)
             send(examiner_end, recorder.serve(request))
 
     threading.Thread(target=serve, daemon=True).start()
@@ -48,7 +48,7 @@ def _record_uses() -> tuple[Here, list[Any]]:
     next(items), iter(items), echo(1, "a", [x, {"b": 2.5}], c=f)
     student_end.close()
     examiner_end.close()
-    return recorder, seen
+    return recorder, uses
 
 
 HERE, REQUESTS = _record_uses()

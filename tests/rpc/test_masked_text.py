@@ -28,8 +28,8 @@ def test_showing_it_gives_its_length(show) -> None:  # type: ignore[no-untyped-d
 
 @pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
 def test_showing_bytes_gives_their_length(show) -> None:  # type: ignore[no-untyped-def]
-    masked = MaskedBytes(SECRET.encode())
-    assert SECRET not in show(masked) and f"bytes of length {len(SECRET)}" in show(masked)
+    data = MaskedBytes(SECRET.encode())
+    assert SECRET not in show(data) and f"bytes of length {len(SECRET)}" in show(data)
 
 
 def write_in_many_ways(got: object) -> str:
@@ -47,16 +47,16 @@ def write_in_many_ways(got: object) -> str:
 @pytest.mark.parametrize("result", [SECRET, SECRET.encode(), [SECRET], {SECRET.encode(): 1}, (1, SECRET.encode())])
 def test_no_message_that_a_check_writes_holds_a_letter_of_it(result: object) -> None:
     with open_world(f=lambda: result) as world:
-        shown = write_in_many_ways(world.get_proxy("f")()).lower()
-    assert not any(part in shown for part in ("what", "'w'", "hidden", "passed", SECRET.encode().hex()[:6]))
+        messages = write_in_many_ways(world.get_proxy("f")()).lower()
+    assert not any(part in messages for part in ("what", "'w'", "hidden", "passed", SECRET.encode().hex()[:6]))
 
 
 @pytest.mark.parametrize("result", [SECRET, [SECRET], {SECRET: 1}, {"a": SECRET}, (1, SECRET), {SECRET}])
 def test_no_message_of_a_comparison_holds_it(result: object) -> None:
     for want in (3, "x", [1, 2], {"a": 1}, torch.ones(2), 2.5, None):
-        with open_world(f=lambda: result) as world, pytest.raises(Mismatch) as raised:
+        with open_world(f=lambda: result) as world, pytest.raises(Mismatch) as error_info:
             assert_close(world.get_proxy("f")(), want)
-        assert SECRET not in raised.value.seen + raised.value.expected + str(raised.value)
+        assert SECRET not in error_info.value.seen + error_info.value.expected + str(error_info.value)
 
 
 def test_an_assert_of_a_check_can_say_something_about_it() -> None:
@@ -74,11 +74,11 @@ def test_a_message_that_names_its_type_names_the_one_the_student_knows() -> None
 
 
 def test_bytes_are_equal_and_return_as_they_were_sent() -> None:
-    sent = SECRET.encode()
-    with open_world(f=lambda: {sent: [sent]}, g=lambda x: type(x).__name__ + x.decode()) as world:
+    data = SECRET.encode()
+    with open_world(f=lambda: {data: [data]}, g=lambda x: type(x).__name__ + x.decode()) as world:
         got = world.get_proxy("f")()
-        assert got == {sent: [sent]} and got[sent][0].decode() == SECRET
-        assert world.get_proxy("g")(got[sent][0]) == "bytes" + SECRET
+        assert got == {data: [data]} and got[data][0].decode() == SECRET
+        assert world.get_proxy("g")(got[data][0]) == "bytes" + SECRET
 
 
 def _make_connection(reply: object) -> object:
@@ -97,16 +97,16 @@ def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
     from autograder.examiner.connection import Stopped
     from autograder.examiner.remote_namespace import RemoteNamespace
 
-    with pytest.raises(Stopped) as raised:
+    with pytest.raises(Stopped) as error_info:
         RemoteNamespace(_make_connection(reply), {}).get_proxy("f")()
-    assert str(raised.value) == "the Python process sent an invalid reply"
+    assert str(error_info.value) == "the Python process sent an invalid reply"
 
 
 def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_its_own() -> None:
     """A name has a hundred letters: quoting it in a message could reveal a hidden check's input."""
     students_tuple = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
-    sent = collections.namedtuple("Batch", "x")(1)
-    values.pack_tuple(sent, lambda part: part)
+    checks_tuple = collections.namedtuple("Batch", "x")(1)
+    values.pack_tuple(checks_tuple, lambda part: part)
     claiming = values.unpack("record", ["torch.return_types.max" + "B" * 90, ["values"], 1], lambda part: part)
     assert repr(values.strip_names(claiming)) == "Record(field0=1)", "whatever module it names"
     largest = torch.max(torch.ones(1, 1), 0)
@@ -116,7 +116,7 @@ def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_i
         and values.strip_names(students_tuple) == students_tuple
     )
     assert type(values.strip_names(students_tuple))._fields == ("field0",), "and no name of a field"
-    assert repr(values.strip_names(sent)) == "Batch(x=1)"
+    assert repr(values.strip_names(checks_tuple)) == "Batch(x=1)"
     for value in (
         values.strip_names(students_tuple),
         students_tuple,

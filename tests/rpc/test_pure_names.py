@@ -24,8 +24,8 @@ def test_no_name_that_writes_starts_draws_or_ends_something_is_accepted(name: st
 
 
 def test_each_name_is_a_function_or_a_type_that_changes_nothing_in_place() -> None:
-    found = [allowed_names.get_pure_named(name) for name in sorted(NAMES) if name in allowed_names._PURE_NAMES]
-    assert len(found) > 400 and all(callable(value) for value in found)
+    functions = [allowed_names.get_pure_named(name) for name in sorted(NAMES) if name in allowed_names._PURE_NAMES]
+    assert len(functions) > 400 and all(callable(value) for value in functions)
     assert not any(
         name.rpartition(".")[2].endswith("_") for name in allowed_names._PURE_NAMES if name.startswith("torch")
     )
@@ -54,8 +54,8 @@ def test_a_hook_on_the_list_is_the_same_function_here() -> None:
 
 def test_a_class_that_is_not_on_the_list_is_an_object_of_the_students() -> None:
     with open_world(f=lambda: torch.nn.ReLU) as world:
-        made = world.get_proxy("f")()()
-        assert made(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+        instance = world.get_proxy("f")()()
+        assert instance(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
 
 
 def test_keys_that_collide_are_refused_in_a_changed_argument_too() -> None:

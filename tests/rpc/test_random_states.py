@@ -30,7 +30,7 @@ def test_counters_that_do_not_belong_together_are_refused(left: int, following: 
 
 @pytest.mark.parametrize("drawn", [0, 1, 2, 623, 624, 625])
 def test_a_state_that_torch_gave_is_taken(drawn: int) -> None:
-    given, taken = torch.Generator().manual_seed(5), torch.Generator()
-    torch.rand(drawn, generator=given)
-    apply_torch_state(taken, given.get_state())
-    assert torch.equal(torch.rand(9, generator=taken), torch.rand(9, generator=given))
+    source, target = torch.Generator().manual_seed(5), torch.Generator()
+    torch.rand(drawn, generator=source)
+    apply_torch_state(target, source.get_state())
+    assert torch.equal(torch.rand(9, generator=target), torch.rand(9, generator=source))
