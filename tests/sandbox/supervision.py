@@ -75,9 +75,9 @@ def supervise(
             looks = looks and looks - 1
             time.sleep(0.01)
         peak = supervisor.stop(pid)
-        said, gone = _read_to_the_end(parent_end)
+        output, is_gone = _read_to_the_end(parent_end)
     assert status is None or isinstance(status, int)
-    return RunEnd(str(limit), status, peak, said, gone)
+    return RunEnd(str(limit), status, peak, output, is_gone)
 
 
 def measure_own_memory() -> int:

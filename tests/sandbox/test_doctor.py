@@ -72,8 +72,8 @@ def test_the_offer_is_the_strongest_level_here(given: tuple[Layer, ...], best: s
 
 
 def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
-    found = make_machine(PID, LANDLOCK, SECCOMP, *NAMESPACES)
-    assert {PID, KEEPER} <= require("full", found)
+    states = make_machine(PID, LANDLOCK, SECCOMP, *NAMESPACES)
+    assert {PID, KEEPER} <= require("full", states)
 
 
 def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,11 +104,11 @@ def test_mounts_hide_sockets_with_names(identity: str, needs: Needs) -> None:
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_no_descriptor_of_the_parent_stays_open(identity: str) -> None:
     def inherited(_: World) -> list[str]:
-        found = [os.readlink(f"/proc/self/fd/{name}") for name in ("0", "1", "2")]
-        opened = {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
-        alive = [number for number in opened if os.path.exists(f"/proc/self/fd/{number}")]
+        targets = [os.readlink(f"/proc/self/fd/{name}") for name in ("0", "1", "2")]
+        descriptors = {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
+        alive = [number for number in descriptors if os.path.exists(f"/proc/self/fd/{number}")]
         sockets = [name for name in (os.readlink(f"/proc/self/fd/{n}") for n in alive) if name.startswith("socket")]
-        if not sockets and found == ["/dev/null"] * 3:
+        if not sockets and targets == ["/dev/null"] * 3:
             raise OSError(errno.EBADF, "nothing but /dev/null and the result's pipe")
         return sockets
 

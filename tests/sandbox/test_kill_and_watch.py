@@ -122,8 +122,8 @@ def check_needs(way: str, needs: Needs) -> None:
 def escapees(write_end: int) -> None:
     for _ in range(3):
         acts.start_daemon(write_end)
-    stopped = os.fork()
-    if stopped == 0:
+    stopped_pid = os.fork()
+    if stopped_pid == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
     wait_at_most(LONG)
 
@@ -437,9 +437,9 @@ def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
     def see(run: Run) -> bool:
         while os.stat(f"/proc/{run.pid}/status").st_uid:
             time.sleep(0.002)
-        seen = run.pid in find_run_processes(run)
+        is_seen = run.pid in find_run_processes(run)
         kill_it(run)
-        return seen
+        return is_seen
 
     assert run_and_judge("uid", hidden, see) == (True, True)
 
@@ -450,9 +450,9 @@ def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) 
     needs(UID)
 
     def see(run: Run) -> bool:
-        seen = run.pid in find_run_processes(run, {run.pid})
+        is_seen = run.pid in find_run_processes(run, {run.pid})
         kill_it(run)
-        return seen
+        return is_seen
 
     assert run_and_judge("uid", lambda _: wait_at_most(LONG), see) == (True, True)
 

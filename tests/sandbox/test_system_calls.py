@@ -89,14 +89,14 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
 
     def outcomes(_: World) -> dict[str, int]:
-        found = {}
+        outcomes_by_call = {}
         for name, (number, *arguments) in CALLS.items():
             try:
                 acts.call_raw(number, *arguments)
-                found[name] = 0
+                outcomes_by_call[name] = 0
             except OSError as error:
-                found[name] = error.errno or 0
-        return found
+                outcomes_by_call[name] = error.errno or 0
+        return outcomes_by_call
 
     free_outcomes, filtered_outcomes = (
         attempt(outcomes, *layers, identity=identity).value for layers in ((), (SECCOMP,))

@@ -29,9 +29,9 @@ def runs(request: pytest.FixtureRequest, report: dict[str, Any], needs: Needs) -
     needs(*FULL, PID if identity == "user" else UID, identity=identity)
     if identity not in report:
         command = [sys.executable, "-m", "tests.sandbox.whole_run", identity]
-        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        report[identity] = json.loads(done.stdout)
+        process = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+        assert process.returncode == 0, process.stderr
+        report[identity] = json.loads(process.stdout)
     return dict(report[identity])
 
 

@@ -42,24 +42,24 @@ def run_gloo_rank(rank: int) -> None:
 
 def run_honest(_: attempts.World, control: int) -> dict[str, Any]:
     torch.set_num_threads(1)
-    found: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     x = torch.ones(64, 64, requires_grad=True)
     (x @ x).sum().backward()
-    found["gradient"] = float(x.grad[0, 0]) if x.grad is not None else None
+    report["gradient"] = float(x.grad[0, 0]) if x.grad is not None else None
     loader = DataLoader(TensorDataset(torch.arange(16.0)), batch_size=4, num_workers=1)
-    found["loaded"] = sum(float(batch.sum()) for (batch,) in loader)
+    report["loaded"] = sum(float(batch.sum()) for (batch,) in loader)
     figure, axes = plt.subplots()
     axes.plot([1, 2, 3])
     axes.set_title("$x^2$")
     figure.savefig("figure.png")
-    found["figure"] = Path("figure.png").stat().st_size > 1000
+    report["figure"] = Path("figure.png").stat().st_size > 1000
     torch.save({"x": x}, "checkpoint.pt")
-    found["checkpoint"] = bool((torch.load("checkpoint.pt")["x"] == x).all())
-    found["shared"] = float(torch.ones(10).share_memory_().sum())
-    found["program"] = subprocess.run(["/bin/sh", "-c", "echo hi"], capture_output=True, text=True, check=True).stdout
-    found["eager"] = float(torch.compile(lambda y: y * 2, backend="eager")(torch.ones(1)))
-    found["processes"] = len([name for name in os.listdir("/proc") if name.isdigit()])
-    return found
+    report["checkpoint"] = bool((torch.load("checkpoint.pt")["x"] == x).all())
+    report["shared"] = float(torch.ones(10).share_memory_().sum())
+    report["program"] = subprocess.run(["/bin/sh", "-c", "echo hi"], capture_output=True, text=True, check=True).stdout
+    report["eager"] = float(torch.compile(lambda y: y * 2, backend="eager")(torch.ones(1)))
+    report["processes"] = len([name for name in os.listdir("/proc") if name.isdigit()])
+    return report
 
 
 def run_gloo(_: attempts.World, control: int) -> dict[str, Any]:
@@ -116,17 +116,17 @@ def is_act(value: object) -> bool:
 
 def run_hostile(world: attempts.World, control: int) -> dict[str, str]:
     """Name to error, for each attempt; an empty string is an attempt that succeeded."""
-    found = {}
+    errors = {}
     for name, act in list_hostile_acts().items():
         try:
             act(world)
-            found[name] = ""
+            errors[name] = ""
         except BaseException as error:
-            found[name] = type(error).__name__
+            errors[name] = type(error).__name__
         for path in (*world.scratch.iterdir(), *Path("/dev/shm").glob("?")):
             if path.is_file():
                 path.unlink()
-    return found
+    return errors
 
 
 def run(
