@@ -47,6 +47,6 @@ def _digest_files(submitted: Path) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        made = make(Path(folder, "handed_in"))
-        of, marks = _digest_files(made), read_marks(grade_with_stock(made, Path(folder, "stock")))
+        source = make(Path(folder, "handed_in"))
+        of, marks = _digest_files(source), read_marks(grade_with_stock(source, Path(folder, "stock")))
     KEPT.write_text(json.dumps({"of": of, "marks": marks}, indent=1) + "\n")

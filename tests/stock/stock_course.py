@@ -30,12 +30,12 @@ Row = tuple[str, str, float, float, bool, list[Any], list[Any]]
 
 def make_cell(source: str, kind: str = "code", cell_id: str = "", **flags: Any) -> Cell:
     """A cell without an id, as in format 4.4, unless one is given."""
-    made: Cell = {"cell_type": kind, "metadata": {}, "source": source}
+    cell: Cell = {"cell_type": kind, "metadata": {}, "source": source}
     if flags:
-        made["metadata"]["nbgrader"] = {"grade": False, "locked": False, "solution": False, "schema_version": 3} | flags
+        cell["metadata"]["nbgrader"] = {"grade": False, "locked": False, "solution": False, "schema_version": 3} | flags
     if kind == "code":
-        made |= {"execution_count": None, "outputs": []}
-    return made | ({"id": cell_id} if cell_id else {})
+        cell |= {"execution_count": None, "outputs": []}
+    return cell | ({"id": cell_id} if cell_id else {})
 
 
 def make_solution(name: str, source: str) -> Cell:
@@ -69,8 +69,8 @@ def answer_notebook(source: str, answers: Mapping[str, str | None]) -> str:
     """The notebook with other texts in the cells with these names, and without the cells whose text is None."""
     data = json.loads(source)
     names = [c["metadata"].get("nbgrader", {}).get("grade_id", "") for c in data["cells"]]
-    for name, made in zip(names, data["cells"], strict=True):
-        made["source"] = answers.get(name, made["source"])
+    for name, made_cell in zip(names, data["cells"], strict=True):
+        made_cell["source"] = answers.get(name, made_cell["source"])
     data["cells"] = [c for c in data["cells"] if c["source"] is not None]
     return json.dumps(data)
 
@@ -84,10 +84,10 @@ def run(course: Path, *command: str) -> str:
     """Run a command in the course's folder, and return its output."""
     scripts = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
+    process = subprocess.run(
         [scripts / command[0], *command[1:]], cwd=course, env=environment, capture_output=True, text=True
     )
-    return f"{done.stdout}\n{done.stderr}\nexit status {done.returncode}"
+    return f"{process.stdout}\n{process.stderr}\nexit status {process.returncode}"
 
 
 def copy_course(course: Path, to: Path, config: str) -> Path:
@@ -108,7 +108,7 @@ def release(course: Path, assignments: Sequence[str]) -> None:
 
 def read_rows(course: Path) -> list[Row]:
     """The gradebook's rows for every submitted notebook."""
-    found = []
+    rows = []
     with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
         for assignment in gradebook.assignments:
             for submission in assignment.submissions:
@@ -117,8 +117,8 @@ def read_rows(course: Path) -> list[Row]:
                     comments = sorted((c.name, c.auto_comment) for c in part.comments)
                     name = f"{assignment.name}/{submission.student_id}"
                     state = (part.score, part.max_score, part.needs_manual_grade)
-                    found.append((name, part.name, *state, grades, comments))
-    return sorted(found)
+                    rows.append((name, part.name, *state, grades, comments))
+    return sorted(rows)
 
 
 def read_marks(course: Path, student: str, assignment: str = "ps1", part: str = "p1") -> dict[str, float | None]:

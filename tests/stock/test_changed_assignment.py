@@ -51,7 +51,7 @@ def change_and_grade(course: Path, executor: LocalExecutor, **notebooks: list[Ce
         write(course / f"source/a1/{name}.ipynb", make_notebook(*cells))
     with open_class(open_course(course), "a1", executor) as (writer, _):
         lines = list(writer.lines)
-    assert not [done.failure for done in grade(course, executor) if done.failure]
+    assert not [outcome.failure for outcome in grade(course, executor) if outcome.failure]
     return lines
 
 
@@ -82,8 +82,8 @@ def test_a_graded_cell_that_was_dropped_is_gone_and_its_marks_by_hand_are_writte
 
 
 def test_a_graded_cell_that_was_renamed_keeps_its_marks_by_hand(course: Path, two_graders: LocalExecutor) -> None:
-    renamed = {**WORDS, "metadata": {"nbgrader": {**WORDS["metadata"]["nbgrader"], "grade_id": "why"}}}
-    change_and_grade(course, two_graders, p=[F, T, renamed])
+    new_cell = {**WORDS, "metadata": {"nbgrader": {**WORDS["metadata"]["nbgrader"], "grade_id": "why"}}}
+    change_and_grade(course, two_graders, p=[F, T, new_cell])
     now = read_exercises(course)["why"]
     assert (now.points, now.comment, now.waits) == (3.5, "good", False)
     assert not (course / "results/a1" / LOST_MARKS).exists()

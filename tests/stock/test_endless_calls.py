@@ -57,8 +57,8 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 def test_an_endless_call_costs_its_cell_in_a_class(course: Path) -> None:
     """Slow: cells run into their limits."""
-    done = list(grade_lab(open_course(course), "ps1", LocalExecutor(2)))
-    assert not [each.failure for each in done if each.failure]
+    outcomes = list(grade_lab(open_course(course), "ps1", LocalExecutor(2)))
+    assert not [each.failure for each in outcomes if each.failure]
     assert {student: read_marks(course, student) for student in ANSWERS} == WANTED
     result = load_result(course, "ps1", "both")
     assert result is not None and not result.empty

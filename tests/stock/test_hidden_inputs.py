@@ -54,7 +54,7 @@ def render_page(root: Path, secret: int, submission: str, executor: LocalExecuto
         make_test("part", "0.0990971 if g() else 1", 2),
     )
     course = make_course(root, {"source/a1/a1.ipynb": source, "submitted/mallory/a1/a1.ipynb": submission}, LIMITS)
-    assert not [done.failure for done in grade(course, executor) if done.failure]
+    assert not [outcome.failure for outcome in grade(course, executor) if outcome.failure]
     result = read_result(f"sqlite:///{course}/gradebook.db", course, "a1", "mallory")
     (page,) = write_feedback([result], course, "a1")
     return page.read_text()

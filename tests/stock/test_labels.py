@@ -31,7 +31,7 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     assert wrong != SOURCE
     files = {"source/a1/p.ipynb": SOURCE, "submitted/right/a1/p.ipynb": SOURCE, "submitted/wrong/a1/p.ipynb": wrong}
     root = make_course(tmp_path_factory.mktemp("labels"), files | {"term.toml": EXCUSED}, "")
-    assert not [done.failure for done in grade(root, two_graders) if done.failure]
+    assert not [outcome.failure for outcome in grade(root, two_graders) if outcome.failure]
     return root
 
 
@@ -59,7 +59,7 @@ def test_two_notebooks_keep_cells_of_one_name_apart(two_graders: LocalExecutor, 
         for name, text in (("check-1", one), ("question-1", two))
     }
     course = make_course(tmp_path, files, "")
-    assert not [done.failure for done in grade(course, two_graders) if done.failure]
+    assert not [outcome.failure for outcome in grade(course, two_graders) if outcome.failure]
     run(course, "gradlab", "report", "a1")
     with (course / "results" / "a1.csv").open(encoding="utf-8") as file:
         (ada,) = csv.DictReader(file)

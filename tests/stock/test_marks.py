@@ -141,8 +141,8 @@ def make_marked_course(root: Path) -> Path:
     write(root / "submitted/wrong/ps3/made.ipynb", answer_notebook(MADE, {"made": "n = 6"}))
     write(root / "source/ps4/kept.ipynb", KEPT)
     write(root / "submitted/right/ps4/kept.ipynb", KEPT)
-    stripped = STRIPS.replace("scale(x, k)", "same(x)") + "def upto(n):\n    return []\n"
-    write(root / "submitted/strips/ps4/kept.ipynb", answer_notebook(KEPT, {"both": stripped}))
+    source = STRIPS.replace("scale(x, k)", "same(x)") + "def upto(n):\n    return []\n"
+    write(root / "submitted/strips/ps4/kept.ipynb", answer_notebook(KEPT, {"both": source}))
     with open_course(root).api.gradebook as gradebook:
         gradebook.add_assignment("ps4", duedate="2999-01-01")  # and never released
     return root
@@ -153,8 +153,8 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     root = make_marked_course(tmp_path_factory.mktemp("plain"))
     digest_code(MARKS)  # of the current code, even if it's edited while this runs
     for lab in ("ps1", "ps3", "ps4"):
-        done = grade(root, lab, two_graders)
-        assert not [each.failure for each in done if each.failure]
+        outcomes = grade(root, lab, two_graders)
+        assert not [each.failure for each in outcomes if each.failure]
     return root
 
 
@@ -244,9 +244,9 @@ def test_the_reason_for_refusing_a_source_is_in_nbgraders_words(course: Path, tm
 
 @pytest.mark.parametrize("student", ["exits", "kills"])
 def test_a_cell_that_ends_its_process_costs_itself(course: Path, student: str) -> None:
-    found = read_marks(course, student)
-    assert found["scale_values"] == 2 and found["words_found"] == 4 and found["lines"] == 1
-    assert found["value_is"] == 0
+    marks = read_marks(course, student)
+    assert marks["scale_values"] == 2 and marks["words_found"] == 4 and marks["lines"] == 1
+    assert marks["value_is"] == 0
     assert any("value" in remark for remark in describe_notes(load_document(course, student).remarks))
     assert not load_document(course, student).notes
 
@@ -262,8 +262,8 @@ def test_a_file_that_is_no_notebook_gets_a_score_and_a_reason(course: Path) -> N
 
 
 def test_manual_and_task_cells_wait_for_a_person(course: Path) -> None:
-    found = read_marks(course, "right")
-    assert found["why"] is None and found["free"] is None and found["explore"] is None
+    marks = read_marks(course, "right")
+    assert marks["why"] is None and marks["free"] is None and marks["explore"] is None
     result = read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", "right")
     assert result.needs_manual_grade
     assert [e.name for e in result.exercises if e.by_hand] == ["why", "free", "explore"]
@@ -312,8 +312,8 @@ def test_graded_submissions_are_kept_and_only_changed_ones_are_graded(
     assert all(each.kept for each in grade(course, "ps1", two_graders))
     path = course / "submitted/exits/ps1/p1.ipynb"
     path.write_text(answer_notebook(SOURCE, RELEASED | RIGHT | {"value": "a = 7"}))
-    done = grade(course, "ps1", two_graders)
-    assert [each.student for each in done if not each.kept] == ["exits"]
+    outcomes = grade(course, "ps1", two_graders)
+    assert [each.student for each in outcomes if not each.kept] == ["exits"]
     assert read_marks(course, "exits")["value_is"] == 1
     assert {s: load_document(course, s).to_json() for s in HANDED_IN if s != "exits"} == {
         s: text for s, text in before.items() if s != "exits"

@@ -58,16 +58,16 @@ def describe_cells(graded_notebook: NotebookNode) -> list[tuple[str, str]]:
 
 
 def find_cell(graded_notebook: NotebookNode, name: str) -> Any:
-    (found,) = [each for each in graded_notebook.cells if get_cell_name(each) == name]
-    return found
+    (cell,) = [each for each in graded_notebook.cells if get_cell_name(each) == name]
+    return cell
 
 
 def test_a_text_below_a_blank_answer_is_the_answer(course: StockNotebook) -> None:
-    found, notes = repair_source(
+    repaired, notes = repair_source(
         make_notebook(Q1, WORDS, make_text("Since it is."), make_text("And so on."), Q2, F_STUB, T, CODE), course
     )
-    assert find_cell(found, "words").source == "Since it is."
-    assert describe_cells(found)[:4] == [
+    assert find_cell(repaired, "words").source == "Since it is."
+    assert describe_cells(repaired)[:4] == [
         ("q1", "## Question 1"),
         ("words", "Since it is."),
         ("own", "And so on."),
@@ -77,22 +77,26 @@ def test_a_text_below_a_blank_answer_is_the_answer(course: StockNotebook) -> Non
 
 
 def test_code_below_blank_code_is_the_answer(course: StockNotebook) -> None:
-    found, _ = repair_source(make_notebook(*SOURCE[:6], make_cell("total = 1"), make_cell("print(total)")), course)
-    assert find_cell(found, "code").source == "total = 1"
-    assert ("own", "print(total)") in describe_cells(found)
+    repaired, _ = repair_source(make_notebook(*SOURCE[:6], make_cell("total = 1"), make_cell("print(total)")), course)
+    assert find_cell(repaired, "code").source == "total = 1"
+    assert ("own", "print(total)") in describe_cells(repaired)
 
 
 def test_an_answer_whose_cell_lost_its_name_is_found_by_its_position(course: StockNotebook) -> None:
-    found, notes = repair_source(make_notebook(Q1, make_text("Since it is."), Q2, F, T, make_cell("total = 1")), course)
-    assert find_cell(found, "words").source == "Since it is." and find_cell(found, "code").source == "total = 1"
+    repaired, notes = repair_source(
+        make_notebook(Q1, make_text("Since it is."), Q2, F, T, make_cell("total = 1")), course
+    )
+    assert find_cell(repaired, "words").source == "Since it is." and find_cell(repaired, "code").source == "total = 1"
     assert len([note for note in notes if "was taken for your answer" in note]) == 2
 
 
 def test_a_written_answer_stays_with_the_text_below_it(course: StockNotebook) -> None:
     answer = {**WORDS, "source": "In its cell."}
-    found, notes = repair_source(make_notebook(Q1, answer, make_text("More."), *SOURCE[2:]), course)
+    repaired, notes = repair_source(make_notebook(Q1, answer, make_text("More."), *SOURCE[2:]), course)
     assert (
-        find_cell(found, "words").source == "In its cell." and ("own", "More.") in describe_cells(found) and not notes
+        find_cell(repaired, "words").source == "In its cell."
+        and ("own", "More.") in describe_cells(repaired)
+        and not notes
     )
 
 
@@ -107,13 +111,13 @@ def test_a_written_answer_stays_with_the_text_below_it(course: StockNotebook) ->
 def test_a_person_reads_text_next_to_a_blank_answer_that_may_belong_to_it(
     cells: list[Cell], course: StockNotebook
 ) -> None:
-    found, _ = repair_source(make_notebook(*cells, *SOURCE[3:]), course)
-    assert find_cell(found, "words").source == "YOUR ANSWER HERE" and is_waiting(find_cell(found, "words"))
+    repaired, _ = repair_source(make_notebook(*cells, *SOURCE[3:]), course)
+    assert find_cell(repaired, "words").source == "YOUR ANSWER HERE" and is_waiting(find_cell(repaired, "words"))
 
 
 def test_a_blank_answer_on_its_own_waits_for_no_one(course: StockNotebook) -> None:
-    found, notes = repair_source(make_notebook(*SOURCE), course)
-    assert not any(is_waiting(each) for each in found.cells) and not notes
+    repaired, notes = repair_source(make_notebook(*SOURCE), course)
+    assert not any(is_waiting(each) for each in repaired.cells) and not notes
     below, _ = repair_source(
         make_notebook(Q1, WORDS, Q2, make_text("Written below the next question."), *SOURCE[3:]), course
     )
@@ -123,57 +127,59 @@ def test_a_blank_answer_on_its_own_waits_for_no_one(course: StockNotebook) -> No
 def test_text_after_one_answer_does_not_belong_to_the_next_one(tmp_path: Path) -> None:
     second = make_manual("second", "YOUR ANSWER HERE")
     course = read_course_notebook(tmp_path, make_notebook(WORDS, second))
-    found, _ = repair_source(make_notebook({**WORDS, "source": "A"}, make_text("B"), second), course)
-    assert describe_cells(found) == [("words", "A"), ("own", "B"), ("second", "YOUR ANSWER HERE")]
-    assert not is_waiting(find_cell(found, "second"))
+    repaired, _ = repair_source(make_notebook({**WORDS, "source": "A"}, make_text("B"), second), course)
+    assert describe_cells(repaired) == [("words", "A"), ("own", "B"), ("second", "YOUR ANSWER HERE")]
+    assert not is_waiting(find_cell(repaired, "second"))
 
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_of_a_duplicated_answer_the_written_one_counts(order: int, course: StockNotebook) -> None:
     copies = [WORDS, {**WORDS, "source": "Written."}]
-    found, _ = repair_source(make_notebook(Q1, *(copies if order else copies[::-1]), *SOURCE[2:]), course)
-    assert find_cell(found, "words").source == "Written."
+    repaired, _ = repair_source(make_notebook(Q1, *(copies if order else copies[::-1]), *SOURCE[2:]), course)
+    assert find_cell(repaired, "words").source == "Written."
 
 
 def test_a_function_below_its_tests_is_taken_for_the_answer(course: StockNotebook) -> None:
     late = make_cell("def f(x):\n    return x + 1")
-    found, notes = repair_source(make_notebook(Q1, WORDS, Q2, F_STUB, T_RELEASED, late, CODE), course)
-    names = [name for name, _ in describe_cells(found)]
-    assert find_cell(found, "f").source == late["source"] and names.index("f") < names.index("t")
+    repaired, notes = repair_source(make_notebook(Q1, WORDS, Q2, F_STUB, T_RELEASED, late, CODE), course)
+    names = [name for name, _ in describe_cells(repaired)]
+    assert find_cell(repaired, "f").source == late["source"] and names.index("f") < names.index("t")
     assert "Your cell 6, which begins `def f(x):`, was taken for your answer to f." in notes
 
 
 def test_a_function_above_its_tests_stays_where_it_is(course: StockNotebook) -> None:
-    found, _ = repair_source(
+    repaired, _ = repair_source(
         make_notebook(Q1, WORDS, Q2, F_STUB, make_cell("def f(x):\n    return x + 1"), T_RELEASED, CODE), course
     )
-    assert find_cell(found, "f").source == F_STUB["source"]
+    assert find_cell(repaired, "f").source == F_STUB["source"]
 
 
 def test_tests_without_their_names_are_the_courses_by_their_text(course: StockNotebook) -> None:
-    found, _ = repair_source(make_notebook(*(drop_name(each) for each in (Q1, WORDS, Q2, F, T_RELEASED, CODE))), course)
-    assert [name for name, _ in describe_cells(found)] == ["q1", "words", "course", "f", "t", "code", "free"]
-    assert "HIDDEN" in find_cell(found, "t").source
+    repaired, _ = repair_source(
+        make_notebook(*(drop_name(each) for each in (Q1, WORDS, Q2, F, T_RELEASED, CODE))), course
+    )
+    assert [name for name, _ in describe_cells(repaired)] == ["q1", "words", "course", "f", "t", "code", "free"]
+    assert "HIDDEN" in find_cell(repaired, "t").source
 
 
 def test_tests_are_restored_after_an_answer_that_lost_its_name(course: StockNotebook) -> None:
     answer = make_cell("def f(y):\n    return 1 + y")
-    found, notes = repair_source(make_notebook(Q1, WORDS, Q2, answer, CODE), course)
-    names = [name for name, _ in describe_cells(found)]
+    repaired, notes = repair_source(make_notebook(Q1, WORDS, Q2, answer, CODE), course)
+    names = [name for name, _ in describe_cells(repaired)]
     assert names.index("f") + 1 == names.index("t") < names.index("code")
     assert any("put back: t, which begins `assert f(1) == 2`; free, which begins `Draw.`" in note for note in notes)
 
 
 def test_tests_are_restored_before_the_next_cell_if_the_answer_was_not_found(course: StockNotebook) -> None:
     answer = make_cell("g = lambda x: x + 1")
-    found, _ = repair_source(make_notebook(Q1, WORDS, Q2, answer, {**CODE, "source": "1"}), course)
-    assert [name for name, _ in describe_cells(found)] == ["q1", "words", "course", "own", "t", "code", "free"]
+    repaired, _ = repair_source(make_notebook(Q1, WORDS, Q2, answer, {**CODE, "source": "1"}), course)
+    assert [name for name, _ in describe_cells(repaired)] == ["q1", "words", "course", "own", "t", "code", "free"]
 
 
 def test_a_restored_test_keeps_the_magic_of_its_cell(tmp_path: Path) -> None:
     course = read_course_notebook(tmp_path, make_notebook(F, make_test("t", "%%capture out\nassert f(1) == 2")))
-    found, _ = repair_source(make_notebook(F), course)
-    assert find_cell(found, "t").source.startswith("%%capture out\n")
+    repaired, _ = repair_source(make_notebook(F), course)
+    assert find_cell(repaired, "t").source.startswith("%%capture out\n")
 
 
 def test_a_footer_that_nbgrader_adds_to_each_notebook_is_no_answer(tmp_path: Path) -> None:
@@ -182,10 +188,10 @@ def test_a_footer_that_nbgrader_adds_to_each_notebook_is_no_answer(tmp_path: Pat
     config = {"IncludeHeaderFooter": {"footer": "source/footer.ipynb"}}
     course = read_course_notebook(tmp_path, make_notebook(WORDS), config)
     for line in ("Hand in by Friday.", "Added by another step."):
-        found, notes = repair_source(make_notebook(WORDS, make_text(line)), course)
+        repaired, notes = repair_source(make_notebook(WORDS, make_text(line)), course)
         assert (
-            find_cell(found, "words").source == "YOUR ANSWER HERE"
-            and not is_waiting(find_cell(found, "words"))
+            find_cell(repaired, "words").source == "YOUR ANSWER HERE"
+            and not is_waiting(find_cell(repaired, "words"))
             and not notes
         )
 
@@ -198,8 +204,8 @@ def test_a_cell_that_nbgrader_has_only_a_name_for_is_the_courses(name: str, tmp_
         make_cell("import math", grade_id="setup"),
     )
     course = read_course_notebook(tmp_path, make_notebook(setup, WORDS, instruction, F, T, instruction))
-    found, notes = repair_source(make_notebook(setup, WORDS, instruction, F_STUB, T_RELEASED, instruction), course)
-    assert [each for each, _ in describe_cells(found)] == [
+    repaired, notes = repair_source(make_notebook(setup, WORDS, instruction, F_STUB, T_RELEASED, instruction), course)
+    assert [each for each, _ in describe_cells(repaired)] == [
         "course",
         "words",
         "course",
@@ -207,21 +213,21 @@ def test_a_cell_that_nbgrader_has_only_a_name_for_is_the_courses(name: str, tmp_
         "t",
         "course",
     ] and not notes
-    assert find_cell(found, "words").source == "YOUR ANSWER HERE" and not is_waiting(find_cell(found, "words"))
+    assert find_cell(repaired, "words").source == "YOUR ANSWER HERE" and not is_waiting(find_cell(repaired, "words"))
 
 
 def test_a_mark_scheme_that_students_never_had_is_no_change_and_in_no_file(tmp_path: Path) -> None:
     scheme = "Draw.\n=== BEGIN MARK SCHEME ===\nTwo points.\n=== END MARK SCHEME ==="
     course = read_course_notebook(tmp_path, make_notebook(WORDS, make_task("free", scheme)))
-    found, notes = repair_source(make_notebook(WORDS, make_task("free", "Draw.")), course)
-    assert find_cell(found, "free").source == scheme and not notes
-    assert "Two points" not in json.dumps(build_released_notebook(found, course))
+    repaired, notes = repair_source(make_notebook(WORDS, make_task("free", "Draw.")), course)
+    assert find_cell(repaired, "free").source == scheme and not notes
+    assert "Two points" not in json.dumps(build_released_notebook(repaired, course))
 
 
 def test_notes_name_what_a_student_finds_in_the_notebook(course: StockNotebook) -> None:
-    changed = {**T_RELEASED, "source": "pass", "metadata": json.loads(json.dumps(T["metadata"]))}
-    changed["metadata"]["nbgrader"]["points"] = 50
-    _, notes = repair_source(make_notebook(*SOURCE[:4], changed, *SOURCE[5:]), course)
+    changed_test = {**T_RELEASED, "source": "pass", "metadata": json.loads(json.dumps(T["metadata"]))}
+    changed_test["metadata"]["nbgrader"]["points"] = 50
+    _, notes = repair_source(make_notebook(*SOURCE[:4], changed_test, *SOURCE[5:]), course)
     place = "t, your cell 5, which begins `assert f(1) == 2`"
     assert notes == [
         f"Course cells that were changed were put back as they were: {place}.",
@@ -235,5 +241,5 @@ def test_a_locked_text_has_the_courses_pictures(attachments: Any, tmp_path: Path
     course = read_course_notebook(
         tmp_path, make_notebook({**course_cell, "attachments": {"p.png": {"image/png": "AAAA"}}}, WORDS)
     )
-    found, _ = repair_source(make_notebook({**course_cell, "attachments": attachments}, WORDS), course)
-    assert find_cell(found, "q1").attachments == {"p.png": {"image/png": "AAAA"}}
+    repaired, _ = repair_source(make_notebook({**course_cell, "attachments": attachments}, WORDS), course)
+    assert find_cell(repaired, "q1").attachments == {"p.png": {"image/png": "AAAA"}}

@@ -69,17 +69,21 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     write(root / "source/ps1/p1.ipynb", SOURCE)
     for student, answers in ANSWERS.items():
         write(root / f"submitted/{student}/ps1/p1.ipynb", answer_notebook(SOURCE, answers))
-    done = list(grade_lab(open_course(root), "ps1", two_graders))
-    assert not [each.failure for each in done if each.failure]
+    outcomes = list(grade_lab(open_course(root), "ps1", two_graders))
+    assert not [each.failure for each in outcomes if each.failure]
     return root
 
 
 @pytest.mark.slow
 def test_an_object_that_claims_to_equal_everything_is_no_value_in_an_argument_either(course: Path) -> None:
     """Slow: a class is graded."""
-    found = {student: read_marks(course, student) for student in ANSWERS}
-    assert (found["right"]["filled"], found["right"]["marked"], found["right"]["product"]) == (5, 5, 3)
-    assert (found["wrong"]["filled"], found["wrong"]["marked"]) == (0, 0)
+    marks_by_student = {student: read_marks(course, student) for student in ANSWERS}
+    assert (
+        marks_by_student["right"]["filled"],
+        marks_by_student["right"]["marked"],
+        marks_by_student["right"]["product"],
+    ) == (5, 5, 3)
+    assert (marks_by_student["wrong"]["filled"], marks_by_student["wrong"]["marked"]) == (0, 0)
     result = load_result(course, "ps1", "liar")
     assert result is not None
     labels = {cell.id for cell in result.cells if cell.own_process}

@@ -74,9 +74,9 @@ def test_without_a_limit_only_that_of_the_submission_ends_a_cell(none: int | Non
 
 
 def test_a_cell_has_the_limit_that_the_courses_function_gives_it() -> None:
-    named, other = nbformat.v4.new_code_cell("train()"), nbformat.v4.new_code_cell("plot()\n")
-    named.metadata["nbgrader"] = {"grade_id": "train", "solution": True}
-    cells = [named, other, nbformat.v4.new_markdown_cell("train")]
+    training_cell, plotting_cell = nbformat.v4.new_code_cell("train()"), nbformat.v4.new_code_cell("plot()\n")
+    training_cell.metadata["nbgrader"] = {"grade_id": "train", "solution": True}
+    cells = [training_cell, plotting_cell, nbformat.v4.new_markdown_cell("train")]
     config = make_config(Execute={"timeout_func": lambda cell: 600 if "train" in cell.source else None})
     assert get_cell_limits(config, cells) == {"id train": 600, "text plot()": UNLIMITED}
     assert get_cell_limits(make_config(), cells) == {}
@@ -85,12 +85,12 @@ def test_a_cell_has_the_limit_that_the_courses_function_gives_it() -> None:
 
 
 def test_cells_with_the_tag_are_not_run() -> None:
-    tagged, other = nbformat.v4.new_code_cell("a"), nbformat.v4.new_code_cell("b")
-    tagged.metadata["tags"], other.metadata["tags"] = ["skip-execution"], ["mine"]
-    assert find_skipped_cells(make_config(), [tagged, other]) == (get_cell_key(tagged),)
-    assert find_skipped_cells(make_config(NotebookClient={"skip_cells_with_tag": "mine"}), [tagged, other]) == (
-        get_cell_key(other),
-    )
+    tagged_cell, other_cell = nbformat.v4.new_code_cell("a"), nbformat.v4.new_code_cell("b")
+    tagged_cell.metadata["tags"], other_cell.metadata["tags"] = ["skip-execution"], ["mine"]
+    assert find_skipped_cells(make_config(), [tagged_cell, other_cell]) == (get_cell_key(tagged_cell),)
+    assert find_skipped_cells(
+        make_config(NotebookClient={"skip_cells_with_tag": "mine"}), [tagged_cell, other_cell]
+    ) == (get_cell_key(other_cell),)
 
 
 @pytest.mark.parametrize(

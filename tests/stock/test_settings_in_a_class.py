@@ -43,7 +43,7 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
         files[f"submitted/{student}/a1/helper.py"] = helper
         files[f"submitted/{student}/a1/fixed.py"] = "N = 0\n"
     root = make_course(tmp_path_factory.mktemp("settings"), files, SETTINGS)
-    assert not [done.failure for done in grade(root, two_graders) if done.failure]
+    assert not [outcome.failure for outcome in grade(root, two_graders) if outcome.failure]
     return root
 
 
@@ -56,12 +56,12 @@ def test_a_file_that_students_write_is_the_students_and_any_other_the_courses(co
 
 
 def test_a_cell_has_the_time_limit_that_the_course_gives_it(course: Path) -> None:
-    found = read_marks(course, "wrote", "a1", "p")
-    assert found["trains"] == 1 and found["hangs"] == 0
+    marks = read_marks(course, "wrote", "a1", "p")
+    assert marks["trains"] == 1 and marks["hangs"] == 0
     assert any("limit of 1 s" in note for note in describe_notes(load_document(course, "wrote").notes))
 
 
 def test_a_cell_with_the_tag_is_not_run(course: Path) -> None:
     notebook = nbformat.read(course / "autograded/wrote/a1/p.ipynb", as_version=4)
-    (tagged,) = [cell for cell in notebook.cells if "never run" in cell.source]
-    assert tagged.outputs == []
+    (tagged_cell,) = [cell for cell in notebook.cells if "never run" in cell.source]
+    assert tagged_cell.outputs == []

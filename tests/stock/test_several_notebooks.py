@@ -35,7 +35,7 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
         files[f"submitted/{student}/a1/a_tools.ipynb"] = answer_notebook(TOOLS, {"twice": text})
         files[f"submitted/{student}/a1/b_uses.ipynb"] = USES
     root = make_course(tmp_path_factory.mktemp("beside"), files)
-    assert not [done.failure for done in grade(root, two_graders) if done.failure]
+    assert not [outcome.failure for outcome in grade(root, two_graders) if outcome.failure]
     return root
 
 

@@ -29,10 +29,10 @@ T = make_test("t", "assert x == 1")
 
 def get_refusal(root: Path, text: str, lab: str = "a1", name: str = "p", config: Any = None) -> str:
     write(root / "source" / lab / f"{name}.ipynb", text)
-    with pytest.raises(GradlabError) as refused:
+    with pytest.raises(GradlabError) as error_info:
         refuse_unfit(root, lab, config or {})
-    assert "Traceback" not in str(refused.value) and len(str(refused.value).splitlines()) <= 2
-    return str(refused.value).replace(str(root), "")
+    assert "Traceback" not in str(error_info.value) and len(str(error_info.value).splitlines()) <= 2
+    return str(error_info.value).replace(str(root), "")
 
 
 def set_kernel(language: str, name: str = "python3") -> str:

@@ -71,14 +71,14 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     }
     root = make_course(tmp_path_factory.mktemp("unseen"), files)
     for lab in ("a1", "a2", "a3"):
-        assert not [done.failure for done in grade(root, two_graders, lab) if done.failure]
+        assert not [outcome.failure for outcome in grade(root, two_graders, lab) if outcome.failure]
     return root
 
 
 def read_page(course: Path, student: str, lab: str = "a1", name: str = "p") -> str:
     pages = write_feedback([read_gradebook_result(course, student, lab)], course, lab)
-    (found,) = [path for path in pages if path.stem == name]
-    return found.read_text()
+    (page_path,) = [path for path in pages if path.stem == name]
+    return page_path.read_text()
 
 
 def list_desk_texts(course: Path, name: str, by_hand: bool = True, task: bool = False) -> list[str]:
@@ -87,21 +87,21 @@ def list_desk_texts(course: Path, name: str, by_hand: bool = True, task: bool = 
 
 
 def test_an_answer_below_its_cell_waits_for_a_person(course: Path) -> None:
-    found = {e.name: e for e in read_gradebook_result(course, "below").exercises}
-    assert found["words"].points is None and found["code"].points is None
-    assert found["words"].waits and not found["words"].comment
+    exercises = {e.name: e for e in read_gradebook_result(course, "below").exercises}
+    assert exercises["words"].points is None and exercises["code"].points is None
+    assert exercises["words"].waits and not exercises["words"].comment
     assert any(
         "taken for your answer to words" in note for note in describe_notes(load_document(course, "below").notes)
     )
 
 
 def test_a_blank_answer_gets_nothing_at_once(course: Path) -> None:
-    found = {e.name: e for e in read_gradebook_result(course, "blank").exercises}
-    assert found["words"].points == 0 and not found["words"].waits
+    exercises = {e.name: e for e in read_gradebook_result(course, "blank").exercises}
+    assert exercises["words"].points == 0 and not exercises["words"].waits
 
 
 def test_everything_that_was_written_is_on_the_page_once(course: Path) -> None:
-    found = read_page(course, "below")
+    page = read_page(course, "below")
     for part in (
         "My <em>first</em> law.",
         "My second law.",
@@ -110,10 +110,10 @@ def test_everything_that_was_written_is_on_the_page_once(course: Path) -> None:
         "My drawing.",
         "m = 1000 + 1",
     ):
-        assert found.split("</table>")[-1].count(part) == 1 or found.count(f"<p>{part}") == 1, part
-    assert "m = 23" in found and "print(&#39;after&#39;, m)" in found
-    assert "Also in your notebook" in found and "The end" not in found
-    assert "HIDDEN" not in found and "after 23" not in found, "output after a hidden test is left out"
+        assert page.split("</table>")[-1].count(part) == 1 or page.count(f"<p>{part}") == 1, part
+    assert "m = 23" in page and "print(&#39;after&#39;, m)" in page
+    assert "Also in your notebook" in page and "The end" not in page
+    assert "HIDDEN" not in page and "after 23" not in page, "output after a hidden test is left out"
 
 
 def test_everything_that_was_written_is_on_the_desk(course: Path) -> None:
@@ -125,6 +125,6 @@ def test_everything_that_was_written_is_on_the_desk(course: Path) -> None:
 
 @pytest.mark.parametrize("lab", ["a2", "a3"])
 def test_a_notebook_without_a_graded_cell_has_its_page(course: Path, lab: str) -> None:
-    found = read_page(course, "below", lab)
-    assert "g = 2" in found and "42" in found
-    assert ("Nothing in this notebook is graded" in found) == (lab == "a2")
+    page = read_page(course, "below", lab)
+    assert "g = 2" in page and "42" in page
+    assert ("Nothing in this notebook is graded" in page) == (lab == "a2")
