@@ -78,8 +78,8 @@ def wait_for(running: subprocess.Popen[str], *pages: Path) -> None:
 
 
 def read_scores(course: Path) -> dict[str, float]:
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as found:
-        return {each.student_id: each.score for each in found.assignment_submissions(LAB)}
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
+        return {each.student_id: each.score for each in gradebook.assignment_submissions(LAB)}
 
 
 @pytest.mark.slow
@@ -116,9 +116,9 @@ def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marke
     term = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
     (course / FILE).write_text(term.format(1))
     first, right = submit(course, "ada", ONE, WRONG), submit(course, "ben", ONE)
-    damaged = submit(course, "cy", ONE, content="not a notebook")
+    damaged_page = submit(course, "cy", ONE, content="not a notebook")
     running = start(course)
-    wait_for(running, first, right, damaged)
+    wait_for(running, first, right, damaged_page)
     second, dees = submit(course, "ada", TWO), submit(course, "dee", THREE)
     wait_for(running, dees, second)
     page, answer = first.read_text(), right.read_text()
@@ -126,9 +126,9 @@ def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marke
     assert "The lab is open until 2999-01-01 12:00 UTC." in page
     assert "3 and 4 give 25" in page and "other shapes and float64" not in page + answer
     assert "0.5 of 0.5 points without hidden checks" in answer
-    refused = second.read_text()
-    assert "Not marked: the only attempt is used up." in refused
-    assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in refused
+    refusal_page = second.read_text()
+    assert "Not marked: the only attempt is used up." in refusal_page
+    assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in refusal_page
 
     (course / FILE).write_text(term.format(2) + "wait_minutes = 600\n")  # it is checked once more, and waits
     while "It will be marked after 20" not in second.read_text():
@@ -281,13 +281,14 @@ def test_submissions_that_count_for_no_one_are_named_where_an_instructor_looks(c
         submit(course, student, timestamp)
     inbound = course / "exchange" / "gradlab" / "inbound"
     (inbound / "essay.ipynb").write_text("saved into the exchange by hand")
-    found, lines = read_exchange(open_course(course), [LAB])
-    assert len(found) == 3 and [each.student for each in select_newest(found, get_utc_now())] == ["ada"]
-    ahead, unplaced = lines
+    arrivals, lines = read_exchange(open_course(course), [LAB])
+    assert len(arrivals) == 3 and [each.student for each in select_newest(arrivals, get_utc_now())] == ["ada"]
+    future_line, misplaced_line = lines
     assert (
-        ahead.startswith("in the exchange, but counts for no one, since its time is in the future") and "cy+" in ahead
+        future_line.startswith("in the exchange, but counts for no one, since its time is in the future")
+        and "cy+" in future_line
     )
-    assert unplaced.endswith("nbgrader submit makes a folder STUDENT+LAB+TIME): essay.ipynb")
+    assert misplaced_line.endswith("nbgrader submit makes a folder STUDENT+LAB+TIME): essay.ipynb")
     (course / "nbgrader_config.py").write_text("c = get_config()\n")
     assert read_exchange(open_course(course), [LAB]) == ([], []), "a course without an exchange has nothing in it"
 
