@@ -93,13 +93,13 @@ def standing_scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 @contextlib.contextmanager
 def run_scheduler(folder: Path, **environment: str) -> Iterator[str]:
     """Run a new scheduler, and yield its address."""
-    found = folder / "scheduler.json"
-    command = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(found)]
+    path = folder / "scheduler.json"
+    command = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(path)]
     with run_dask(*command, environment=environment) as process:
-        while not found.exists() or not found.read_text().strip():
+        while not path.exists() or not path.read_text().strip():
             assert process.poll() is None
             time.sleep(0.05)
-        yield json.loads(found.read_text())["address"]
+        yield json.loads(path.read_text())["address"]
 
 
 def run_worker(
@@ -141,9 +141,9 @@ def test_a_cluster_grades_as_this_machine_does(
     (small_course / "submitted" / "damaged" / LAB / f"{LAB}.ipynb").write_text("this is not JSON {")
     folder = tmp_path / "there"
     shutil.copytree(small_course, folder)
-    assert not any(done.failure for done in grade_lab(open_course(small_course), LAB, two_graders))
-    assert not any(done.failure for done in grade_on_cluster(folder, standing_scheduler))
-    assert all(done.kept for done in grade_on_cluster(folder, standing_scheduler))
+    assert not any(outcome.failure for outcome in grade_lab(open_course(small_course), LAB, two_graders))
+    assert not any(outcome.failure for outcome in grade_on_cluster(folder, standing_scheduler))
+    assert all(outcome.kept for outcome in grade_on_cluster(folder, standing_scheduler))
     assert len(read_documents(folder)) == 8
     assert read_documents(folder) == read_documents(small_course)
     assert read_written_files(folder) == read_written_files(small_course)
@@ -160,16 +160,16 @@ def test_submissions_of_a_lost_worker_and_of_a_lost_grader_are_graded(
     small_course: Path, tmp_path: Path, scheduler: str
 ) -> None:
     hand_in(small_course, STUDENTS | {"student_6": None, "student_7": None}, SLOWLY)
-    killed: list[int] = []
-    with run_worker(scheduler, tmp_path) as doomed, run_worker(scheduler, tmp_path) as other:
-        for done in grade_on_cluster(small_course, scheduler):
-            assert not done.failure
-            if not killed and list_descendants(doomed) and list_descendants(other):
-                killed = list_descendants(doomed)
-                end(doomed)
+    pids: list[int] = []
+    with run_worker(scheduler, tmp_path) as lost_worker, run_worker(scheduler, tmp_path) as other:
+        for outcome in grade_on_cluster(small_course, scheduler):
+            assert not outcome.failure
+            if not pids and list_descendants(lost_worker) and list_descendants(other):
+                pids = list_descendants(lost_worker)
+                end(lost_worker)
                 os.kill(list_descendants(other)[0], signal.SIGKILL)
-        assert killed
-        assert not [pid for pid in killed if Path(f"/proc/{pid}").exists() and pid not in list_descendants(other)]
+        assert pids
+        assert not [pid for pid in pids if Path(f"/proc/{pid}").exists() and pid not in list_descendants(other)]
     assert read_points(small_course) == {f"student_{number}": 0 if number in (0, 3) else 2 for number in range(8)}
 
 
@@ -179,17 +179,17 @@ def test_a_moment_without_a_worker_loses_no_submission(
 ) -> None:
     """The cluster is idle between submissions: here after each one, because no check finds another in time."""
     hand_in(small_course, STUDENTS)
-    look, found = cluster._count_slots, []
+    look, counts = cluster._count_slots, []
 
     def found_when_the_run_starts(*of: Any) -> dict[str, int]:
-        places = look(*of) if len(found) < 2 else {}  # once for the layers, once for the class
-        found.extend([places] if places else [])
+        places = look(*of) if len(counts) < 2 else {}  # once for the layers, once for the class
+        counts.extend([places] if places else [])
         return places
 
     monkeypatch.setattr(cluster, "POLL_SECONDS", 0.0)
     monkeypatch.setattr(cluster, "_count_slots", found_when_the_run_starts)
     with run_worker(scheduler, tmp_path):
-        assert not any(done.failure for done in grade_on_cluster(small_course, scheduler))
+        assert not any(outcome.failure for outcome in grade_on_cluster(small_course, scheduler))
     assert len(read_documents(small_course)) == len(STUDENTS)
 
 
@@ -212,18 +212,18 @@ def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
     small_course: Path, tmp_path: Path, standing_scheduler: str
 ) -> None:
     hand_in(small_course, STUDENTS, SLOWLY)
-    with contextlib.ExitStack() as doomed:
-        address = doomed.enter_context(run_scheduler(tmp_path))
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(run_scheduler(tmp_path))
         with run_worker(address, tmp_path), cluster._connect_client(address, 1000) as client:
             client.wait_for_workers(1)
             running = grade_on_cluster(small_course, address, wait=20)  # how long to look for a lost scheduler
             before = next(running)
-            doomed.close()
+            stack.close()
             with pytest.raises(GradlabError, match=f"the scheduler at {address} is lost\n    fix: "):
                 list(running)
     after = list(grade_on_cluster(small_course, standing_scheduler))
-    assert before.student in {done.student for done in after if done.kept}
-    assert sorted(done.student for done in after if not done.failure) == sorted(STUDENTS)
+    assert before.student in {outcome.student for outcome in after if outcome.kept}
+    assert sorted(outcome.student for outcome in after if not outcome.failure) == sorted(STUDENTS)
 
 
 def test_a_watch_marks_what_arrives_by_the_cluster(course: Path, standing_scheduler: str) -> None:
@@ -243,12 +243,12 @@ def test_a_submission_whose_workers_die_is_given_up(small_course: Path, tmp_path
     ):
         grading = pool.submit(lambda: list(grade_on_cluster(small_course, scheduler)))
         for _ in range(2):
-            with run_worker(scheduler, tmp_path) as doomed:
-                while not list_descendants(doomed, "forkserver.server"):
+            with run_worker(scheduler, tmp_path) as lost_worker:
+                while not list_descendants(lost_worker, "forkserver.server"):
                     assert not grading.done()
                     time.sleep(0.05)
-        (done,) = grading.result()
-    assert "every worker that graded it died" in done.failure
+        (outcome,) = grading.result()
+    assert "every worker that graded it died" in outcome.failure
 
 
 @pytest.mark.nightly

@@ -48,7 +48,7 @@ def test_an_executor_gets_every_submission(
         folder.mkdir(parents=True)
         (folder / f"{LAB}.ipynb").write_bytes((small_course / "release" / LAB / f"{LAB}.ipynb").read_bytes())
     executor = make_executor("hall", "hall://north", "cpu", 5)
-    outcomes = {done.student: done.failure for done in grade_lab(open_course(small_course), LAB, executor)}
+    outcomes = {outcome.student: outcome.failure for outcome in grade_lab(open_course(small_course), LAB, executor)}
     assert outcomes == dict.fromkeys(("ada", "ben"), "no seat within 5 s at hall://north")
 
 

@@ -121,6 +121,6 @@ def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course
 def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServer) -> None:
     student = fork_server.student()
     limit = Limit(60.0, "too long", 60.0)
-    found = student.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
+    result = student.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
     student.kill()
-    assert any(output.get("ename") == "OutOfMemoryError" for output in found)
+    assert any(output.get("ename") == "OutOfMemoryError" for output in result)

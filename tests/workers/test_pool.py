@@ -64,16 +64,16 @@ def grade_students(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str,
     monkeypatch.setattr(
         pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
     )
-    found = grade_all(map(make_task, students), SETTINGS, 2, (), Event())
-    return {each.student: outcome for each, outcome in found}
+    outcomes = grade_all(map(make_task, students), SETTINGS, 2, (), Event())
+    return {each.student: outcome for each, outcome in outcomes}
 
 
 def test_a_submission_that_ends_its_grader_twice_is_graded_as_an_empty_notebook(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = grade_students(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
-    assert found.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
-    for student, outcome in found.items():
+    outcomes = grade_students(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
+    assert outcomes.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
+    for student, outcome in outcomes.items():
         assert isinstance(outcome, GradedSubmission)
         assert outcome.result.notes[0].words == (UNGRADABLE if student in ("dies", "hangs") else "")
 
@@ -90,17 +90,17 @@ def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_wo
 def test_a_submission_that_ends_its_grader_even_then_is_reported_and_the_others_are_graded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = grade_students(monkeypatch, "dies always", "raises", "ada", "ben")
-    assert isinstance(found["dies always"], Failure) and "ended 3 times" in found["dies always"].reason
-    assert isinstance(found["raises"], Failure) and "an error of the course" in found["raises"].reason
-    assert isinstance(found["ada"], GradedSubmission) and isinstance(found["ben"], GradedSubmission)
+    outcomes = grade_students(monkeypatch, "dies always", "raises", "ada", "ben")
+    assert isinstance(outcomes["dies always"], Failure) and "ended 3 times" in outcomes["dies always"].reason
+    assert isinstance(outcomes["raises"], Failure) and "an error of the course" in outcomes["raises"].reason
+    assert isinstance(outcomes["ada"], GradedSubmission) and isinstance(outcomes["ben"], GradedSubmission)
 
 
 def test_a_submission_that_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = grade_students(monkeypatch, "raises for what it wrote", "ada")
-    hostile, ada = found["raises for what it wrote"], found["ada"]
+    outcomes = grade_students(monkeypatch, "raises for what it wrote", "ada")
+    hostile, ada = outcomes["raises for what it wrote"], outcomes["ada"]
     assert isinstance(hostile, GradedSubmission) and isinstance(ada, GradedSubmission)
     assert hostile.result.notes[0].words == UNGRADABLE
     assert "RecursionError: too deep" in hostile.trouble and not ada.trouble
@@ -108,21 +108,21 @@ def test_a_submission_that_makes_the_grader_raise_is_graded_as_an_empty_notebook
 
 def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
-    taken = done = 0
+    taken_count = done_count = 0
 
     def tasks() -> Iterator[Task]:
-        nonlocal taken
+        nonlocal taken_count
         for number in range(12):
-            taken += 1
-            assert taken - done <= 2 + 2, "tasks in progress, and tasks just returned"
+            taken_count += 1
+            assert taken_count - done_count <= 2 + 2, "tasks in progress, and tasks just returned"
             yield make_task(str(number))
 
     pids = set()
     for _, outcome in grade_all(tasks(), SETTINGS, 2, (), Event()):
-        done += 1
+        done_count += 1
         assert isinstance(outcome, GradedSubmission)
         pids.add(outcome.result.notes[1].words)
-    assert done == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
+    assert done_count == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
 
 
 def test_an_empty_class_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,8 @@ print(len(changed))
 
 
 def make_notebook(*cells: str) -> bytes:
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c, id=f"c{n}") for n, c in enumerate(cells)])
-    return json.dumps(made).encode()
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c, id=f"c{n}") for n, c in enumerate(cells)])
+    return json.dumps(notebook).encode()
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     need("g++")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        found = prepare_compile_cache(make_notebook(SOLUTION, USE))
-        assert found is not None
-        assert prepare_compile_cache(make_notebook(SOLUTION, USE)) == found
-        yield found
+        folder = prepare_compile_cache(make_notebook(SOLUTION, USE))
+        assert folder is not None
+        assert prepare_compile_cache(make_notebook(SOLUTION, USE)) == folder
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -76,21 +76,21 @@ def test_a_submission_runs_the_solutions_compiled_code_and_no_submission_changes
 ) -> None:
     """Slow: g++ compiles for the solution."""
     before = inspect_cell(cache)
-    (poisoned,) = run_and_print(fork_server, POISON)
-    assert int(poisoned) > 0, "its own links are its own"
+    (poison_output,) = run_and_print(fork_server, POISON)
+    assert int(poison_output) > 0, "its own links are its own"
     assert inspect_cell(cache) == before
-    _, used, counted = run_and_print(fork_server, SOLUTION, USE, COUNT)
-    assert float(used) == pytest.approx(8.4147, abs=1e-3)
-    assert "'fxgraph_cache_hit': 1" in counted and "miss" not in counted
+    _, use_output, count_output = run_and_print(fork_server, SOLUTION, USE, COUNT)
+    assert float(use_output) == pytest.approx(8.4147, abs=1e-3)
+    assert "'fxgraph_cache_hit': 1" in count_output and "miss" not in count_output
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_a_submission_compiles_code_that_the_solution_has_not_compiled(fork_server: ForkServer) -> None:
     """Slow: g++ compiles in the submission's own folder."""
-    _, used, counted = run_and_print(fork_server, SOLUTION.replace("2 * x", "3 * x"), USE, COUNT)
-    assert float(used) == pytest.approx(12.6221, abs=1e-3)
-    assert "'fxgraph_cache_miss': 1" in counted
+    _, use_output, count_output = run_and_print(fork_server, SOLUTION.replace("2 * x", "3 * x"), USE, COUNT)
+    assert float(use_output) == pytest.approx(12.6221, abs=1e-3)
+    assert "'fxgraph_cache_miss': 1" in count_output
 
 
 def test_a_lab_that_compiles_nothing_needs_no_cache() -> None:
