@@ -73,13 +73,13 @@ def run_lab_server(
         "--ServerApp.ip=127.0.0.1",
         f"--ServerApp.port={_draw_port()}",
     ]
-    with log.open("wb") as printed:
+    with log.open("wb") as log_file:
         process = subprocess.Popen(
             [*command, *options, f"--IdentityProvider.token={token}"],
             cwd=folder,  # nbgrader_config.py is read from there
             env=_build_environment(home) | (_build_course_environment(folder) if course else {}),
             stdin=subprocess.DEVNULL,
-            stdout=printed,
+            stdout=log_file,
             stderr=subprocess.STDOUT,
         )
         try:

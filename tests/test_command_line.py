@@ -23,9 +23,9 @@ CommandLine = Callable[..., str]
 def run_gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
     """Run the command in its own process, which imports torch: for tests of the process itself."""
     command = [sys.executable, "-m", "autograder.cli", *arguments]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    output = done.stdout + done.stderr
-    assert done.returncode == status, output
+    process = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    output = process.stdout + process.stderr
+    assert process.returncode == status, output
     assert "Traceback" not in output
     return output
 
@@ -39,8 +39,8 @@ def cli(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         monkeypatch.setattr(sys, "argv", ["gradlab", *arguments.split()])
         with pytest.raises(SystemExit) as end:
             main()
-        printed = capsys.readouterr()
-        output = printed.out + printed.err
+        captured = capsys.readouterr()
+        output = captured.out + captured.err
         assert (end.value.code or 0) == status, output
         assert "Traceback" not in output
         return output
@@ -63,8 +63,8 @@ def test_commands_that_only_read_marks_do_not_wait_for_torch(small_course: Path,
         "try: main()\n"
         "except SystemExit as end: print(end.code or 0, 'torch' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "0 False", done.stdout + done.stderr
+    process = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
+    assert process.stdout.splitlines()[-1] == "0 False", process.stdout + process.stderr
 
 
 def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, cli: CommandLine) -> None:
@@ -176,8 +176,12 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
         scores = {s.student_id: s.score for s in book.assignment_submissions("01_squares")}
     assert scores == {"ada": 2, "ben": 0, "cleo": 0, "dan": 0, "eve": 2}
     assert "01_squares: 0 graded; 1 kept" in cli("grade 01_squares --student ada")
-    fed = cli("feedback 01_squares")
-    assert "5 feedback pages" in fed and "hand these out yourself" in fed and "nbgrader release_feedback" not in fed
+    feedback_output = cli("feedback 01_squares")
+    assert (
+        "5 feedback pages" in feedback_output
+        and "hand these out yourself" in feedback_output
+        and "nbgrader release_feedback" not in feedback_output
+    )
     paths = {s: small_course / "feedback" / s / "01_squares" / "01_squares.html" for s in files}
     pages = {student: path.read_text().replace("<wbr>", "") for student, path in paths.items()}
     assert "it is not JSON" in pages["ben"]

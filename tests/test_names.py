@@ -29,12 +29,12 @@ def test_a_module_is_named_by_a_noun_not_by_a_clause() -> None:
 
 
 def test_no_two_classes_have_one_name() -> None:
-    found = defaultdict(list)
+    paths_by_name = defaultdict(list)
     for path in iter_modules():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
-                found[node.name].append(str(path.relative_to(ROOT)))
-    assert not {name: paths for name, paths in found.items() if len(paths) > 1}
+                paths_by_name[node.name].append(str(path.relative_to(ROOT)))
+    assert not {name: paths for name, paths in paths_by_name.items() if len(paths) > 1}
 
 
 def test_functions_begin_with_a_verb() -> None:

@@ -39,10 +39,10 @@ def test_waiting_for_an_event_or_counting_its_own_time_is_accepted() -> None:
 
 def test_no_test_has_one() -> None:
     """Wait for an event, and count calls, bytes or processor time instead. pytest-timeout ends what hangs."""
-    found = [
+    limits = [
         f"{path.relative_to(TESTS.parent)}:{line} {words}"
         for path in sorted(TESTS.rglob("*.py"))
         if OF_STUDENTS not in path.parents
         for line, words in find_wall_clocks(path.read_text(encoding="utf-8"))
     ]
-    assert found == []
+    assert limits == []

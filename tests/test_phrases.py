@@ -46,12 +46,12 @@ TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 
 
 def find_phrases(text: str, path: Path, lines: list[str], first: int = 1) -> Iterator[str]:
-    for found in BANNED.finditer(text):
-        advice = next(words for pattern, words in PHRASES.items() if re.fullmatch(pattern, found[0], re.IGNORECASE))
-        line = first + text[: found.start()].count("\n")
+    for match in BANNED.finditer(text):
+        advice = next(words for pattern, words in PHRASES.items() if re.fullmatch(pattern, match[0], re.IGNORECASE))
+        line = first + text[: match.start()].count("\n")
         if any(part in lines[line - 1] for part in EXEMPT):
             continue
-        yield f'{path.relative_to(ROOT)}:{line}: "{found[0]}": write {advice}'
+        yield f'{path.relative_to(ROOT)}:{line}: "{match[0]}": write {advice}'
 
 
 @pytest.mark.parametrize("path", PAGES + TEMPLATES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -64,7 +64,7 @@ def test_pages_speak_plainly(path: Path) -> None:
     "package", sorted({path.parent for path in MODULES}), ids=lambda path: str(path.relative_to(ROOT))
 )
 def test_docstrings_and_messages_speak_plainly(package: Path) -> None:
-    assert not [found for path in MODULES if path.parent == package for found in find_in_texts(path)]
+    assert not [fault for path in MODULES if path.parent == package for fault in find_in_texts(path)]
 
 
 def find_in_texts(path: Path) -> Iterator[str]:
@@ -94,5 +94,5 @@ def test_names_of_tests_speak_plainly() -> None:
 def find_in_name(name: str) -> Iterator[str]:
     words = name.replace("_", " ")
     for pattern, advice in PHRASES_IN_NAMES.items():
-        if found := re.search(rf"\b({pattern})\b", words):
-            yield f'"{found[0]}": write {advice}'
+        if match := re.search(rf"\b({pattern})\b", words):
+            yield f'"{match[0]}": write {advice}'

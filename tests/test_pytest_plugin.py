@@ -13,9 +13,9 @@ EXERCISE = Path("labs", "01_squares", "exercises", "sum_of_squares.py")
 def run_pytest(folder: Path, *arguments: str, status: int = 0) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    assert (done.returncode, done.stderr) == (status, ""), done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert (process.returncode, process.stderr) == (status, ""), process.stdout + process.stderr
+    return process.stdout
 
 
 @pytest.fixture
@@ -28,8 +28,8 @@ def lab(course_without_gradebook: Path, tmp_path: Path) -> Path:
 
 
 def test_every_answer_is_a_test_that_is_named_for_what_it_shows(lab: Path) -> None:
-    listed = run_pytest(lab, "labs/01_squares", "-k", "sum_of_squares", "--collect-only").splitlines()
-    names = [line.partition("::")[2] for line in listed if "::" in line]
+    lines = run_pytest(lab, "labs/01_squares", "-k", "sum_of_squares", "--collect-only").splitlines()
+    names = [line.partition("::")[2] for line in lines if "::" in line]
     assert names[0] == "checks: reference, empty, generated and lying answers"
     assert [name.partition(":")[0] for name in names[1:]] == ["right"] * 2 + ["wrong"] * 4
     assert "wrong: the square of the sum" in names

@@ -131,8 +131,8 @@ def run(line: str, folder: Path) -> str:
     import shlex
 
     program, *arguments = shlex.split(line)
-    printed, status = io.StringIO(), None
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
+    output, status = io.StringIO(), None
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(output):
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
         patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -148,8 +148,8 @@ def run(line: str, folder: Path) -> str:
         finally:
             if program == "nbgrader":
                 Application.instance().clear_instance()
-    assert not status, f"{line}\n{printed.getvalue()}"
-    return printed.getvalue()
+    assert not status, f"{line}\n{output.getvalue()}"
+    return output.getvalue()
 
 
 def test_the_page_names_only_commands_that_exist() -> None:
@@ -194,10 +194,10 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
     walk("gradlab feedback")
     output = outputs[f"gradlab grade {ONE}"]
     assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not handed in." in output
-    watched = outputs[f"gradlab watch {ONE} --once --newest"]
-    assert f"{len(everyone) - 2} submissions marked" in watched
-    assert f"{DAMAGED} {ONE}: damaged, Your file could not be" in watched
-    assert "not on the roster" not in watched and "not marked" not in watched
+    output_of_watch = outputs[f"gradlab watch {ONE} --once --newest"]
+    assert f"{len(everyone) - 2} submissions marked" in output_of_watch
+    assert f"{DAMAGED} {ONE}: damaged, Your file could not be" in output_of_watch
+    assert "not on the roster" not in output_of_watch and "not marked" not in output_of_watch
     assert (term.folder / "results" / f"{ONE}.html").stat().st_size > 10_000
     walk("gradlab extend")
     assert term.page(TWICE, ONE, SECOND).exists() and not term.page(NEVER, ONE, IN_TIME).exists()
@@ -231,8 +231,8 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
         assert not gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND).needs_manual_grade
     assert [mark.cause for mark in read_history(term.folder, TWO, "s01")] == ["grade", "regrade"]
 
-    decided = term.folder / "term.toml"
-    decided.write_text(decided.read_text().replace("tell =", "solutions = 2026-02-08T18:00:00Z\ntell =", 1))
+    term_file = term.folder / "term.toml"
+    term_file.write_text(term_file.read_text().replace("tell =", "solutions = 2026-02-08T18:00:00Z\ntell =", 1))
     walk("gradlab collect")
     page = (term.folder / "feedback" / NO_EMPTY / ONE / f"{ONE}.html").read_text()
     assert "Your instructor excused this check" in page and "2 of 2" in page and "The worked solution" in page

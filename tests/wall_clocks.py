@@ -12,14 +12,14 @@ TEST = 1200  # the same for a whole test
 def find_wall_clocks(source: str) -> Iterator[tuple[int, str]]:
     """(line, problem) of each comparison of the clock, and of each wait or test with a short limit."""
     tree = ast.parse(source)
-    seen: set[int] = set()
+    lines: set[int] = set()
     for scope in ast.walk(tree):
         if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             names = _collect_time_names(scope)
             for node in ast.walk(scope):
-                if isinstance(node, ast.Compare) and node.lineno not in seen:
+                if isinstance(node, ast.Compare) and node.lineno not in lines:
                     if any(_is_time(side, names) for side in (node.left, *node.comparators)):
-                        seen.add(node.lineno)
+                        lines.add(node.lineno)
                         yield node.lineno, "compares the clock"
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -31,10 +31,10 @@ def _collect_time_names(scope: ast.AST) -> set[str]:
     names: set[str] = set()
     pairs = [pair for node in ast.walk(scope) for pair in _iter_bindings(node)]
     for _ in pairs:
-        found = {target.id for target, value in pairs if isinstance(target, ast.Name) and _is_time(value, names)}
-        if found <= names:
+        new_names = {target.id for target, value in pairs if isinstance(target, ast.Name) and _is_time(value, names)}
+        if new_names <= names:
             break
-        names |= found
+        names |= new_names
     return names
 
 
