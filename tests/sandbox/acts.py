@@ -42,40 +42,40 @@ def write_to_prefix(_: World) -> None:
         os.unlink(file.name)
 
 
-def parent_memory(world: World) -> None:
+def read_parent_memory(world: World) -> None:
     with open(f"/proc/{world.parent}/mem", "rb", buffering=0) as file:
         file.seek(world.address)
         assert file.read(len(SECRET)) == SECRET
 
 
-def parent_environ(world: World) -> int:
+def read_parent_environ(world: World) -> int:
     return len(Path(f"/proc/{world.parent}/environ").read_bytes())
 
 
-def parent_maps(world: World) -> int:
+def read_parent_maps(world: World) -> int:
     return len(Path(f"/proc/{world.parent}/maps").read_bytes())
 
 
-def parent_descriptors(world: World) -> list[str]:
+def list_parent_descriptors(world: World) -> list[str]:
     folder = f"/proc/{world.parent}/fd"
     return [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
 
 
-def parent_root(world: World) -> list[str]:
+def list_parent_root(world: World) -> list[str]:
     return os.listdir(f"/proc/{world.parent}/root/")
 
 
-def parent_is_seen(world: World) -> bytes:
+def see_parent(world: World) -> bytes:
     return Path(f"/proc/{world.parent}/cmdline").read_bytes()
 
 
-def ptrace_parent(world: World) -> None:
+def trace_parent(world: World) -> None:
     call("ptrace", PTRACE_ATTACH, world.parent, 0, 0)
     os.waitpid(world.parent, 0x40000000)  # __WALL
     call("ptrace", PTRACE_DETACH, world.parent, 0, 0)
 
 
-def vm_read_parent(world: World) -> None:
+def read_parent_by_call(world: World) -> None:
     buffer = ctypes.create_string_buffer(len(SECRET))
     local = _Vector(ctypes.addressof(buffer), len(SECRET))
     remote = _Vector(world.address, len(SECRET))
@@ -101,30 +101,30 @@ def be_root(_: World) -> None:
     os.setuid(0)
 
 
-def tcp_connect(world: World) -> None:
+def connect_tcp(world: World) -> None:
     with socket.socket() as one:
         one.connect(("127.0.0.1", world.tcp))
 
 
-def tcp_bind(_: World) -> None:
+def bind_tcp(_: World) -> None:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         one.listen()
 
 
-def udp_send(world: World) -> None:
+def send_udp(world: World) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.connect(("127.0.0.1", world.udp))
         one.send(b"the answers")
         one.send(b"an error of the first comes with the second")
 
 
-def unix_connect(world: World) -> None:
+def connect_unix(world: World) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         one.connect(str(world.path_socket))
 
 
-def abstract_connect(world: World) -> None:
+def connect_abstract(world: World) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         one.connect(world.abstract)
 
@@ -177,7 +177,7 @@ def hide_shared_memory(size: int) -> mmap.mmap:
 
 
 def start_daemon(alive: int, seconds: int = 300) -> None:
-    """Start a process outside its parent's session and tree that ignores every signal it can; `alive` shows that it lives."""
+    """Start a process outside its parent's session and tree that ignores signals; `alive` shows that it lives."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:

@@ -98,7 +98,7 @@ def test_mounts_bound_the_disk_and_the_inodes(identity: str, needs: Needs) -> No
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_mounts_hide_sockets_with_names(identity: str, needs: Needs) -> None:
     needs(MOUNTS, identity=identity)
-    assert_stopped(acts.unix_connect, MOUNTS, identity=identity, by=(errno.ENOENT,))
+    assert_stopped(acts.connect_unix, MOUNTS, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)

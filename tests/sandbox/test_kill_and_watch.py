@@ -119,7 +119,7 @@ def check_needs(way: str, needs: Needs) -> None:
     needs(*layers, identity=identity)
 
 
-def escapees(write_end: int) -> None:
+def start_escapees(write_end: int) -> None:
     for _ in range(3):
         acts.start_daemon(write_end)
     stopped_pid = os.fork()
@@ -128,7 +128,7 @@ def escapees(write_end: int) -> None:
     wait_at_most(LONG)
 
 
-def hopper(write_end: int) -> None:
+def hop(write_end: int) -> None:
     """A process that keeps changing its pid: each generation forks the next and ends."""
     if os.fork():
         wait_at_most(LONG)
@@ -156,7 +156,7 @@ def kill_only_the_first(run: Run) -> bool:
 
 
 @every_way
-@pytest.mark.parametrize("act", [escapees, hopper])
+@pytest.mark.parametrize("act", [start_escapees, hop])
 def test_a_kill_reaches_processes_that_escaped(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
     assert run_and_judge(way, act, kill_it) == (True, True)
@@ -164,7 +164,7 @@ def test_a_kill_reaches_processes_that_escaped(way: str, act: Callable[[int], ob
 
 @pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_a_plain_kill_does_not() -> None:
-    assert run_and_judge("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
+    assert run_and_judge("uid", start_escapees, kill_only_the_first, patience=0.5) == (True, False)
     assert has_processes(STUDENT)
     # Processes that a dead grader left under a uid are dead before that uid is used again.
     with claim_uid([STUDENT]):
@@ -193,7 +193,7 @@ def test_a_signal_is_reported_like_an_exit(way: str, needs: Needs) -> None:
 @every_way
 def test_a_run_that_is_stopped_leaves_nothing(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    ending = run_supervised(way, escapees, looks=10)
+    ending = run_supervised(way, start_escapees, looks=10)
     assert ending.status is None and ending.gone
 
 
@@ -206,13 +206,13 @@ def fill(size: int) -> bytearray:
     return block
 
 
-def one_big(_: int) -> None:
+def hold_one_big_block(_: int) -> None:
     block = fill(TAKEN[0])
     wait_at_most(LONG)
     block.clear()
 
 
-def many_small(control: int) -> None:
+def hold_many_small_blocks(control: int) -> None:
     ready, go = os.pipe()
     for _ in range(5):
         if os.fork() == 0:
@@ -225,19 +225,19 @@ def many_small(control: int) -> None:
     wait_at_most(LONG)
 
 
-def shared(_: int) -> None:
+def hold_shared_memory(_: int) -> None:
     memory = acts.hide_shared_memory(TAKEN[0])
     wait_at_most(LONG)
     memory.close()
 
 
-def shared_in_parts(_: int) -> None:
+def hold_shared_memory_in_parts(_: int) -> None:
     memories = [acts.hide_shared_memory(TAKEN[0] // 10) for _ in range(10)]
     wait_at_most(LONG)
     memories.clear()
 
 
-def memory_file(_: int) -> None:
+def fill_memory_file(_: int) -> None:
     descriptor = os.memfd_create("big")
     os.ftruncate(descriptor, TAKEN[0])
     mapping = mmap.mmap(descriptor, TAKEN[0])
@@ -245,22 +245,22 @@ def memory_file(_: int) -> None:
     wait_at_most(LONG)
 
 
-def unreadable(write_end: int) -> None:
+def hold_unreadably(write_end: int) -> None:
     prctl(PR_SET_DUMPABLE, 0)
-    shared(write_end)
+    hold_shared_memory(write_end)
 
 
-def escaped(control: int) -> None:
+def hold_in_escapee(control: int) -> None:
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             wait_for_looks(control)
-            one_big(control)
+            hold_one_big_block(control)
         os._exit(0)
     wait_at_most(LONG)
 
 
-def without_its_first_thread(write_end: int) -> None:
+def hold_without_first_thread(write_end: int) -> None:
     def alone() -> None:
         block = fill(TAKEN[0])
         time.sleep(LONG)  # no alarm: only the first thread can set one
@@ -270,7 +270,7 @@ def without_its_first_thread(write_end: int) -> None:
     acts.call_raw(SYS_EXIT)
 
 
-def other_programs(_: int) -> None:
+def start_other_programs(_: int) -> None:
     """Each maps and shares less than this process's initial memory."""
     hog = f"import mmap, time; m = mmap.mmap(-1, {40 * MIB}); m[::4096] = bytes(len(m) // 4096); time.sleep({LONG})"
     for _ in range(6):
@@ -284,7 +284,16 @@ def other_programs(_: int) -> None:
     wait_at_most(LONG)
 
 
-GREEDY = [one_big, many_small, shared, shared_in_parts, memory_file, unreadable, escaped, without_its_first_thread]
+GREEDY = [
+    hold_one_big_block,
+    hold_many_small_blocks,
+    hold_shared_memory,
+    hold_shared_memory_in_parts,
+    fill_memory_file,
+    hold_unreadably,
+    hold_in_escapee,
+    hold_without_first_thread,
+]
 SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_group ends all
 
 
@@ -315,17 +324,17 @@ def test_memory_that_other_programs_share_counts_even_if_each_is_smaller_than_th
 ) -> None:
     check_needs(way, needs)
     with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # address space, as torch takes
-        assert_ended_by_memory(run_supervised(way, act_when_watched(other_programs), more=120 * MIB))
+        assert_ended_by_memory(run_supervised(way, act_when_watched(start_other_programs), more=120 * MIB))
 
 
-def unread_pairs(_: int) -> None:
+def leave_pairs_unread(_: int) -> None:
     """Fill as many socket buffers as the descriptors allow."""
     pairs = [socket.socketpair() for _ in range(150)]
     wait_at_most(LONG)
     pairs.clear()
 
 
-def unread_in_flight(_: int) -> None:
+def leave_sockets_in_flight(_: int) -> None:
     """The same in sockets that no process has open: they travel in another one."""
     carrier, _end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     carrier.setblocking(False)
@@ -340,7 +349,7 @@ def unread_in_flight(_: int) -> None:
     wait_at_most(LONG)
 
 
-def unread_replies_of_the_kernel(_: int) -> None:
+def leave_kernel_replies_unread(_: int) -> None:
     """Leave replies of netlink unread: it answers up to the size of the socket's buffer."""
     request = struct.pack("=IHHIIBxxx", 20, 18, 0x301, 0, 0, socket.AF_UNSPEC)  # RTM_GETLINK, of all
     sockets = []
@@ -353,7 +362,7 @@ def unread_replies_of_the_kernel(_: int) -> None:
     wait_at_most(LONG)
 
 
-def unread_connections(_: int) -> None:
+def leave_connections_unread(_: int) -> None:
     """Send one byte on each, for which the kernel can use as much memory as for a full buffer."""
     listener, sockets = socket.socket(socket.AF_INET), []
     listener.bind(("127.0.0.1", 0))
@@ -366,7 +375,7 @@ def unread_connections(_: int) -> None:
     wait_at_most(LONG)
 
 
-def unread_datagrams_of_closed_senders(_: int) -> None:
+def leave_datagrams_of_closed_senders(_: int) -> None:
     """Leave datagrams as large as a buffer in their receivers after their senders' sockets are gone."""
     sockets = []
     for number in range(40):
@@ -379,7 +388,7 @@ def unread_datagrams_of_closed_senders(_: int) -> None:
     wait_at_most(LONG)
 
 
-def unread_records(_: int) -> None:
+def leave_records_unread(_: int) -> None:
     """Leave records of one byte unread, each in its own buffer."""
     listener, sockets = socket.socket(socket.AF_INET), []
     listener.bind(("127.0.0.1", 0))
@@ -396,8 +405,8 @@ def unread_records(_: int) -> None:
     wait_at_most(LONG)
 
 
-UNREAD = [unread_pairs, unread_in_flight, unread_replies_of_the_kernel, unread_connections]
-UNREAD += [unread_datagrams_of_closed_senders, unread_records]
+UNREAD = [leave_pairs_unread, leave_sockets_in_flight, leave_kernel_replies_unread, leave_connections_unread]
+UNREAD += [leave_datagrams_of_closed_senders, leave_records_unread]
 
 
 @pytest.mark.parametrize("way", ["uid and network namespace", "pid and network namespace"])

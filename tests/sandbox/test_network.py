@@ -17,7 +17,7 @@ SOCK_DCCP, AF_ALG, AF_VSOCK, AF_PACKET = 6, 38, 40, 17
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("act", [acts.tcp_connect, acts.udp_send, acts.abstract_connect])
+@pytest.mark.parametrize("act", [acts.connect_tcp, acts.send_udp, acts.connect_abstract])
 def test_a_network_namespace_reaches_no_one(act: Act, identity: str, needs: Needs) -> None:
     needs(NETWORK, identity=identity)
     assert_stopped(act, NETWORK, identity=identity, by=(errno.ECONNREFUSED,))
@@ -53,7 +53,7 @@ def test_an_ipc_namespace_has_no_memory_of_others(identity: str, needs: Needs) -
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("act", [acts.tcp_connect, acts.tcp_bind])
+@pytest.mark.parametrize("act", [acts.connect_tcp, acts.bind_tcp])
 def test_landlock_has_no_tcp(act: Act, identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
     if landlock.read_abi() < 4:
@@ -66,7 +66,7 @@ def test_landlock_scopes_abstract_sockets(identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
     if landlock.read_abi() < 6:
         pytest.skip(f"Landlock of ABI {landlock.read_abi()} has no scopes")
-    assert_stopped(acts.abstract_connect, LANDLOCK, identity=identity, by=(errno.EPERM,))
+    assert_stopped(acts.connect_abstract, LANDLOCK, identity=identity, by=(errno.EPERM,))
 
 
 def make_opening_act(family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0) -> Act:
@@ -82,19 +82,19 @@ FORBIDDEN: dict[Network, list[Act]] = {
         make_opening_act(socket.AF_INET, socket.SOCK_DGRAM),
         make_opening_act(socket.AF_INET6),
         make_opening_act(socket.AF_NETLINK, socket.SOCK_RAW),
-        acts.tcp_connect,
-        acts.udp_send,
+        acts.connect_tcp,
+        acts.send_udp,
     ],
     "pairs": [
         make_opening_act(socket.AF_UNIX),
-        acts.unix_connect,
-        acts.abstract_connect,
+        acts.connect_unix,
+        acts.connect_abstract,
         make_opening_act(socket.AF_INET),
     ],
     "gloo": [
         make_opening_act(socket.AF_INET, socket.SOCK_DGRAM),
         make_opening_act(socket.AF_NETLINK, socket.SOCK_RAW, 15),
-        acts.udp_send,
+        acts.send_udp,
     ],
 }
 
@@ -158,7 +158,7 @@ def test_seccomp_leaves_what_each_variant_is_for(identity: str, needs: Needs) ->
         make_opening_act(socket.AF_UNIX),
         make_opening_act(socket.AF_INET),
         make_opening_act(socket.AF_NETLINK, socket.SOCK_RAW),
-        acts.tcp_bind,
+        acts.bind_tcp,
     ):
         assert not attempt(act, *layers, identity=identity, network="gloo").stopped
     assert not attempt(make_opening_act(socket.AF_UNIX), *layers, identity=identity).stopped

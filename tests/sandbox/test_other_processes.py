@@ -34,8 +34,14 @@ from tests.sandbox.attempts import (
 )
 from tests.sandbox.conftest import Needs
 
-READING = [acts.parent_memory, acts.parent_environ, acts.parent_maps, acts.parent_descriptors, acts.parent_root]
-TRACING = [acts.ptrace_parent, acts.vm_read_parent]
+READING = [
+    acts.read_parent_memory,
+    acts.read_parent_environ,
+    acts.read_parent_maps,
+    acts.list_parent_descriptors,
+    acts.list_parent_root,
+]
+TRACING = [acts.trace_parent, acts.read_parent_by_call]
 DENIED = (errno.EACCES, errno.EPERM)
 
 
@@ -55,7 +61,7 @@ def test_a_uid_may_do_nothing_to_roots_processes(
 @pytest.mark.parametrize("act", [*READING, *TRACING])
 def test_landlock_keeps_from_processes_of_the_same_user(act: Act, identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
-    if identity == "root" and act in (acts.parent_environ, acts.parent_maps):
+    if identity == "root" and act in (acts.read_parent_environ, acts.read_parent_maps):
         # Linux lets CAP_PERFMON read these whatever Landlock says: root must have given up its capabilities.
         assert not attempt(act, LANDLOCK).stopped
         assert_stopped(act, LANDLOCK, PRIVILEGES, by=DENIED)
@@ -72,7 +78,7 @@ def test_landlock_scopes_signals(identity: str, needs: Needs) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("act", [acts.signal_parent, acts.ptrace_parent, acts.vm_read_parent, acts.renice_parent])
+@pytest.mark.parametrize("act", [acts.signal_parent, acts.trace_parent, acts.read_parent_by_call, acts.renice_parent])
 def test_a_pid_namespace_has_no_other_processes(act: Act, identity: str, needs: Needs) -> None:
     needs(PID, identity=identity)
     assert_stopped(act, PID, KEEPER, identity=identity, by=(errno.ESRCH,))
@@ -91,7 +97,7 @@ IN_ITS_TREE = {
 def test_proc_shows_no_other_process(identity: str, needs: Needs) -> None:
     layers = (*IN_ITS_TREE[identity], PROC)
     needs(*layers, identity=identity)
-    assert_stopped(acts.parent_is_seen, *layers, identity=identity, by=(errno.ENOENT,))
+    assert_stopped(acts.see_parent, *layers, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
@@ -102,7 +108,7 @@ def test_the_machines_proc_shows_others_but_nothing_in_them(
     """Without a separate /proc: what is visible, and what the other layers close, each without Landlock."""
     layers = (*IN_ITS_TREE[identity], *added_layers)
     needs(*layers, identity=identity)
-    assert not attempt(acts.parent_is_seen, *layers, identity=identity).stopped
+    assert not attempt(acts.see_parent, *layers, identity=identity).stopped
     for act in READING:
         assert_stopped(act, *layers, identity=identity, by=DENIED)
 
