@@ -1,6 +1,6 @@
 """Fixtures that tests of all packages share: small courses, and the project's own.
 
-Imports are inside the fixtures: pytest's first process reads this file but runs no test, and its workers would wait 6 s.
+Imports are inside the fixtures: pytest's first process reads this file but runs no test, and workers would wait 6 s.
 """
 
 from __future__ import annotations

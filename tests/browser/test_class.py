@@ -21,7 +21,7 @@ LAB = "01_squares"
 def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
     small_course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
 ) -> None:
-    """Nightly: starts JupyterLab, a watch, and nbgrader twice. By day tests/labext/test_class_submission.py covers submitting."""
+    """Nightly: starts JupyterLab, a watch, and nbgrader twice. By day tests/labext/test_class_submission.py submits."""
     student_folder, exchange = tmp_path_factory.mktemp("student"), tmp_path_factory.mktemp("exchange")
     for folder in ("inbound", f"outbound/{LAB}"):
         (exchange / "gradlab" / folder).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""docs/claims.md has a row for each claim, says where it is shown, and ticks exactly those that a test here is marked with.
+"""docs/claims.md has a row for each claim with its places, and ticks exactly those that a test here is marked with.
 
 Its last table has a row for each section of the sources, with places that exist.
 """

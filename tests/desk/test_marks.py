@@ -1,4 +1,4 @@
-"""Marks by hand are nbgrader's rows; items change them together; an overlooked mark causes a warning."""
+"""Marks by hand are nbgrader's rows; items change them together; a newer mark causes a warning."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -46,7 +46,7 @@ def simulate_second_device() -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_default_device() -> Iterator[None]:
-    """Make the CPU the default device by torch's mode, as a GPU would be: every call of torch passes through the mode."""
+    """Make the CPU the default device by torch's mode, as a GPU would be: every torch call passes through it."""
     torch.set_default_device("cpu")
     try:
         yield

@@ -1,6 +1,6 @@
 """Runs a function on another device than the check that calls it.
 
-Arguments of a check are moved to the second device of labkit's TwoDevices, also models, optimizers, batches and functions;
+A check's arguments, also models, optimizers, batches and functions, are moved to the second device of labkit's TwoDevices;
 results are moved back to the CPU. Inside, an operation that mixes both devices raises an accelerator's error.
 """
 

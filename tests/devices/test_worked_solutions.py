@@ -1,4 +1,4 @@
-"""On a simulated second device, every worked solution computes where its arguments are, and leaves nothing on the CPU."""
+"""On a simulated second device, worked solutions compute where their arguments are, and leave nothing on the CPU."""
 
 from __future__ import annotations
 

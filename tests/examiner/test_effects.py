@@ -1,4 +1,4 @@
-"""Which cells leave earlier functions unchanged, and that checks that share a fork see what they would see in their own."""
+"""Which cells leave earlier functions unchanged, and that checks in a shared fork see what they would in their own."""
 
 import cProfile
 from collections.abc import Callable, Iterator

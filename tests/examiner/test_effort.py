@@ -25,7 +25,7 @@ def idle_socket() -> Iterator[socket.socket]:
 class Machine:
     """A clock that advances by a tenth of a second whenever it's read, and one process that gets parts of that time.
 
-    ran, waited: the parts in which it runs, and in which it waits for a processor. own_time: in which the examiner waits.
+    ran, waited: the parts in which it runs and waits for a processor. own_time: the part in which the examiner waits.
     """
 
     def __init__(self, ran: float, waited: float, own_time: float = 0.0) -> None:

@@ -166,7 +166,7 @@ def run_in_gradlab(fork_server: ForkServer, sources: list[str]) -> list[list[dic
 
 
 def run_in_stock_kernel(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str, Any]]]:
-    """The same of a stock kernel. If it hangs, loses a reply or shows output only after its cell, another one is asked."""
+    """The same in a stock kernel. If it hangs, loses a reply or shows output after its cell only, another one runs them."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     place = {"metadata": {"path": home}}
     client = NotebookClient(notebook, kernel_name="python3", allow_errors=True, resources=place)

@@ -1,4 +1,4 @@
-"""Every damaged submission of damaged/ ends with a score: intact exercises keep their marks, and the notes explain the rest."""
+"""Every submission of damaged/ ends with a score: intact exercises keep their marks, and the notes explain the rest."""
 
 import copy
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The submissions in a zip are sorted into submitted/ by student, and feedback is returned under the names in the zip."""
+"""A zip's submissions are sorted into submitted/ by student, and feedback is returned under the names in the zip."""
 
 import zipfile
 from pathlib import Path

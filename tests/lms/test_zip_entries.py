@@ -1,4 +1,4 @@
-"""Only names that an LMS wrote say which LMS a zip is from and whose each file is; files that aren't collected are named."""
+"""Only names by an LMS say which LMS a zip is from and whose each file is; files that aren't collected are named."""
 
 from pathlib import Path
 

@@ -44,7 +44,7 @@ def test_the_template_of_a_new_lab_is_proved(folder: Path) -> None:
     assert proof.mutants >= 3
 
 
-# Each line is a mistake and the problem that names it. Mistakes that don't affect each other are tried in one proof, of which
+# Each line is a mistake and the problem that names it. Independent mistakes are tried in one proof, of which
 # each takes a hundred forks. A wrong reference solution is tried by the command line's tests.
 ANSWERS_AND_CALLS = [
     ("return x.pow(2).sum()", "return x.pow(3).sum()", 'right answer of sum_of_squares "pow, then sum": it gets'),

@@ -1,4 +1,4 @@
-"""The stored marks of stock nbgrader for the small course: computing them starts a kernel for each notebook, half a minute.
+"""The stored marks of stock nbgrader for the small course: computing them starts a kernel per notebook, half a minute.
 
 `python -m tests.stock.kept` updates them; by night they are compared with new ones.
 """

@@ -1,4 +1,4 @@
-"""The commands' advice on what to do next works, for assignments of several notebooks and for those without a graded cell.
+"""The commands' advice on what to do next works, for assignments of several notebooks or without a graded cell.
 
 Slow: nbgrader puts two assignments into a new gradebook, and each command starts a new process.
 """

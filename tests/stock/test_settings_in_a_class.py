@@ -1,4 +1,4 @@
-"""A class is graded with nbgrader_config.py's settings for stock nbgrader: students' files, limits, cells that aren't run.
+"""A class is graded with nbgrader_config.py's settings for stock nbgrader: students' files, limits, skipped cells.
 
 Slow: nbgrader puts an assignment into a new gradebook.
 """
