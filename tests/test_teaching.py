@@ -60,19 +60,19 @@ class TermFolder:
         self.folder, self.exchange, self.students = folder, folder / "exchange", students
         self.labs = {lab.name: lab for lab in read_labs(read_course(folder))}
 
-    def notebook(self, lab: str, student: str) -> str:
+    def build_notebook(self, lab: str, student: str) -> str:
         return json.dumps(fill_notebook(self.labs[lab], {name: write_answer(student, name) for name in EXERCISES[lab]}))
 
     def submit(self, lab: str, student: str, timestamp: str, content: str = "") -> Path:
         """Submit as `nbgrader submit` does, and return the path of the submission's page."""
         folder = self.exchange / "pytorch" / "inbound" / f"{student}+{lab}+{timestamp}+x"
         folder.mkdir()
-        (folder / f"{lab}.ipynb").write_text(content or self.notebook(lab, student))
+        (folder / f"{lab}.ipynb").write_text(content or self.build_notebook(lab, student))
         (folder / "timestamp.txt").write_text(timestamp)
         (folder / "submission_secret.txt").write_text(f"{student} {timestamp}")
-        return self.page(student, lab, timestamp)
+        return self.find_page(student, lab, timestamp)
 
-    def page(self, student: str, lab: str, timestamp: str) -> Path:
+    def find_page(self, student: str, lab: str, timestamp: str) -> Path:
         secret = notebook_hash(secret=f"{student} {timestamp}", notebook_id=lab)
         return self.exchange / "pytorch" / "feedback" / f"{secret}.html"
 
@@ -83,11 +83,11 @@ class TermFolder:
             content = "not a notebook" if student == DAMAGED else ""
             self.submit(lab, student, A_DAY_LATE if lab == ONE and student in (LATE, ILL) else IN_TIME, content)
 
-    def points(self, lab: str) -> dict[str, float]:
+    def read_points(self, lab: str) -> dict[str, float]:
         with Gradebook(f"sqlite:///{self.folder}/gradebook.db") as gradebook:
             return {each.student_id: each.score for each in gradebook.assignment_submissions(lab)}
 
-    def table(self, name: str) -> dict[str, dict[str, str]]:
+    def read_table(self, name: str) -> dict[str, dict[str, str]]:
         with (self.folder / "results" / name).open(newline="", encoding="utf-8") as file:
             return {next(iter(row.values())): row for row in csv.DictReader(file)}
 
@@ -175,10 +175,10 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
     lines = [line for block in find_blocks("sh") for line in block.splitlines()]
 
     walk("gradlab status")
-    before = [term.submit(ONE, TWICE, IN_TIME, term.notebook(ONE, "s31")), term.submit(ONE, "s01", IN_TIME)]
+    before = [term.submit(ONE, TWICE, IN_TIME, term.build_notebook(ONE, "s31")), term.submit(ONE, "s01", IN_TIME)]
     (term.folder / "term.toml").write_text(next(tomls).replace(UNTIL, OPEN))
     walk(f"gradlab watch {ONE}")
-    assert all(page.exists() for page in before) and term.points(ONE) == {TWICE: 0, "s01": 2}
+    assert all(page.exists() for page in before) and term.read_points(ONE) == {TWICE: 0, "s01": 2}
     page = before[0].read_text()
     assert "other shapes and float64" not in page and "points without hidden checks" in page
     assert "Attempt 1 of 5. The next one will be marked after 20" in page and "open until 2999-02-01 18:00 UTC." in page
@@ -200,14 +200,14 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
     assert "not on the roster" not in output_of_watch and "not marked" not in output_of_watch
     assert (term.folder / "results" / f"{ONE}.html").stat().st_size > 10_000
     walk("gradlab extend")
-    assert term.page(TWICE, ONE, SECOND).exists() and not term.page(NEVER, ONE, IN_TIME).exists()
+    assert term.find_page(TWICE, ONE, SECOND).exists() and not term.find_page(NEVER, ONE, IN_TIME).exists()
     points = {**dict.fromkeys(everyone, 2.0), **dict.fromkeys(ALL_WRONG, 0.0), DAMAGED: 0.0, NO_EMPTY: 1.5}
     del points[NEVER]
-    assert term.points(ONE) == points
+    assert term.read_points(ONE) == points
 
     walk("gradlab build")
     points[NO_EMPTY] = 2.0
-    assert term.points(ONE) == points
+    assert term.read_points(ONE) == points
     page = (term.folder / "feedback" / NO_EMPTY / ONE / f"{ONE}.html").read_text()
     assert "1.5 of 2" in page, "the page is the previous one: feedback is written later"
 
@@ -220,13 +220,13 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
         by_hand = gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND)
         by_hand.manual_score, by_hand.needs_manual_grade = 1.0, False
         gradebook.db.commit()
-    assert term.points(TWO)["s01"] == 1.5
+    assert term.read_points(TWO)["s01"] == 1.5
     wrong = term.folder / "labs" / TWO / "exercises" / "sum_of_squares.py"
     wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG.replace("0.0)", "1.0)"), EMPTY_IS_WRONG))
     walk("gradlab feedback")
     assert "Nothing was written" in outputs[f"gradlab regrade {TWO}"]
     of_two = {**points, BY_HAND: 1.0, NO_EMPTY: 1.5}
-    assert term.points(TWO) == of_two
+    assert term.read_points(TWO) == of_two
     with Gradebook(f"sqlite:///{term.folder}/gradebook.db") as gradebook:
         assert not gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND).needs_manual_grade
     assert [mark.cause for mark in read_history(term.folder, TWO, "s01")] == ["grade", "regrade"]
@@ -240,7 +240,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
         for number, student in enumerate(everyone):
             if student != NEVER:
                 name = f"First{student} Last{student}_{500 + number}_assignsubmission_file_/{THREE}.ipynb"
-                archive.writestr(name, term.notebook(THREE, student))
+                archive.writestr(name, term.build_notebook(THREE, student))
     walk("gradlab report")
     with zipfile.ZipFile(term.folder / "results" / f"{THREE}.moodle.zip") as archive:
         assert len(archive.namelist()) == len(everyone) - 1
@@ -248,7 +248,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
 
     walk("nothing")
     assert (term.folder / "results" / "term.html").stat().st_size > 5_000
-    marks = term.table("marks.csv")
+    marks = term.read_table("marks.csv")
     assert sorted(marks) == everyone
     late = {LATE: 2 - 0.1 * 2}
     for student in everyone:
@@ -258,8 +258,8 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
     assert (marks[LATE][f"{ONE} before lateness"], marks[LATE][f"{ONE} late (H:M:S)"]) == ("2", "16:00:00")
     assert (marks[ILL][ONE], marks[ILL][f"{ONE} late (H:M:S)"]) == ("2", "0:00:00")
     assert (marks["s01"][THREE], marks["s01"][f"{THREE} of"], marks[NEVER][f"{THREE} state"]) == ("4", "2", "missing")
-    canvas = {row["SIS Login ID"]: row for row in term.table("canvas.csv").values()}
-    moodle = {row["ID number"]: row for row in term.table("moodle.csv").values()}
+    canvas = {row["SIS Login ID"]: row for row in term.read_table("canvas.csv").values()}
+    moodle = {row["ID number"]: row for row in term.read_table("moodle.csv").values()}
     for student in everyone:
         for lab in (ONE, TWO, THREE):
             assert canvas[student][lab] == moodle[student][f"{lab} (Real)"] == marks[student][lab]

@@ -16,13 +16,13 @@ class NotebookPage:
         # The toolbar's circle says idle before there is a kernel, and a cell that is run then is lost.
         expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
 
-    def cell(self, text: str) -> Locator:
+    def find_cell(self, text: str) -> Locator:
         """The one cell that shows this text. A folded cell shows only its first line."""
         return self.page.locator(".jp-Notebook .jp-Cell").filter(has_text=text)
 
     def open(self, text: str) -> Locator:
         """The cell, unfolded as a person does it: by a click on its first line."""
-        cell = self.cell(text)
+        cell = self.find_cell(text)
         expect(cell).to_be_visible()
         if cell.locator(".jp-InputPlaceholder").count():
             cell.locator(".jp-Placeholder-content").click()
@@ -47,7 +47,7 @@ class NotebookPage:
 
     def rewrite_last_line(self, text: str, line: str) -> None:
         """Replace the last line of the cell with `line`, after its indent."""
-        self.cell(text).locator(".cm-content").click()
+        self.find_cell(text).locator(".cm-content").click()
         for keys in ("ControlOrMeta+End", "Shift+Home"):
             self.page.keyboard.press(keys)
         self.page.keyboard.type(line)
@@ -104,17 +104,17 @@ class Formgrader:
         self.frame.get_by_role("link", name=link, exact=True).click()
         self.frame.wait_for_url(re.compile(rf"/formgrader/{to}$"))
 
-    def cell(self, text: str) -> Locator:
+    def find_cell(self, text: str) -> Locator:
         """The cells of tables that hold exactly this text."""
         return self.frame.locator("td").filter(has_text=re.compile(rf"^\s*{re.escape(text)}\s*$"))
 
-    def row(self, text: str) -> Locator:
+    def find_row(self, text: str) -> Locator:
         """The row of the page's table that has a cell with exactly this text."""
-        return self.frame.locator("#main-table tr").filter(has=self.cell(text))
+        return self.frame.locator("#main-table tr").filter(has=self.find_cell(text))
 
     def click_icon(self, row: str, column: str) -> Locator:
         """Click the icon in a row, and return the dialog that shows the outcome."""
-        self.row(row).locator(f"td.{column} a").click()
+        self.find_row(row).locator(f"td.{column} a").click()
         dialog = self.frame.get_by_role("dialog")
         expect(dialog).to_be_visible()
         return dialog

@@ -45,14 +45,14 @@ def test_the_formgrader_releases_and_autogrades_with_gradlabs_marks(instructor: 
     assert built.read_bytes() == as_built, "nbgrader's release differs from the one that gradlab build wrote"
 
     formgrader.follow("2", to=f"manage_submissions/{LAB}")  # the number of submissions
-    ada = formgrader.row("ada")
+    ada = formgrader.find_row("ada")
     expect(ada.locator("td.status")).to_have_text("needs autograding")
     dialog = formgrader.click_icon("ada", "autograde")
     expect(dialog).to_contain_text(f"Successfully autograded '{LAB}' for student 'ada'.")
     formgrader.close(dialog)
     expect(ada.locator("td.status")).to_have_text("graded")
     expect(ada.locator("td.score")).to_have_text("1.5 / 2")
-    expect(formgrader.row("grace").locator("td.status")).to_have_text("needs autograding")
+    expect(formgrader.find_row("grace").locator("td.status")).to_have_text("needs autograding")
 
     with Gradebook(f"sqlite:///{instructor.folder / 'gradebook.db'}") as gradebook:
         submission = gradebook.find_submission(LAB, "ada")

@@ -39,7 +39,7 @@ class Client:
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode(), dict(error.headers)
 
-    def state(self) -> Any:
+    def read_state(self) -> Any:
         """The data that the page passes to its script."""
         _, page, _ = self.ask(f"/read/{LAB}/{LAB}/{QUESTION}")
         match = re.search(r'<script type="application/json" id="state">(.*)</script>', page)
@@ -123,16 +123,16 @@ def test_names_that_the_gradebook_does_not_know_are_not_found(client: Client, pa
 def test_an_invalid_mark_is_refused_with_a_message(
     client: Client, change: dict[str, Any], status: int, words: str
 ) -> None:
-    version = client.state()["marks"]["dan"]["version"]
+    version = client.read_state()["marks"]["dan"]["version"]
     mark = {**PLACE, "student": "dan", "version": version, "points": 1, **change}
     code, text, headers = client.ask("/mark", mark)
     assert code == status and words in json.loads(text)["message"] and headers["Content-Type"] == "application/json"
-    assert client.state()["marks"]["dan"]["points"] is None
+    assert client.read_state()["marks"]["dan"]["points"] is None
 
 
 def test_items_and_marks_are_saved_and_a_second_instructor_is_warned(client: Client) -> None:
     items = [{"id": "", "text": "right", "points": 3}, {"id": "", "text": "half", "points": 1.5}]
-    first = client.state()
+    first = client.read_state()
     _, text, _ = client.ask("/rubric", {**PLACE, "items": items, "version": first["rubric"]["version"]})
     rubric = json.loads(text)["rubric"]
     assert client.ask("/rubric", {**PLACE, "items": [], "version": first["rubric"]["version"]})[0] == 400

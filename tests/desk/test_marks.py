@@ -28,21 +28,21 @@ class Reader:
     gradebook: Any
     place: GradedPlace
 
-    def mark(self, student: str) -> DeskMark:
+    def read_mark(self, student: str) -> DeskMark:
         return read_marks(self.gradebook, self.place, read_rubric(self.desk, self.place))[student]
 
     def save(self, student: str, mark: DeskMark | None = None, **changes: Any) -> DeskMark:
-        mark = mark or self.mark(student)
+        mark = mark or self.read_mark(student)
         return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **changes), mark.version)
 
-    def items(self, *items: Item, sure: bool = True) -> list[int]:
+    def replace_items(self, *items: Item, sure: bool = True) -> list[int]:
         """The numbers of marks for which it asked for confirmation."""
         counts: list[int] = []
         version = read_rubric(self.desk, self.place).version
         change_items(self.desk, self.gradebook, self.place, items, version, lambda n: bool(counts.append(n)) or sure)
         return counts
 
-    def row(self, student: str) -> tuple[Any, ...]:
+    def read_row(self, student: str) -> tuple[Any, ...]:
         """The row as another program reads it."""
         with Gradebook(self.desk.db_url) as gradebook:
             grade = gradebook.find_grade(self.place.cell, LAB, LAB, student)
@@ -59,29 +59,29 @@ def reader(course: Path) -> Iterator[Reader]:
 
 
 def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reader: Reader) -> None:
-    assert reader.row("ada") == (None, True, None, 0.5)
+    assert reader.read_row("ada") == (None, True, None, 0.5)
     assert reader.save("ada", points=2.5, comment="  Good.  ") == DeskMark(2.5, None, "Good.", False)
-    assert reader.row("ada") == (2.5, False, "Good.", 3.0)
+    assert reader.read_row("ada") == (2.5, False, "Good.", 3.0)
     assert reader.save("ada") == WAITS, "without points it waits again, and the comment is gone"
-    assert reader.row("ada") == (None, True, None, 0.5)
+    assert reader.read_row("ada") == (None, True, None, 0.5)
 
 
 def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reader: Reader) -> None:
-    assert reader.mark("eve").blank and not reader.mark("ada").blank
+    assert reader.read_mark("eve").blank and not reader.read_mark("ada").blank
     assert reader.save("eve", points=1.0).points == 1
     assert reader.save("eve").blank
 
 
 def test_items_give_points_and_a_typed_number_counts_without_items(reader: Reader) -> None:
-    assert reader.items(FULL, VAGUE) == []
+    assert reader.replace_items(FULL, VAGUE) == []
     assert reader.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, None, "", False, (FULL.id, VAGUE.id))
-    assert reader.row("ada")[:2] == (2, False)
+    assert reader.read_row("ada")[:2] == (2, False)
     assert reader.save("ada", points=0.25) == DeskMark(0.25, None, "", False)
     assert read_rubric(reader.desk, reader.place).chosen == {}
 
 
 def test_changing_an_item_changes_its_marks_after_confirmation(reader: Reader) -> None:
-    reader.items(FULL, VAGUE)
+    reader.replace_items(FULL, VAGUE)
     for student in ("ada", "ben"):
         reader.save(student, chosen=(FULL.id, VAGUE.id))
     reader.save("cleo", points=2.0)
@@ -92,24 +92,24 @@ def test_changing_an_item_changes_its_marks_after_confirmation(reader: Reader) -
     reader.gradebook.db.expire_all()
 
     milder = VAGUE.model_copy(update={"points": -0.5})
-    assert reader.items(FULL, milder, sure=False) == [1]
-    assert reader.row("ada")[0] == 2, "nothing is written before confirmation"
-    assert reader.items(FULL, milder) == [1]
-    assert [reader.row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [2.5, 1.75, 2, 3]
-    assert reader.mark("ben").chosen == ()
-    assert reader.items(FULL) == [1], "a student with the deleted item has the other items' points"
-    assert [reader.row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [3, 1.75, 2, 3]
-    assert reader.items() == [], "a student left without items keeps the mark"
-    assert [reader.row(student)[0] for student in ("ada", "dan")] == [3, 3]
+    assert reader.replace_items(FULL, milder, sure=False) == [1]
+    assert reader.read_row("ada")[0] == 2, "nothing is written before confirmation"
+    assert reader.replace_items(FULL, milder) == [1]
+    assert [reader.read_row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [2.5, 1.75, 2, 3]
+    assert reader.read_mark("ben").chosen == ()
+    assert reader.replace_items(FULL) == [1], "a student with the deleted item has the other items' points"
+    assert [reader.read_row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [3, 1.75, 2, 3]
+    assert reader.replace_items() == [], "a student left without items keeps the mark"
+    assert [reader.read_row(student)[0] for student in ("ada", "dan")] == [3, 3]
 
 
 def test_a_newer_mark_is_shown_before_it_can_be_overwritten(reader: Reader) -> None:
-    mark = reader.mark("ada")
+    mark = reader.read_mark("ada")
     reader.save("ada", points=1.0)
     with pytest.raises(ConflictError, match="meanwhile"):
         reader.save("ada", mark, points=3.0)
     reader.gradebook.db.rollback()
-    assert reader.row("ada")[0] == 1
+    assert reader.read_row("ada")[0] == 1
     assert reader.save("ada", points=3.0).points == 3
     with pytest.raises(ConflictError, match="gone"):
         reader.save("ada", chosen=("deadbeef",))
@@ -119,15 +119,15 @@ def test_a_changed_answer_waits_again_with_its_old_mark(reader: Reader) -> None:
     reader.save("ada", points=1.0, comment="Why?")
     other = Marks("ada", {QUESTION: None, CHECK: 0.5})
     write_marks(reader.gradebook, LAB, [other], lambda *_: None, {})
-    assert reader.mark("ada") == DeskMark(1, None, "Why?", True)
+    assert reader.read_mark("ada") == DeskMark(1, None, "Why?", True)
     assert reader.save("ada", points=1.0, comment="Why?").waits is False
 
 
 def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reader: Reader) -> None:
     reader.place = find_place(reader.desk, reader.gradebook, LAB, LAB, CHECK)
-    assert reader.mark("ada") == DeskMark(None, 0.5, "", False)
+    assert reader.read_mark("ada") == DeskMark(None, 0.5, "", False)
     reader.save("ada", points=2.0, comment="A slip.")
-    assert reader.row("ada") == (2, False, "A slip.", 2)
+    assert reader.read_row("ada") == (2, False, "A slip.", 2)
     assert reader.save("ada") == DeskMark(None, 0.5, "", False)
 
 

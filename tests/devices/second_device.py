@@ -29,14 +29,14 @@ def run_on_second_device(f: Callable[..., Any], leaves: bool, left_behind: list[
 
     @functools.wraps(f)
     def moved(*args: Any, **kwargs: Any) -> Any:
-        move = _Transfer(leaves)
+        transfer = _Transfer(leaves)
         try:
-            result = f(*[move.there(a) for a in args], **{name: move.there(a) for name, a in kwargs.items()})
+            result = f(*[transfer.move(a) for a in args], **{name: transfer.move(a) for name, a in kwargs.items()})
         finally:
-            move.undo()
-        if move.pairs:
+            transfer.undo()
+        if transfer.pairs:
             tree_map(lambda v: left_behind.append(v) if _is_on_cpu(v) else None, result)
-        return tree_map(move.back, result)
+        return tree_map(transfer.move_back, result)
 
     return moved
 
@@ -49,54 +49,56 @@ class _Transfer:
         self.pairs: dict[int, tuple[Tensor, Tensor]] = {}
         self._undo: list[Callable[[], None]] = []
 
-    def there(self, value: Any) -> Any:
+    def move(self, value: Any) -> Any:
         if isinstance(value, PlacedTensor):
             return value
         if isinstance(value, Tensor):
             if id(value) not in self.pairs:
-                self.pairs[id(value)] = (value, self._tensor(value))
+                self.pairs[id(value)] = (value, self._move_tensor(value))
             return self.pairs[id(value)][1]
         if isinstance(value, list | dict):
-            self._contents(value)
+            self._move_contents(value)
         elif isinstance(value, tuple):
-            return tree_map(self.there, value)
+            return tree_map(self.move, value)
         elif isinstance(value, nn.Module):
             for module in value.modules():
                 for table in (module._parameters, module._buffers):
-                    self._replace(table, {k: self._memory_of(t) for k, t in table.items() if t is not None})
+                    self._replace(table, {k: self._move_leaf(t) for k, t in table.items() if t is not None})
                 functions = {k: v for k, v in vars(module).items() if isinstance(v, FunctionType | MethodType | Seen)}
-                self._replace(vars(module), {k: self.there(v) for k, v in functions.items()})
+                self._replace(vars(module), {k: self.move(v) for k, v in functions.items()})
         elif isinstance(value, torch.optim.Optimizer):
             for group in value.param_groups:
-                self._replace(group, {"params": [self._memory_of(p) for p in group["params"]]})
+                self._replace(group, {"params": [self._move_leaf(p) for p in group["params"]]})
             for key in [k for k in value.state if id(k) in self.pairs]:
-                value.state[self.there(key)] = tree_map(self.there, value.state.pop(key))
+                value.state[self.move(key)] = tree_map(self.move, value.state.pop(key))
             self._undo.append(lambda: self._return_state(value))
         elif isinstance(value, FunctionType | MethodType | Seen):
-            return lambda *a, **k: tree_map(self.there, value(*tree_map(self.back, a), **tree_map(self.back, k)))
+            return lambda *a, **k: tree_map(
+                self.move, value(*tree_map(self.move_back, a), **tree_map(self.move_back, k))
+            )
         elif (
             isinstance(value, Iterable) and type(value).__module__ in ("builtins", "__main__") and not _is_plain(value)
         ):
-            return _Batches(value, self.there)
+            return _Batches(value, self.move)
         return value
 
-    def back(self, value: Any) -> Any:
+    def move_back(self, value: Any) -> Any:
         if not isinstance(value, PlacedTensor):
             return value
-        for mine, other in self.pairs.values():
+        for original, other in self.pairs.values():
             if other is value and (other.is_leaf or not other._version):  # a copy that was written to is the student's
-                return mine
+                return original
         return value.to("cpu") if value.requires_grad else value.held
 
     def undo(self) -> None:
         for step in reversed(self._undo):
             step()
-        for mine, other in self.pairs.values():
-            if mine.is_leaf and other.is_leaf and (mine.requires_grad or other.requires_grad):
-                mine.requires_grad_(other.requires_grad)
-                mine.grad = self.back(other.grad)
+        for original, other in self.pairs.values():
+            if original.is_leaf and other.is_leaf and (original.requires_grad or other.requires_grad):
+                original.requires_grad_(other.requires_grad)
+                original.grad = self.move_back(other.grad)
 
-    def _tensor(self, value: Tensor) -> Tensor:
+    def _move_tensor(self, value: Tensor) -> Tensor:
         if value.requires_grad and not (self.leaves and value.is_leaf):
             return value.to(SECOND)
         copy = PlacedTensor(value.detach())
@@ -105,21 +107,23 @@ class _Transfer:
             copy.grad = None if value.grad is None else PlacedTensor(value.grad)
         return copy
 
-    def _contents(self, container: list[Any] | dict[Any, Any]) -> None:
+    def _move_contents(self, container: list[Any] | dict[Any, Any]) -> None:
         """Move the contents of a list or dict of the check, which f may change."""
 
         def change(move: Callable[[Any], Any]) -> None:
             for key in list(container) if isinstance(container, dict) else range(len(container)):
                 container[key] = move(container[key])
 
-        change(self.there)
-        self._undo.append(lambda: change(lambda v: tree_map(self.back, v) if isinstance(v, tuple) else self.back(v)))
+        change(self.move)
+        self._undo.append(
+            lambda: change(lambda v: tree_map(self.move_back, v) if isinstance(v, tuple) else self.move_back(v))
+        )
 
-    def _memory_of(self, value: Tensor) -> Tensor:
+    def _move_leaf(self, value: Tensor) -> Tensor:
         """A model's or an optimizer's tensor: always a leaf with the same memory."""
         leaves, self.leaves = self.leaves, True
         try:
-            copy: Tensor = self.there(value)
+            copy: Tensor = self.move(value)
             return copy
         finally:
             self.leaves = leaves
@@ -130,23 +134,23 @@ class _Transfer:
         table.update(replacements)
 
     def _return_state(self, optimizer: torch.optim.Optimizer) -> None:
-        for mine, other in self.pairs.values():
+        for original, other in self.pairs.values():
             if other in optimizer.state:
-                optimizer.state[mine] = tree_map(self.back, optimizer.state.pop(other))
+                optimizer.state[original] = tree_map(self.move_back, optimizer.state.pop(other))
 
 
 class _Batches:
     """An iterable of the check that yields its tensors on the second device."""
 
-    def __init__(self, source: Iterable[Any], there: Callable[[Any], Any]) -> None:
+    def __init__(self, source: Iterable[Any], move: Callable[[Any], Any]) -> None:
         self._source = source
-        self._there = there
+        self._move = move
 
     def __iter__(self) -> Iterator[Any]:
-        return (tree_map(self._there, batch) for batch in self._source)
+        return (tree_map(self._move, batch) for batch in self._source)
 
     def __next__(self) -> Any:
-        return tree_map(self._there, next(self._source))  # type: ignore[call-overload]
+        return tree_map(self._move, next(self._source))  # type: ignore[call-overload]
 
 
 def _is_plain(value: Any) -> bool:

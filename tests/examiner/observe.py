@@ -18,7 +18,7 @@ KINDS = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function, type, 
 
 
 def observe(value: Any) -> Any:
-    return _Observer().see(value)
+    return _Observer().observe(value)
 
 
 def list_differences(remote: Any, local: Any, place: str = "") -> Iterator[str]:
@@ -38,7 +38,7 @@ class _Observer:
         self.objects: list[Any] = []
         self.memory: list[tuple[int, int]] = []
 
-    def see(self, value: Any) -> Any:
+    def observe(self, value: Any) -> Any:
         if isinstance(value, MaskedText):  # a text like any other, except when displayed
             value = unmask_text(value)
         if isinstance(value, MaskedBytes):
@@ -54,15 +54,15 @@ class _Observer:
             return f"object {number}"
         self.objects.append(value)
         if isinstance(value, Tensor):
-            return self._tensor(value)
+            return self._observe_tensor(value)
         if isinstance(value, np.ndarray):
-            return self._array(value)
+            return self._observe_array(value)
         if isinstance(value, list | tuple):
-            return type(value).__name__, getattr(value, "_fields", None), [self.see(v) for v in value]
+            return type(value).__name__, getattr(value, "_fields", None), [self.observe(v) for v in value]
         if isinstance(value, dict):
-            return type(value).__name__, [(self.see(k), self.see(v)) for k, v in value.items()]
+            return type(value).__name__, [(self.observe(k), self.observe(v)) for k, v in value.items()]
         if isinstance(value, set | frozenset):
-            return type(value).__name__, sorted(map(repr, map(self.see, value)))
+            return type(value).__name__, sorted(map(repr, map(self.observe, value)))
         if isinstance(value, BaseException):
             return "raised", type(value).__name__, repr(value.args)
         if isinstance(value, torch.Generator):
@@ -71,14 +71,14 @@ class _Observer:
             return value
         return "an object", [isinstance(value, kind) for kind in (*KINDS[:3], type)]
 
-    def _tensor(self, t: Tensor) -> Any:
+    def _observe_tensor(self, t: Tensor) -> Any:
         observation: dict[str, Any] = {
             "type": type(t).__name__,
             "dtype": t.dtype,
             "shape": tuple(t.shape),
             "stride": t.stride(),
             "offset": t.storage_offset(),
-            "memory": self._memory(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()),
+            "memory": self._locate_memory(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()),
             "bytes": _read_bytes(t),
             "requires_grad": t.requires_grad,
             "is_leaf": t.is_leaf,
@@ -89,31 +89,31 @@ class _Observer:
             "version": None if t.is_inference() else t._version,
         }
         if not t.requires_grad:
-            observation["base"] = None if t._base is None else self.see(t._base)
+            observation["base"] = None if t._base is None else self.observe(t._base)
         if t.is_leaf or t.retains_grad:
-            observation["grad"] = self._gradient(t.grad)
+            observation["grad"] = self._observe_gradient(t.grad)
         return observation
 
-    def _gradient(self, grad: Tensor | None) -> Any:
+    def _observe_gradient(self, grad: Tensor | None) -> Any:
         """A gradient without its version: how often the engine added to it in place depends on how many nodes a call
         is, and a remote one is one."""
-        observation = self.see(grad)
+        observation = self.observe(grad)
         return (
             {k: v for k, v in observation.items() if k != "version"} if isinstance(observation, dict) else observation
         )
 
-    def _array(self, a: np.ndarray[Any, Any]) -> Any:
+    def _observe_array(self, a: np.ndarray[Any, Any]) -> Any:
         flags = a.flags
         return {
             "dtype": a.dtype.str,
             "shape": a.shape,
             "strides": a.strides,
-            "memory": self._memory(*_measure_span(a)),
+            "memory": self._locate_memory(*_measure_span(a)),
             "bytes": a.tobytes(),
             "flags": (flags.writeable, flags.owndata, flags.c_contiguous, flags.f_contiguous),
         }
 
-    def _memory(self, address: int, nbytes: int) -> Any:
+    def _locate_memory(self, address: int, nbytes: int) -> Any:
         """(number of the piece, bytes from its begin, bytes). A piece is what the first to use it spans."""
         if nbytes == 0:
             return "none"

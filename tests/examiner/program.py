@@ -36,11 +36,11 @@ class Program:
     student: dict[str, Any]
     given: dict[str, Any]
 
-    def seen_locally(self) -> Any:
+    def run_locally(self) -> Any:
         with _reset_state():
             return self._run(self.student)
 
-    def seen_remotely(self) -> Any:
+    def run_remotely(self) -> Any:
         with _reset_state(), start_student_process({**self.given, **self.student}, list(self.given)) as channel:
             connection = Connection(channel)
             connection.channel.settimeout(600)

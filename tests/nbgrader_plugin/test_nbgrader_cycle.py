@@ -48,20 +48,20 @@ class Workplace:
     folder: Path
     exchange: Path
 
-    def command(self, *arguments: str) -> None:
+    def run_command(self, *arguments: str) -> None:
         """In its own process, as a person starts it: importing all of nbgrader takes seconds."""
         command = [sys.executable, "-m", "nbgrader", *arguments, f"--Exchange.root={self.exchange}"]
-        environment = {**os.environ, **self._environment(), "PYTHONPATH": str(self.folder)}
+        environment = {**os.environ, **self._build_environment(), "PYTHONPATH": str(self.folder)}
         process = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
         assert process.returncode == 0, process.stdout + process.stderr
 
-    def nbgrader(self, *arguments: str) -> str:
+    def run_nbgrader(self, *arguments: str) -> str:
         """Run the same command in this process, and return its output and log."""
         output, status = io.StringIO(), None
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(output):
             patch.chdir(self.folder)
             patch.setattr(Validator, "stream", output)  # otherwise the stdout at nbgrader's import
-            for name, value in self._environment().items():
+            for name, value in self._build_environment().items():
                 patch.setenv(name, value)
             try:
                 NbGraderApp.launch_instance(argv=[*arguments, f"--Exchange.root={self.exchange}"])
@@ -72,7 +72,7 @@ class Workplace:
         assert not status, output.getvalue()
         return output.getvalue()
 
-    def _environment(self) -> dict[str, str]:
+    def _build_environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         return {"PATH": path, "HOME": str(self.folder)}
 
@@ -112,25 +112,25 @@ def write_answer(place: Workplace, lab: Lab, source: str) -> None:
 def test_from_generate_to_fetched_feedback(instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Slow: a kernel for each Validate, and two nbgrader commands that grade, the first in its own process."""
     lab = next(read_labs(read_course(instructor.folder)))
-    instructor.nbgrader("generate_assignment", LAB)
-    instructor.nbgrader("release_assignment", LAB)
+    instructor.run_nbgrader("generate_assignment", LAB)
+    instructor.run_nbgrader("release_assignment", LAB)
 
     answers = {"ada": collect_reference(lab)["sum_of_squares"], "ben": HALF, "cleo": WRONG, "dan": NOISY, "eve": ""}
     places = {name: make_student(name, instructor, tmp_path_factory) for name in answers}
     for name, place in places.items():
-        place.nbgrader("fetch_assignment", LAB)
+        place.run_nbgrader("fetch_assignment", LAB)
         if answers[name]:
             write_answer(place, lab, answers[name])
-    assert "Success" in places["ben"].nbgrader("validate", f"{LAB}/{LAB}.ipynb"), (
+    assert "Success" in places["ben"].run_nbgrader("validate", f"{LAB}/{LAB}.ipynb"), (
         "its mistake shows in hidden checks only"
     )
-    assert "failed" in places["eve"].nbgrader("validate", f"{LAB}/{LAB}.ipynb")
+    assert "failed" in places["eve"].run_nbgrader("validate", f"{LAB}/{LAB}.ipynb")
     for place in places.values():
-        place.nbgrader("submit", LAB)
-    instructor.nbgrader("collect", LAB)
+        place.run_nbgrader("submit", LAB)
+    instructor.run_nbgrader("collect", LAB)
 
     make_late(instructor.folder / "submitted" / "ada" / LAB / "timestamp.txt", instructor.folder)
-    instructor.command("autograde", LAB)
+    instructor.run_command("autograde", LAB)
     assert read_points(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
 
     with open_gradebook(instructor) as book:
@@ -139,12 +139,12 @@ def test_from_generate_to_fetched_feedback(instructor: Workplace, tmp_path_facto
         grade.manual_score, grade.needs_manual_grade = 2.5, False
         book.db.commit()
     assert read_points(instructor)["ada"] == 3.5
-    instructor.nbgrader("autograde", LAB, "--force", "--student", "ada")
+    instructor.run_nbgrader("autograde", LAB, "--force", "--student", "ada")
     assert read_points(instructor)["ada"] == 3.5, "a manual score survives another autograding"
 
-    instructor.nbgrader("generate_feedback", LAB)
-    instructor.nbgrader("release_feedback", LAB)
-    places["cleo"].nbgrader("fetch_feedback", LAB)
+    instructor.run_nbgrader("generate_feedback", LAB)
+    instructor.run_nbgrader("release_feedback", LAB)
+    places["cleo"].run_nbgrader("fetch_feedback", LAB)
     (page,) = (places["cleo"].folder / LAB / "feedback").rglob("*.html")
     assert "3 and 4 give 25" in page.read_text()
     by_nbgrader = {p: p.read_text() for p in (instructor.folder / "feedback").glob("*/*/*.html")}

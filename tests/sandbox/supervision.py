@@ -25,9 +25,9 @@ class RunEnd:
     """As os.waitpid gives it; None for a run that was still going when the supervisor had looked often enough."""
     peak: int
     """The most memory that a look found."""
-    said: bytes
+    output: bytes
     """What the run wrote into its control socket."""
-    gone: bool
+    is_gone: bool
     """Whether no process holds that socket any more."""
 
 

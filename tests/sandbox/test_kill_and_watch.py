@@ -180,7 +180,7 @@ def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
     check_needs(way, needs)
     ending = run_supervised(way, leave_and_end)
     assert ending.status is not None and os.waitstatus_to_exitcode(ending.status) == 3
-    assert ending.gone and ending.limit == ""
+    assert ending.is_gone and ending.limit == ""
 
 
 @every_way
@@ -194,7 +194,7 @@ def test_a_signal_is_reported_like_an_exit(way: str, needs: Needs) -> None:
 def test_a_run_that_is_stopped_leaves_nothing(way: str, needs: Needs) -> None:
     check_needs(way, needs)
     ending = run_supervised(way, start_escapees, looks=10)
-    assert ending.status is None and ending.gone
+    assert ending.status is None and ending.is_gone
 
 
 TAKEN = [0]  # bytes that a greedy run takes, more than its bound
@@ -315,7 +315,7 @@ def act_when_watched(act: Callable[[int], object]) -> Callable[[int], None]:
 
 
 def assert_ended_by_memory(ending: RunEnd) -> None:
-    assert ending.limit == "memory" and ending.gone
+    assert ending.limit == "memory" and ending.is_gone
 
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace"])

@@ -143,8 +143,8 @@ def run(
         os.write(control, json.dumps(answer).encode())
 
     ending = supervise(layers, act_and_answer, LIMITS, network)
-    answer = json.loads(ending.said) if ending.said else {}
-    return {"limit": ending.limit, "status": ending.status, "left": not ending.gone, **answer}
+    answer = json.loads(ending.output) if ending.output else {}
+    return {"limit": ending.limit, "status": ending.status, "left": not ending.is_gone, **answer}
 
 
 def run_greedy(_: attempts.World, control: int) -> dict[str, Any]:
