@@ -55,7 +55,7 @@ class World:
     """The surroundings of an attempt."""
 
     parent: int  # a process of the same user, outside the sandbox
-    make_scratch: Path
+    scratch: Path
     secret: Path  # a file that the same user may read, outside the plan
     tcp: int
     udp: int
