@@ -1,6 +1,6 @@
-"""What tests of every package share: small courses, and the project's own.
+"""Fixtures that tests of all packages share: small courses, and the project's own.
 
-Imports stand in the fixtures: pytest's first process reads this file and runs no test, and its workers wait for it, 6 s.
+Imports are inside the fixtures: pytest's first process reads this file but runs no test, and workers would wait 6 s.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """As pytest-randomly does for random and numpy: each test finds a state of its own, whatever ran before it."""
+    """Seed torch as pytest-randomly does random and numpy: each test has its own state, whatever ran before it."""
     if "torch" in sys.modules and (seed := item.config.getoption("randomly_seed", None)) is not None:
         sys.modules["torch"].manual_seed((seed + zlib.crc32(item.nodeid.encode())) % 2**32)
 
@@ -96,7 +96,7 @@ def labs(course: Course) -> list[Lab]:
 
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
-    """One for all tests that only ask it for student processes: each imports torch."""
+    """One for all tests that only need student processes: starting one imports torch."""
     from autograder.forkserver.client import ForkServer, Purpose
     from autograder.sandbox import find_layers, find_strongest_level
 
@@ -131,7 +131,7 @@ def built_course(course_without_gradebook: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def two_graders(built_course: Path) -> Iterator[LocalExecutor]:
-    """They stay, as those of `gradlab watch` do, for tests that ask what grading gives: each start imports torch."""
+    """Graders that stay, like those of `gradlab watch`, for tests of grading: each start imports torch."""
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.watch.watch_start import start_pool
     from autograder.workers.executors import LocalExecutor

@@ -1,4 +1,4 @@
-"""A lab's files as one text: a line `# ---- exercises/NAME.py` begins that file, `# ---- lab.py` goes on with the lesson."""
+"""A lab's files as one text: a line `# ---- exercises/NAME.py` begins that file, `# ---- lab.py` continues the lesson."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ BREAK = "# ---- "
 ENTRY = LabEntry(name="x", title="X", minutes=1)
 
 
-def files_of(text: str) -> dict[str, str]:
-    """File -> its text."""
+def split_files(text: str) -> dict[str, str]:
+    """Split the text into file name -> file text."""
     files: dict[str, list[str]] = {"lab.py": []}
     now = files["lab.py"]
     for line in text.splitlines():
@@ -21,18 +21,18 @@ def files_of(text: str) -> dict[str, str]:
     return {name: "\n".join(lines) + "\n" for name, lines in files.items()}
 
 
-def lab_of_text(text: str, folder: Path = Path("labs/x"), entry: LabEntry = ENTRY) -> Lab:
-    """The lab in this text; nothing is written."""
-    return read_lab_sources(files_of(text), folder, entry)
+def read_lab_text(text: str, folder: Path = Path("labs/x"), entry: LabEntry = ENTRY) -> Lab:
+    """Read the lab in this text; nothing is written."""
+    return read_lab_sources(split_files(text), folder, entry)
 
 
 def write_files(folder: Path, text: str) -> None:
-    for name, content in files_of(text).items():
+    for name, content in split_files(text).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
 
 
-def lab_in(folder: Path, text: str, entry: LabEntry = ENTRY) -> Lab:
-    """The lab in this text, written into the folder."""
+def write_lab(folder: Path, text: str, entry: LabEntry = ENTRY) -> Lab:
+    """Write the files in this text into the folder, and read the lab."""
     write_files(folder, text)
     return read_lab(folder, entry)

@@ -15,9 +15,9 @@ from pathlib import Path
 from labkit.start import build_environment
 
 ENDS_WITHIN = 300  # seconds; one that is killed leaves its kernels
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # whatever proxy the environment names
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores the environment's proxy
 
-# What would make a page differ from one run to the next: a question about news, cells that are not in the page.
+# Settings without which a page differs from run to run: a question about news, cells that are not in the page.
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"checkForUpdates": False, "fetchNews": "false"},
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
@@ -26,7 +26,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class LabServer:
-    """folder: what the server shows, and where it was started. log: all that it printed."""
+    """folder: the server's root and working directory. log: its output."""
 
     url: str
     token: str
@@ -38,9 +38,9 @@ class LabServer:
         return f"{self.url}{path}?token={self.token}"
 
     def end_kernels(self) -> None:
-        """As after a start of the server."""
-        with DIRECT.open(self.address("api/sessions")) as told:
-            sessions = json.load(told)
+        """End all kernels, as after a start of the server."""
+        with DIRECT.open(self.address("api/sessions")) as response:
+            sessions = json.load(response)
         for session in sessions:
             headers = {"Authorization": f"token {self.token}"}
             end = urllib.request.Request(f"{self.url}api/sessions/{session['id']}", headers=headers, method="DELETE")
@@ -48,7 +48,7 @@ class LabServer:
 
 
 @contextlib.contextmanager
-def lab_server(
+def run_lab_server(
     folder: Path,
     home: Path,
     theme: str = "JupyterLab Light",
@@ -56,10 +56,10 @@ def lab_server(
     start: Sequence[str] = ("jupyterlab",),
     options: Sequence[str] = (),
 ) -> Iterator[LabServer]:
-    """JupyterLab on `folder`. Everything that it keeps for its user goes under `home`.
+    """Run JupyterLab on `folder`. Its user's files go under `home`.
 
     course: with the course's own extension, as labkit.start opens it. start: another module, with arguments, that starts
-    a Jupyter server. options: for it, in place of its folder and address.
+    a Jupyter server. options: for it, instead of its folder and address.
     """
     token, log = secrets.token_hex(16), home / "server.log"
     settings = home / "config" / "labconfig"
@@ -67,15 +67,19 @@ def lab_server(
     overrides = {**SETTINGS, "@jupyterlab/apputils-extension:themes": {"theme": theme}}
     (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
     command = [sys.executable, "-m", *start, "--no-browser", "--allow-root"]
-    # Where that port is taken, the server takes another: its address is read from what it tells.
-    options = options or [f"--ServerApp.root_dir={folder}", "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={_port()}"]
-    with log.open("wb") as printed:
+    # If that port is taken, the server takes another: its address is read from its connection file.
+    options = options or [
+        f"--ServerApp.root_dir={folder}",
+        "--ServerApp.ip=127.0.0.1",
+        f"--ServerApp.port={_draw_port()}",
+    ]
+    with log.open("wb") as log_file:
         process = subprocess.Popen(
             [*command, *options, f"--IdentityProvider.token={token}"],
             cwd=folder,  # nbgrader_config.py is read from there
-            env=_environment(home) | (_course(folder) if course else {}),
+            env=_build_environment(home) | (_build_course_environment(folder) if course else {}),
             stdin=subprocess.DEVNULL,
-            stdout=printed,
+            stdout=log_file,
             stderr=subprocess.STDOUT,
         )
         try:
@@ -89,17 +93,17 @@ def lab_server(
                 process.wait()
 
 
-def _environment(home: Path) -> dict[str, str]:
-    """This process's environment without its user's Jupyter settings; `alembic` is found beside this interpreter."""
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
-    own["PATH"] = str(Path(sys.executable).parent) + os.pathsep + own.get("PATH", os.defpath)
-    own["HOME"] = str(home)
+def _build_environment(home: Path) -> dict[str, str]:
+    """This process's environment without its user's Jupyter settings; `alembic` is found next to this interpreter."""
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
+    variables["PATH"] = str(Path(sys.executable).parent) + os.pathsep + variables.get("PATH", os.defpath)
+    variables["HOME"] = str(home)
     for kind in ("config", "data", "runtime"):
-        own[f"JUPYTER_{kind.upper()}_DIR"] = str(home / kind)
-    return own
+        variables[f"JUPYTER_{kind.upper()}_DIR"] = str(home / kind)
+    return variables
 
 
-def _course(folder: Path) -> dict[str, str]:
+def _build_course_environment(folder: Path) -> dict[str, str]:
     return {
         name: value
         for name, value in build_environment(folder).items()
@@ -108,22 +112,22 @@ def _course(folder: Path) -> dict[str, str]:
 
 
 def _wait_for(process: subprocess.Popen[bytes], runtime: Path, log: Path) -> str:
-    """The server's address, once it answers there."""
+    """Wait until the server answers, and return its address."""
     while True:
         if (code := process.poll()) is not None:
-            raise RuntimeError(f"JupyterLab ended with status {code}:\n{_tail(log)}")
+            raise RuntimeError(f"JupyterLab ended with status {code}:\n{_read_tail(log)}")
         time.sleep(0.1)
-        told = runtime / f"jpserver-{process.pid}.json"
-        # Half written, or not yet listening: asked again.
+        connection_file = runtime / f"jpserver-{process.pid}.json"
+        # Half written, or not yet listening: try again.
         with contextlib.suppress(OSError, json.JSONDecodeError):
-            url = str(json.loads(told.read_text())["url"])
+            url = str(json.loads(connection_file.read_text())["url"])
             DIRECT.open(f"{url}login").close()
             return url
 
 
-def _port() -> int:
+def _draw_port() -> int:
     return 20000 + secrets.randbelow(10000)
 
 
-def _tail(log: Path) -> str:
+def _read_tail(log: Path) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-40:])

@@ -1,4 +1,4 @@
-"""docs/architecture.md names the packages and files that there are, and docs/decisions lists every record."""
+"""docs/architecture.md names existing packages and files, and docs/decisions lists every record."""
 
 import re
 from pathlib import Path
@@ -16,15 +16,15 @@ def find_links(text: str) -> set[str]:
 
 
 def test_the_table_has_every_package_of_autograder_once() -> None:
-    named = re.findall(r"^\| `(\w+(?:\.py)?)` \|", PAGE.split("The rest is in `autograder`")[1], re.MULTILINE)
+    packages = re.findall(r"^\| `(\w+(?:\.py)?)` \|", PAGE.split("The rest is in `autograder`")[1], re.MULTILINE)
     modules = (path for path in (ROOT / "autograder").iterdir() if path.suffix in ("", ".py"))
-    assert sorted(named) == sorted(path.name for path in modules if not path.name.startswith("_"))
+    assert sorted(packages) == sorted(path.name for path in modules if not path.name.startswith("_"))
 
 
 def test_the_files_that_the_page_names_are_there() -> None:
-    named = set(re.findall(r"`([\w/]+\.(?:py|toml))`", PAGE))
-    assert len(named) > 20
-    assert not [name for name in named if not any((root / name).exists() for root in (ROOT, ROOT / "autograder"))]
+    names = set(re.findall(r"`([\w/]+\.(?:py|toml))`", PAGE))
+    assert len(names) > 20
+    assert not [name for name in names if not any((root / name).exists() for root in (ROOT, ROOT / "autograder"))]
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,10 @@ def test_the_links_of_a_page_lead_to_files(path: Path) -> None:
 
 
 def test_every_decision_is_listed_and_numbered_by_date() -> None:
-    listed = find_links((DECISIONS / "README.md").read_text(encoding="utf-8"))
-    assert listed == {path.name for path in RECORDS}
+    links = find_links((DECISIONS / "README.md").read_text(encoding="utf-8"))
+    assert links == {path.name for path in RECORDS}
     texts = [path.read_text(encoding="utf-8") for path in RECORDS]
     assert [int(path.name[:4]) for path in RECORDS] == [*range(1, len(RECORDS) + 1)]
     dates = [re.findall(r"^Date: (\d{4}-\d\d-\d\d)$", text, re.MULTILINE) for text in texts]
-    assert all(len(found) == 1 for found in dates) and dates == sorted(dates)
+    assert all(len(matches) == 1 for matches in dates) and dates == sorted(dates)
     assert all(part in text for text in texts for part in ("## Context", "## Decision", "## Consequences"))

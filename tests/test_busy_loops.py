@@ -1,4 +1,4 @@
-"""`make nightly` runs the tests beside busy loops, and leaves none of them."""
+"""`make nightly` runs the tests during busy loops, and leaves none of them running."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ import pytest
 from scripts.beside_busy_loops import LOOP, main
 
 
-def loops() -> list[int]:
+def list_loops() -> list[int]:
     return [child.pid for child in psutil.Process(os.getpid()).children() if LOOP in child.cmdline()]
 
 
@@ -21,6 +21,6 @@ sys.exit(len(loops))
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_command_runs_beside_loops_that_end_with_it(count: int) -> None:
+def test_a_command_runs_next_to_loops_that_end_with_it(count: int) -> None:
     assert main(count, [sys.executable, "-c", COUNT]) == count
-    assert loops() == []
+    assert list_loops() == []

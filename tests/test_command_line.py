@@ -15,32 +15,32 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.sandbox.doctor import LEVELS
 from autograder.sandbox.layers import LAYERS
 from tests.conftest import NIGHTLY, ROOT
-from tests.reports.written_class import LAB, Handed, write_class
+from tests.reports.written_class import LAB, StudentWork, write_class
 
-Here = Callable[..., str]
+CommandLine = Callable[..., str]
 
 
-def gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
-    """In a process of its own, which imports torch: where the process itself matters."""
+def run_gradlab(*arguments: str, status: int = 0, cwd: Path = ROOT) -> str:
+    """Run the command in its own process, which imports torch: for tests of the process itself."""
     command = [sys.executable, "-m", "autograder.cli", *arguments]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    output = done.stdout + done.stderr
-    assert done.returncode == status, output
+    process = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    output = process.stdout + process.stderr
+    assert process.returncode == status, output
     assert "Traceback" not in output
     return output
 
 
 @pytest.fixture
-def here(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Here:
-    """The same in this process, in the course's folder: one of its own would import torch."""
+def cli(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    """Runs a command in this process, in the course's folder: a new process would import torch."""
 
     def run(arguments: str, status: int = 0) -> str:
         monkeypatch.chdir(small_course)
         monkeypatch.setattr(sys, "argv", ["gradlab", *arguments.split()])
         with pytest.raises(SystemExit) as end:
             main()
-        printed = capsys.readouterr()
-        output = printed.out + printed.err
+        captured = capsys.readouterr()
+        output = captured.out + captured.err
         assert (end.value.code or 0) == status, output
         assert "Traceback" not in output
         return output
@@ -48,66 +48,66 @@ def here(small_course: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     return run
 
 
-def test_help_names_every_command(here: Here) -> None:
-    output = here("--help")
+def test_help_names_every_command(cli: CommandLine) -> None:
+    output = cli("--help")
     for command in ("build", "prove", "grade", "feedback", "report", "export", "new", "doctor", "demo"):
         assert command in output
 
 
 @pytest.mark.parametrize("arguments", ["--help", "status", "report", f"similar {LAB}"])
-def test_what_only_reads_marks_does_not_wait_for_torch(small_course: Path, arguments: str) -> None:
-    write_class(small_course, [Handed(f"s{n}") for n in range(6)])
+def test_commands_that_only_read_marks_do_not_wait_for_torch(small_course: Path, arguments: str) -> None:
+    write_class(small_course, [StudentWork(f"s{n}") for n in range(6)])
     code = (
         f"import sys; sys.argv = ['gradlab', *{arguments.split()}]\n"
         "from autograder.cli import main\n"
         "try: main()\n"
         "except SystemExit as end: print(end.code or 0, 'torch' in sys.modules)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "0 False", done.stdout + done.stderr
+    process = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
+    assert process.stdout.splitlines()[-1] == "0 False", process.stdout + process.stderr
 
 
-def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, here: Here) -> None:
-    here("build --check")
+def test_build_check_names_the_stale_file_and_the_fix(small_course: Path, cli: CommandLine) -> None:
+    cli("build --check")
     lab = small_course / "labs" / "01_squares" / "lab.py"
     lab.write_text(lab.read_text().replace("What is the sum", "What, then, is the sum"))
-    output = here("build --check", status=1)
+    output = cli("build --check", status=1)
     assert "release/01_squares/01_squares.ipynb" in output
     assert "run gradlab build" in output
 
 
-def test_labs_that_are_named_are_built_alone(small_course: Path, here: Here) -> None:
-    here("new 02_cubes")
+def test_only_the_labs_that_are_named_are_built(small_course: Path, cli: CommandLine) -> None:
+    cli("new 02_cubes")
     first, second = (small_course / "labs" / lab / "lab.py" for lab in ("01_squares", "02_cubes"))
     first.write_text(first.read_text().replace("What is the sum", "What, then, is the sum"))
-    assert "release/02_cubes" in (stale := here("build 02_cubes --check", status=1)) and "01_squares" not in stale
-    assert "1 lab built, 3 files changed" in here("build 02_cubes")
-    assert "1 lab up to date" in here("build --check 02_cubes")
-    assert "source/01_squares" in here("build --check", status=1)
+    assert "release/02_cubes" in (stale := cli("build 02_cubes --check", status=1)) and "01_squares" not in stale
+    assert "1 lab built, 3 files changed" in cli("build 02_cubes")
+    assert "1 lab up to date" in cli("build --check 02_cubes")
+    assert "source/01_squares" in cli("build --check", status=1)
     second.write_text(second.read_text() + "# %% nonsense\n")
-    assert "1 lab built" in here("build 01_squares"), "another lab's mistake is no hindrance"
-    assert "it has 01_squares, 02_cubes" in here("build 03_none", status=1)
+    assert "1 lab built" in cli("build 01_squares"), "another lab's mistake doesn't matter"
+    assert "it has 01_squares, 02_cubes" in cli("build 03_none", status=1)
 
 
-def test_a_course_without_an_exchange_hears_of_it_only_where_it_is_used(small_course: Path) -> None:
+def test_a_missing_exchange_is_reported_only_by_commands_that_use_it(small_course: Path) -> None:
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(f'c.Exchange.root = "{small_course}/nowhere"\n')
-    output = gradlab("status", cwd=small_course)
+    output = run_gradlab("status", cwd=small_course)
     assert "nowhere" not in output and "instructor" not in output, output
-    output = gradlab("watch", "01_squares", "--once", status=1, cwd=small_course)
+    output = run_gradlab("watch", "01_squares", "--once", status=1, cwd=small_course)
     assert "contact your instructor" not in output and f"there is no {small_course}/nowhere/gradlab/inbound" in output
 
 
 def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("    ### END SOLUTION\n", ""))
-    output = gradlab("build", status=1, cwd=small_course)
+    output = run_gradlab("build", status=1, cwd=small_course)
     assert "labs/01_squares/exercises/sum_of_squares.py:" in output
     assert "fix: add '### END SOLUTION'" in output
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ("build --course labs/01_squares", "--course"),
         ("prove 02_circles", "it has 01_squares"),
@@ -125,21 +125,21 @@ def test_a_mistake_in_a_lab_is_printed_with_file_and_line(small_course: Path) ->
         ),
     ],
 )
-def test_what_cannot_be_done_is_told_with_what_can_be(here: Here, arguments: str, told: str) -> None:
-    assert told in here(arguments, status=1)
+def test_an_impossible_request_is_refused_with_an_alternative(cli: CommandLine, arguments: str, message: str) -> None:
+    assert message in cli(arguments, status=1)
 
 
-def test_prove_fails_where_a_check_is_not_proved(small_course: Path, here: Here) -> None:
+def test_prove_fails_if_a_check_is_not_proved(small_course: Path, cli: CommandLine) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("return (x * x).sum()", "return (x * x).sum() + 1"))
-    output = here("prove", status=1)
+    output = cli("prove", status=1)
     assert "sum_of_squares.py:" in output
     assert "reference solution of sum_of_squares: it gets 0 of 2" in " ".join(output.split())
     assert "1 problem" in output
 
 
-def test_doctor_tells_every_layer_and_level_and_what_to_do_next(here: Here) -> None:
-    output = here("doctor")
+def test_doctor_lists_every_layer_and_level_and_says_what_to_do_next(cli: CommandLine) -> None:
+    output = cli("doctor")
     for name in (*map(str, LAYERS), *LEVELS):
         assert name in output
     assert "Next: gradlab grade LAB" in output
@@ -147,7 +147,7 @@ def test_doctor_tells_every_layer_and_level_and_what_to_do_next(here: Here) -> N
 
 @pytest.mark.slow
 def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken_file(
-    small_course: Path, here: Here
+    small_course: Path, cli: CommandLine
 ) -> None:
     """Slow: a fork server for each grading."""
     lab = next(read_labs(read_course(small_course)))
@@ -168,82 +168,88 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     (small_course / "submitted" / "eve" / "01_squares" / "my answers.ipynb").write_text(str(files["ada"]))
     (small_course / "submitted" / "slash" / "sub").mkdir(parents=True)
     (small_course / "submitted" / "Ada" / "sub").mkdir(parents=True)
-    output = gradlab("grade", "01_squares", cwd=small_course)
+    output = run_gradlab("grade", "01_squares", cwd=small_course)
     assert "01_squares: 5 graded; 2 damaged; 1 at a limit. Next: gradlab feedback 01_squares" in output
     assert "submitted/slash/ contains sub, which isn't an assignment" in output
     assert "Ada and ada look like one student" in output
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
         scores = {s.student_id: s.score for s in book.assignment_submissions("01_squares")}
     assert scores == {"ada": 2, "ben": 0, "cleo": 0, "dan": 0, "eve": 2}
-    assert "01_squares: 0 graded; 1 kept" in here("grade 01_squares --student ada")
-    fed = here("feedback 01_squares")
-    assert "5 feedback pages" in fed and "hand these out yourself" in fed and "nbgrader release_feedback" not in fed
+    assert "01_squares: 0 graded; 1 kept" in cli("grade 01_squares --student ada")
+    feedback_output = cli("feedback 01_squares")
+    assert (
+        "5 feedback pages" in feedback_output
+        and "hand these out yourself" in feedback_output
+        and "nbgrader release_feedback" not in feedback_output
+    )
     paths = {s: small_course / "feedback" / s / "01_squares" / "01_squares.html" for s in files}
     pages = {student: path.read_text().replace("<wbr>", "") for student, path in paths.items()}
     assert "it is not JSON" in pages["ben"]
     assert "No notebook named 01_squares.ipynb was handed in" in pages["dan"]
     assert "the Python process ended during this check" in pages["cleo"]
     assert not any("vector_norm" in page for page in pages.values()), "a line of a hidden check"
-    here("report 01_squares")
+    cli("report 01_squares")
     report = (small_course / "results" / "01_squares.html").read_text()
     assert all(f">{student}<" in report for student in files)
-    here("export")
+    cli("export")
     rows = (small_course / "results" / "marks.csv").read_text().splitlines()
     assert rows[0].startswith("id,first_name,last_name,email,lms_user_id,01_squares,01_squares before lateness")
     assert "ada,,,,,2,2,2,0:00:00,graded" in rows
 
 
 @pytest.mark.slow
-def test_trouble_of_the_course_leaves_marks_alone_and_is_named(
-    small_course: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+def test_an_error_in_the_course_is_named_and_changes_no_mark(
+    small_course: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a fork server for each grading."""
     lab = next(read_labs(read_course(small_course)))
     folder = small_course / "submitted" / "ada" / "01_squares"
     folder.mkdir(parents=True)
     (folder / "01_squares.ipynb").write_text(json.dumps(fill_notebook(lab, collect_reference(lab))))
-    here("grade 01_squares")
+    cli("grade 01_squares")
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write('\nc.AssignLatePenalties.plugin_class = "nowhere.Late"\n')
-    output = here("grade 01_squares", status=1)
+    output = cli("grade 01_squares", status=1)
     assert "ModuleNotFoundError: No module named 'nowhere'" in output
     assert "no mark was changed" in output
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
         assert book.find_submission("01_squares", "ada").score == 2
     (small_course / "nowhere.py").write_text("from nbgrader.plugins import LateSubmissionPlugin as Late\n")
-    monkeypatch.syspath_prepend(small_course)  # as where the command's own process starts
-    here("grade 01_squares")
+    monkeypatch.syspath_prepend(small_course)  # as in the command's own process
+    cli("grade 01_squares")
 
 
-def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(small_course: Path, here: Here) -> None:
+def test_a_lab_that_was_edited_and_not_built_is_not_graded_by_its_old_checks(
+    small_course: Path, cli: CommandLine
+) -> None:
     exercise = small_course / "labs" / "01_squares" / "exercises" / "sum_of_squares.py"
     (small_course / "submitted" / "ada" / "01_squares").mkdir(parents=True)
     exercise.write_text(exercise.read_text().replace("3 and 4 give 25", "3 and 4 are 25"))
-    assert "fix: gradlab build" in here("grade 01_squares", status=1)
+    assert "fix: gradlab build" in cli("grade 01_squares", status=1)
 
 
-def test_a_full_disk_is_one_line_that_says_how_to_go_on(
-    small_course: Path, here: Here, monkeypatch: pytest.MonkeyPatch
+def test_a_full_disk_is_one_line_that_says_how_to_continue(
+    small_course: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where a file system of one page can be mounted: a real one, full."""
+    """If a file system of one page can be mounted: a real one, full."""
     full = small_course / "full"
     full.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", full], capture_output=True).returncode:
         pytest.skip("no file system can be mounted here")
     try:
-        here(f"release --student {full}/labs", status=1)
+        cli(f"release --student {full}/labs", status=1)
     finally:
         subprocess.run(["umount", full], check=True)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_the_demo_runs_and_every_mark_is_right(small_course: Path, here: Here) -> None:
+def test_the_demo_runs_and_every_mark_is_right(small_course: Path, cli: CommandLine) -> None:
     """Slow: a class of more than twelve submissions; at night it is made twice."""
     for _ in range(2 if NIGHTLY else 1):
-        output = here("demo --folder show")
+        output = cli("demo --folder show")
         assert "Every mark is as expected" in output
         assert output.count("│") > 3 * 12
     assert (small_course / "show" / "results" / "01_squares.html").exists()
     (small_course / "show" / ".gradlab-demo").unlink()
-    assert "something other than a demo" in here("demo --folder show", status=1)
+    assert "something other than a demo" in cli("demo --folder show", status=1)

@@ -1,4 +1,4 @@
-"""autograder knows no lab by name, so that another course can take its place. Who imports whom: see pyproject.toml."""
+"""autograder knows no lab by name, so it works for another course. pyproject.toml has the rules for imports."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 NAMED_BY_PYTHON = {"__init__", "__main__"}
-# First words that are no verbs: participles by their ending, and these.
+# First words that aren't verbs: participles by their ending, and these.
 IRREGULAR = set(
     """seen shown written drawn taken given known found held left lost made meant sent hidden came told kept
     anew alone some why where when how what which who whose each own other another again by of in on at as with without
@@ -48,30 +48,30 @@ FIXED = set(
 )
 
 
-def modules() -> Iterator[Path]:
+def iter_modules() -> Iterator[Path]:
     for package in ("autograder", "labext", "labkit"):
         yield from (ROOT / package).rglob("*.py")
 
 
-def test_a_module_is_named_by_a_noun_and_not_by_a_clause() -> None:
-    names = {path.stem for path in modules()} - NAMED_BY_PYTHON
+def test_a_module_is_named_by_a_noun_not_by_a_clause() -> None:
+    names = {path.stem for path in iter_modules()} - NAMED_BY_PYTHON
     clauses = [name for name in names if IRREGULAR.intersection(words := name.split("_")) or words[-1].endswith("ed")]
     assert not sorted(clauses)
 
 
 def test_no_two_classes_have_one_name() -> None:
-    found = defaultdict(list)
-    for path in modules():
+    paths_by_name = defaultdict(list)
+    for path in iter_modules():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
-                found[node.name].append(str(path.relative_to(ROOT)))
-    assert not {name: paths for name, paths in found.items() if len(paths) > 1}
+                paths_by_name[node.name].append(str(path.relative_to(ROOT)))
+    assert not {name: paths for name, paths in paths_by_name.items() if len(paths) > 1}
 
 
 def test_functions_begin_with_a_verb() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}: {node.name}"
-        for path in modules()
+        for path in iter_modules()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _is_property(node)
         if not _begins_well(node.name)

@@ -1,10 +1,10 @@
-"""No test passes or fails by how busy the machine is."""
+"""No test's outcome depends on how busy the machine is."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.wall_clocks import wall_clocks
+from tests.wall_clocks import find_wall_clocks
 
 TESTS = Path(__file__).parent
 OF_STUDENTS = TESTS / "hostile" / "attacks"
@@ -30,19 +30,19 @@ def test(process, monkeypatch):
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_limit_by_the_clock_is_found(name: str) -> None:
-    assert len(list(wall_clocks(FAULTS[name]))) == 1
+    assert len(list(find_wall_clocks(FAULTS[name]))) == 1
 
 
-def test_what_waits_for_something_or_counts_its_own_time_is_sound() -> None:
-    assert list(wall_clocks(SOUND)) == []
+def test_waiting_for_an_event_or_counting_its_own_time_is_accepted() -> None:
+    assert list(find_wall_clocks(SOUND)) == []
 
 
 def test_no_test_has_one() -> None:
-    """Wait for what happens, and count calls, bytes or processor time instead. pytest-timeout ends what hangs."""
-    found = [
+    """Wait for an event, and count calls, bytes or processor time instead. pytest-timeout ends what hangs."""
+    limits = [
         f"{path.relative_to(TESTS.parent)}:{line} {words}"
         for path in sorted(TESTS.rglob("*.py"))
         if OF_STUDENTS not in path.parents
-        for line, words in wall_clocks(path.read_text(encoding="utf-8"))
+        for line, words in find_wall_clocks(path.read_text(encoding="utf-8"))
     ]
-    assert found == []
+    assert limits == []

@@ -13,9 +13,9 @@ EXERCISE = Path("labs", "01_squares", "exercises", "sum_of_squares.py")
 def run_pytest(folder: Path, *arguments: str, status: int = 0) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    assert (done.returncode, done.stderr) == (status, ""), done.stdout + done.stderr
-    return done.stdout
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    assert (process.returncode, process.stderr) == (status, ""), process.stdout + process.stderr
+    return process.stdout
 
 
 @pytest.fixture
@@ -28,14 +28,14 @@ def lab(course_without_gradebook: Path, tmp_path: Path) -> Path:
 
 
 def test_every_answer_is_a_test_that_is_named_for_what_it_shows(lab: Path) -> None:
-    listed = run_pytest(lab, "labs/01_squares", "-k", "sum_of_squares", "--collect-only").splitlines()
-    names = [line.partition("::")[2] for line in listed if "::" in line]
+    lines = run_pytest(lab, "labs/01_squares", "-k", "sum_of_squares", "--collect-only").splitlines()
+    names = [line.partition("::")[2] for line in lines if "::" in line]
     assert names[0] == "checks: reference, empty, generated and lying answers"
     assert [name.partition(":")[0] for name in names[1:]] == ["right"] * 2 + ["wrong"] * 4
     assert "wrong: the square of the sum" in names
 
 
-def test_an_exercise_that_is_as_it_should_be_is_proved(lab: Path) -> None:
+def test_a_correct_exercise_is_proved(lab: Path) -> None:
     assert "7 passed" in run_pytest(lab, "labs")
 
 
@@ -45,18 +45,18 @@ def test_a_failure_says_where_and_what_the_answer_earned_without_a_traceback(lab
     path.write_text(
         text.replace('# %% wrong "a mean of squares" fails=example,shapes,empty', '# %% right "a mean of squares"')
     )
-    told = run_pytest(lab, "labs/01_squares", "-k", "mean", status=1)
+    output = run_pytest(lab, "labs/01_squares", "-k", "mean", status=1)
     line = text[: text.index('# %% wrong "a mean of squares"')].count("\n") + 1
-    assert f"{path}:{line}: a mean of squares: it earned 0 of 2 points, and should earn all" in told
-    assert "example: " in told and "fix: correct the check that rejects it, or the answer" in told
-    assert "1 failed, 6 deselected" in told and "Traceback" not in told and "def " not in told
+    assert f"{path}:{line}: a mean of squares: it earned 0 of 2 points, and should earn all" in output
+    assert "example: " in output and "fix: correct the check that rejects it, or the answer" in output
+    assert "1 failed, 6 deselected" in output and "Traceback" not in output and "def " not in output
 
 
 def test_a_mistake_in_the_source_is_named_by_its_line(lab: Path) -> None:
     path = lab / EXERCISE
     path.write_text(path.read_text().replace('# %% wrong "a mean of squares"', "# %% wrong a mean of squares"))
-    told = run_pytest(lab, "labs", status=2)
-    assert f"{path}:51: " in told and "Traceback" not in told
+    output = run_pytest(lab, "labs", status=2)
+    assert f"{path}:51: " in output and "Traceback" not in output
 
 
 def test_no_other_run_of_pytest_is_changed(tmp_path: Path) -> None:

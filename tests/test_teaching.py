@@ -1,5 +1,5 @@
-"""docs/teaching.md is walked: every command of it, in its order, and what comes is as it should be. By night the class
-has forty; by day those of them who differ.
+"""Runs every command of docs/teaching.md in order, and checks its output. By night the class has forty students; by day
+only those who differ.
 """
 
 import csv
@@ -27,8 +27,8 @@ from autograder.demo.students import fill_notebook
 from autograder.gradebook.history import read_history
 from tests.conftest import ROOT
 
-PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8").replace("2027-", "2026-")  # what lies ahead waits
-UNTIL, OPEN = "until = 2026-02-01", "until = 2999-02-01"  # files of today come after the former
+PAGE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8").replace("2027-", "2026-")  # later submissions wait
+UNTIL, OPEN = "until = 2026-02-01", "until = 2999-02-01"  # files of today sort after these
 ONE, TWO, THREE = "01_tensors", "02_shapes_and_devices", "03_autograd"
 EXERCISES = {ONE: ["blank_padding_"], TWO: ["sum_of_squares"], THREE: ["sum_of_squares", "graph_size"]}
 FORTY = [f"s{number:02}" for number in range(1, 41)]
@@ -38,14 +38,14 @@ SECOND = "2026-02-01 11:00:00.000000 UTC"
 LATE, ILL, TWICE, NEVER, DAMAGED, NO_EMPTY, BY_HAND = "s36", "s05", "s37", "s38", "s39", "s35", "s31"
 TEAM = ("s11", "s12")
 ALL_WRONG = {"s31", "s32", "s33", "s34"}
-FEWER = [*FORTY[:2], ILL, *TEAM, *FORTY[30:]]  # all that differ from one another
+FEWER = [*FORTY[:2], ILL, *TEAM, *FORTY[30:]]  # all students who differ from one another
 
 
-def blocks(language: str) -> list[str]:
+def find_blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
-def answer(student: str, exercise: str) -> str:
+def write_answer(student: str, exercise: str) -> str:
     if student in ALL_WRONG:
         return f"def {exercise}(x):\n    return x.sum()\n"
     if student == NO_EMPTY:
@@ -53,27 +53,27 @@ def answer(student: str, exercise: str) -> str:
     return f"def {exercise}(x):\n    return (x * x).sum()\n"
 
 
-class Term:
-    """The instructor's folder, and what happens in it between the commands."""
+class TermFolder:
+    """The instructor's folder, and the actions in it between the commands."""
 
     def __init__(self, folder: Path, students: list[str]) -> None:
         self.folder, self.exchange, self.students = folder, folder / "exchange", students
         self.labs = {lab.name: lab for lab in read_labs(read_course(folder))}
 
-    def notebook(self, lab: str, student: str) -> str:
-        return json.dumps(fill_notebook(self.labs[lab], {name: answer(student, name) for name in EXERCISES[lab]}))
+    def build_notebook(self, lab: str, student: str) -> str:
+        return json.dumps(fill_notebook(self.labs[lab], {name: write_answer(student, name) for name in EXERCISES[lab]}))
 
-    def submit(self, lab: str, student: str, when: str, content: str = "") -> Path:
-        """As `nbgrader submit` leaves it; where its page will be."""
-        folder = self.exchange / "pytorch" / "inbound" / f"{student}+{lab}+{when}+x"
+    def submit(self, lab: str, student: str, timestamp: str, content: str = "") -> Path:
+        """Submit as `nbgrader submit` does, and return the path of the submission's page."""
+        folder = self.exchange / "pytorch" / "inbound" / f"{student}+{lab}+{timestamp}+x"
         folder.mkdir()
-        (folder / f"{lab}.ipynb").write_text(content or self.notebook(lab, student))
-        (folder / "timestamp.txt").write_text(when)
-        (folder / "submission_secret.txt").write_text(f"{student} {when}")
-        return self.page(student, lab, when)
+        (folder / f"{lab}.ipynb").write_text(content or self.build_notebook(lab, student))
+        (folder / "timestamp.txt").write_text(timestamp)
+        (folder / "submission_secret.txt").write_text(f"{student} {timestamp}")
+        return self.find_page(student, lab, timestamp)
 
-    def page(self, student: str, lab: str, when: str) -> Path:
-        secret = notebook_hash(secret=f"{student} {when}", notebook_id=lab)
+    def find_page(self, student: str, lab: str, timestamp: str) -> Path:
+        secret = notebook_hash(secret=f"{student} {timestamp}", notebook_id=lab)
         return self.exchange / "pytorch" / "feedback" / f"{secret}.html"
 
     def hand_in(self, lab: str) -> None:
@@ -83,18 +83,18 @@ class Term:
             content = "not a notebook" if student == DAMAGED else ""
             self.submit(lab, student, A_DAY_LATE if lab == ONE and student in (LATE, ILL) else IN_TIME, content)
 
-    def points(self, lab: str) -> dict[str, float]:
+    def read_points(self, lab: str) -> dict[str, float]:
         with Gradebook(f"sqlite:///{self.folder}/gradebook.db") as gradebook:
             return {each.student_id: each.score for each in gradebook.assignment_submissions(lab)}
 
-    def table(self, name: str) -> dict[str, dict[str, str]]:
+    def read_table(self, name: str) -> dict[str, dict[str, str]]:
         with (self.folder / "results" / name).open(newline="", encoding="utf-8") as file:
             return {next(iter(row.values())): row for row in csv.DictReader(file)}
 
 
 @pytest.fixture(params=[pytest.param(FEWER, id="fifteen"), pytest.param(FORTY, marks=pytest.mark.nightly, id="forty")])
-def term(request: pytest.FixtureRequest, tmp_path: Path) -> Term:
-    """Three small labs under the names of the page's; the check `empty` of the second one asks for a wrong value."""
+def term(request: pytest.FixtureRequest, tmp_path: Path) -> TermFolder:
+    """Three small labs with the page's names; the check `empty` of the second one expects a wrong value."""
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "course.toml").write_text('title = "A small course"\n')
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
@@ -114,25 +114,25 @@ def term(request: pytest.FixtureRequest, tmp_path: Path) -> Term:
     wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG, EMPTY_IS_WRONG.replace("0.0)", "1.0)")))
     build(read_course(tmp_path))
     (tmp_path / "exchange").mkdir(mode=0o777)
-    own, late = blocks("python")
+    settings, penalty = find_blocks("python")
     with (tmp_path / "nbgrader_config.py").open("a") as config:
-        config.write(own.replace("/srv/exchange", str(tmp_path / "exchange")))
+        config.write(settings.replace("/srv/exchange", str(tmp_path / "exchange")))
         config.write(
             'c.AssignLatePenalties.plugin_class = "late.TenPercentADay"\nc.ExchangeCollect.check_owner = False\n'
         )
-    (tmp_path / "late.py").write_text(late)
+    (tmp_path / "late.py").write_text(penalty)
     rows = "".join(f"{student},First{student},Last{student},{student}@example.org,\n" for student in request.param)
     (tmp_path / "roster.csv").write_text(f"id,first_name,last_name,email,lms_user_id\n{rows}")
-    return Term(tmp_path, request.param)
+    return TermFolder(tmp_path, request.param)
 
 
 def run(line: str, folder: Path) -> str:
-    """A command of the page, in this process: one of its own would import torch."""
+    """Run a command of the page in this process: a new process would import torch."""
     import shlex
 
     program, *arguments = shlex.split(line)
-    printed, status = io.StringIO(), None
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
+    output, status = io.StringIO(), None
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(output):
         patch.chdir(folder)
         patch.syspath_prepend(str(folder))
         patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -148,37 +148,37 @@ def run(line: str, folder: Path) -> str:
         finally:
             if program == "nbgrader":
                 Application.instance().clear_instance()
-    assert not status, f"{line}\n{printed.getvalue()}"
-    return printed.getvalue()
+    assert not status, f"{line}\n{output.getvalue()}"
+    return output.getvalue()
 
 
-def test_the_page_names_only_commands_that_there_are() -> None:
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
+def test_the_page_names_only_commands_that_exist() -> None:
+    lines = [line for block in find_blocks("sh") for line in block.splitlines()]
     assert len(lines) > 25 and all(line.startswith(("gradlab ", "nbgrader ")) for line in lines)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) -> None:
+def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: Any) -> None:
     """Slow: three labs are graded, some twice, with nbgrader's commands around them."""
-    said: dict[str, str] = {}
+    outputs: dict[str, str] = {}
     everyone = term.students
-    tomls = iter(blocks("toml"))
+    tomls = iter(find_blocks("toml"))
 
     def walk(until: str) -> None:
-        """The commands that follow, up to the one that begins so."""
+        """Run the next commands, up to the one that begins like this."""
         while lines and not lines[0].startswith(until):
             line = lines.pop(0)
             with capfd.disabled():
-                said[line] = run(line, term.folder)
+                outputs[line] = run(line, term.folder)
 
-    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    lines = [line for block in find_blocks("sh") for line in block.splitlines()]
 
     walk("gradlab status")
-    before = [term.submit(ONE, TWICE, IN_TIME, term.notebook(ONE, "s31")), term.submit(ONE, "s01", IN_TIME)]
+    before = [term.submit(ONE, TWICE, IN_TIME, term.build_notebook(ONE, "s31")), term.submit(ONE, "s01", IN_TIME)]
     (term.folder / "term.toml").write_text(next(tomls).replace(UNTIL, OPEN))
     walk(f"gradlab watch {ONE}")
-    assert all(page.exists() for page in before) and term.points(ONE) == {TWICE: 0, "s01": 2}
+    assert all(page.exists() for page in before) and term.read_points(ONE) == {TWICE: 0, "s01": 2}
     page = before[0].read_text()
     assert "other shapes and float64" not in page and "points without hidden checks" in page
     assert "Attempt 1 of 5. The next one will be marked after 20" in page and "open until 2999-02-01 18:00 UTC." in page
@@ -192,24 +192,24 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
     with (term.folder / "term.toml").open("a") as file:
         file.write(next(tomls))
     walk("gradlab feedback")
-    told = said[f"gradlab grade {ONE}"]
-    assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not handed in." in told
-    watched = said[f"gradlab watch {ONE} --once --newest"]
-    assert f"{len(everyone) - 2} submissions marked" in watched
-    assert f"{DAMAGED} {ONE}: damaged, Your file could not be" in watched
-    assert "not on the roster" not in watched and "not marked" not in watched
+    output = outputs[f"gradlab grade {ONE}"]
+    assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not handed in." in output
+    output_of_watch = outputs[f"gradlab watch {ONE} --once --newest"]
+    assert f"{len(everyone) - 2} submissions marked" in output_of_watch
+    assert f"{DAMAGED} {ONE}: damaged, Your file could not be" in output_of_watch
+    assert "not on the roster" not in output_of_watch and "not marked" not in output_of_watch
     assert (term.folder / "results" / f"{ONE}.html").stat().st_size > 10_000
     walk("gradlab extend")
-    assert term.page(TWICE, ONE, SECOND).exists() and not term.page(NEVER, ONE, IN_TIME).exists()
+    assert term.find_page(TWICE, ONE, SECOND).exists() and not term.find_page(NEVER, ONE, IN_TIME).exists()
     points = {**dict.fromkeys(everyone, 2.0), **dict.fromkeys(ALL_WRONG, 0.0), DAMAGED: 0.0, NO_EMPTY: 1.5}
     del points[NEVER]
-    assert term.points(ONE) == points
+    assert term.read_points(ONE) == points
 
     walk("gradlab build")
     points[NO_EMPTY] = 2.0
-    assert term.points(ONE) == points
+    assert term.read_points(ONE) == points
     page = (term.folder / "feedback" / NO_EMPTY / ONE / f"{ONE}.html").read_text()
-    assert "1.5 of 2" in page, "the page is that of before: feedback comes later"
+    assert "1.5 of 2" in page, "the page is the previous one: feedback is written later"
 
     for student in everyone:
         if student not in (NEVER, TEAM[0]):
@@ -220,19 +220,19 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
         by_hand = gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND)
         by_hand.manual_score, by_hand.needs_manual_grade = 1.0, False
         gradebook.db.commit()
-    assert term.points(TWO)["s01"] == 1.5
+    assert term.read_points(TWO)["s01"] == 1.5
     wrong = term.folder / "labs" / TWO / "exercises" / "sum_of_squares.py"
     wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG.replace("0.0)", "1.0)"), EMPTY_IS_WRONG))
     walk("gradlab feedback")
-    assert "Nothing was written" in said[f"gradlab regrade {TWO}"]
+    assert "Nothing was written" in outputs[f"gradlab regrade {TWO}"]
     of_two = {**points, BY_HAND: 1.0, NO_EMPTY: 1.5}
-    assert term.points(TWO) == of_two
+    assert term.read_points(TWO) == of_two
     with Gradebook(f"sqlite:///{term.folder}/gradebook.db") as gradebook:
         assert not gradebook.find_grade("check-sum_of_squares", TWO, TWO, BY_HAND).needs_manual_grade
     assert [mark.command for mark in read_history(term.folder, TWO, "s01")] == ["grade", "regrade"]
 
-    decided = term.folder / "term.toml"
-    decided.write_text(decided.read_text().replace("tell =", "solutions = 2026-02-08T18:00:00Z\ntell =", 1))
+    term_file = term.folder / "term.toml"
+    term_file.write_text(term_file.read_text().replace("tell =", "solutions = 2026-02-08T18:00:00Z\ntell =", 1))
     walk("gradlab collect")
     page = (term.folder / "feedback" / NO_EMPTY / ONE / f"{ONE}.html").read_text()
     assert "Your instructor excused this check" in page and "2 of 2" in page and "The worked solution" in page
@@ -240,7 +240,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
         for number, student in enumerate(everyone):
             if student != NEVER:
                 name = f"First{student} Last{student}_{500 + number}_assignsubmission_file_/{THREE}.ipynb"
-                archive.writestr(name, term.notebook(THREE, student))
+                archive.writestr(name, term.build_notebook(THREE, student))
     walk("gradlab report")
     with zipfile.ZipFile(term.folder / "results" / f"{THREE}.moodle.zip") as archive:
         assert len(archive.namelist()) == len(everyone) - 1
@@ -248,7 +248,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
 
     walk("nothing")
     assert (term.folder / "results" / "term.html").stat().st_size > 5_000
-    marks = term.table("marks.csv")
+    marks = term.read_table("marks.csv")
     assert sorted(marks) == everyone
     late = {LATE: 2 - 0.1 * 2}
     for student in everyone:
@@ -258,8 +258,8 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: Term, capfd: Any) ->
     assert (marks[LATE][f"{ONE} before lateness"], marks[LATE][f"{ONE} late (H:M:S)"]) == ("2", "16:00:00")
     assert (marks[ILL][ONE], marks[ILL][f"{ONE} late (H:M:S)"]) == ("2", "0:00:00")
     assert (marks["s01"][THREE], marks["s01"][f"{THREE} of"], marks[NEVER][f"{THREE} state"]) == ("4", "2", "missing")
-    canvas = {row["SIS Login ID"]: row for row in term.table("canvas.csv").values()}
-    moodle = {row["ID number"]: row for row in term.table("moodle.csv").values()}
+    canvas = {row["SIS Login ID"]: row for row in term.read_table("canvas.csv").values()}
+    moodle = {row["ID number"]: row for row in term.read_table("moodle.csv").values()}
     for student in everyone:
         for lab in (ONE, TWO, THREE):
             assert canvas[student][lab] == moodle[student][f"{lab} (Real)"] == marks[student][lab]

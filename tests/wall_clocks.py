@@ -5,40 +5,40 @@ from collections.abc import Iterator
 
 CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns"}  # of the module time
 WAITS = {"communicate", "get", "join", "open", "result", "run", "urlopen", "wait", "wait_for_workers", "wait_procs"}
-LONG = 600  # seconds: a wait that only ends what hangs
+LONG = 600  # seconds: a wait that only ends a hanging test
 TEST = 1200  # the same for a whole test
 
 
-def wall_clocks(source: str) -> Iterator[tuple[int, str]]:
-    """(line, what is wrong there) of each comparison of the clock, and of each wait or test with a short limit."""
+def find_wall_clocks(source: str) -> Iterator[tuple[int, str]]:
+    """(line, problem) of each comparison of the clock, and of each wait or test with a short limit."""
     tree = ast.parse(source)
-    seen: set[int] = set()
+    lines: set[int] = set()
     for scope in ast.walk(tree):
         if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
-            names = _names_of_times(scope)
+            names = _collect_time_names(scope)
             for node in ast.walk(scope):
-                if isinstance(node, ast.Compare) and node.lineno not in seen:
-                    if any(_tells_time(side, names) for side in (node.left, *node.comparators)):
-                        seen.add(node.lineno)
+                if isinstance(node, ast.Compare) and node.lineno not in lines:
+                    if any(_is_time(side, names) for side in (node.left, *node.comparators)):
+                        lines.add(node.lineno)
                         yield node.lineno, "compares the clock"
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            yield from _short_waits(node)
+            yield from _find_short_waits(node)
 
 
-def _names_of_times(scope: ast.AST) -> set[str]:
-    """Names that are bound to what a clock said, or to a sum or a difference of that."""
+def _collect_time_names(scope: ast.AST) -> set[str]:
+    """Names that are bound to a clock's time, or to a sum or a difference of times."""
     names: set[str] = set()
-    pairs = [pair for node in ast.walk(scope) for pair in _bound(node)]
+    pairs = [pair for node in ast.walk(scope) for pair in _iter_bindings(node)]
     for _ in pairs:
-        found = {target.id for target, value in pairs if isinstance(target, ast.Name) and _tells_time(value, names)}
-        if found <= names:
+        new_names = {target.id for target, value in pairs if isinstance(target, ast.Name) and _is_time(value, names)}
+        if new_names <= names:
             break
-        names |= found
+        names |= new_names
     return names
 
 
-def _bound(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _iter_bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     """(target, value) of each name that an assignment binds."""
     if isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
         yield node.target, node.value
@@ -50,20 +50,20 @@ def _bound(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
                 yield target, node.value
 
 
-def _tells_time(node: ast.AST, names: set[str]) -> bool:
+def _is_time(node: ast.AST, names: set[str]) -> bool:
     if isinstance(node, ast.BinOp):
-        return _tells_time(node.left, names) or _tells_time(node.right, names)
+        return _is_time(node.left, names) or _is_time(node.right, names)
     if (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("abs", "max", "min", "round")
     ):
-        return any(_tells_time(argument, names) for argument in node.args)
+        return any(_is_time(argument, names) for argument in node.args)
     return _is_clock(node) or (isinstance(node, ast.Name) and node.id in names)
 
 
 def _is_clock(node: ast.AST) -> bool:
-    """time.monotonic(), or monotonic() where that was imported from time."""
+    """time.monotonic(), or monotonic() if it was imported from time."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
@@ -71,20 +71,20 @@ def _is_clock(node: ast.AST) -> bool:
     return isinstance(node.func, ast.Name) and node.func.id in CLOCKS
 
 
-def _short_waits(call: ast.Call) -> Iterator[tuple[int, str]]:
+def _find_short_waits(call: ast.Call) -> Iterator[tuple[int, str]]:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    if name == "timeout" and call.args and _seconds(call.args[0]) < TEST:
+    if name == "timeout" and call.args and _read_seconds(call.args[0]) < TEST:
         yield call.lineno, f"gives a test less than {TEST} seconds"
     if name not in WAITS:
         return
     limits = [keyword.value for keyword in call.keywords if keyword.arg == "timeout"]
     if name in ("join", "wait") and isinstance(call.func, ast.Attribute):
         limits += call.args[:1]
-    if any(_seconds(limit) < LONG for limit in limits):
+    if any(_read_seconds(limit) < LONG for limit in limits):
         yield call.lineno, f"waits less than {LONG} seconds"
 
 
-def _seconds(node: ast.AST) -> float:
-    """Infinite for what is no number."""
+def _read_seconds(node: ast.AST) -> float:
+    """Infinite if it isn't a number."""
     value = getattr(node, "value", None)
     return value if isinstance(value, int | float) else float("inf")

@@ -1,4 +1,4 @@
-"""Authors need no gradebook, which takes nbgrader seconds to make."""
+"""Authors need no gradebook, and nbgrader takes seconds to create one."""
 
 import shutil
 from pathlib import Path

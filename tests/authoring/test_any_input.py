@@ -1,4 +1,4 @@
-"""Whatever stands in the files of a lab: it is refused in words, or its release holds no solution and no hidden test."""
+"""Any text in the files of a lab is refused with a message, or its release contains no solution and no hidden test."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from autograder.authoring.notebooks import (
     to_text,
 )
 from autograder.base.errors import SourceError
-from tests.lab_files import lab_of_text
+from tests.lab_files import read_lab_text
 
 SOLUTION, HIDDEN = "solution_7f3a", "hidden_9c1b"
 LINES = [
@@ -83,9 +83,9 @@ GOOD = [
 ]  # fmt: skip
 
 
-def builds_without_leaking_or_is_refused(text: str) -> bool:
+def build_or_refuse(text: str) -> bool:
     try:
-        lab = lab_of_text(text)
+        lab = read_lab_text(text)
     except SourceError as error:
         assert error.problem
         assert error.fix
@@ -101,23 +101,25 @@ def builds_without_leaking_or_is_refused(text: str) -> bool:
 
 @given(st.lists(st.sampled_from(LINES), max_size=40))
 def test_lines_in_any_order(lines: list[str]) -> None:
-    """SOLUTION stands only in a region, or the text is not a lab: a line outside every region is no secret."""
-    inside = _regions_only(lines)
-    builds_without_leaking_or_is_refused("\n".join(inside) + "\n")
+    """SOLUTION is only inside regions, or the text is not a lab: a line outside every region is no secret."""
+    inside = _keep_secrets_in_regions(lines)
+    build_or_refuse("\n".join(inside) + "\n")
 
 
 @given(st.text(max_size=400))
 def test_any_text(text: str) -> None:
-    builds_without_leaking_or_is_refused(text)
+    build_or_refuse(text)
 
 
 @given(st.permutations(GOOD), st.integers(0, 60), st.sampled_from(["keep", "drop", "double", "indent", "swap"]))
-def test_a_good_lab_with_one_line_gone_wrong(cells: list[list[str]], where: int, edit: str) -> None:
+def test_a_lab_with_one_damaged_line_builds_without_leaking_or_is_refused(
+    cells: list[list[str]], position: int, edit: str
+) -> None:
     lines = [line for cell in cells for line in cell]
-    i = where % len(lines)
+    i = position % len(lines)
     if edit == "drop":
         if "SOLUTION" in lines[i]:
-            assert not builds_without_leaking_or_is_refused("\n".join(lines[:i] + lines[i + 1 :]) + "\n")
+            assert not build_or_refuse("\n".join(lines[:i] + lines[i + 1 :]) + "\n")
             return
         lines = lines[:i] + lines[i + 1 :]
     elif edit == "double":
@@ -126,21 +128,21 @@ def test_a_good_lab_with_one_line_gone_wrong(cells: list[list[str]], where: int,
         lines[i] = "  " + lines[i]
     elif edit == "swap" and i + 1 < len(lines):
         lines[i], lines[i + 1] = lines[i + 1], lines[i]
-    builds_without_leaking_or_is_refused("\n".join(_regions_only(lines)) + "\n")
+    build_or_refuse("\n".join(_keep_secrets_in_regions(lines)) + "\n")
 
 
 def test_the_good_lab_builds() -> None:
-    assert builds_without_leaking_or_is_refused("\n".join(line for cell in GOOD for line in cell) + "\n")
+    assert build_or_refuse("\n".join(line for cell in GOOD for line in cell) + "\n")
 
 
-def _regions_only(lines: list[str]) -> list[str]:
-    """The lines, with the secret words kept only where they stand in a solution or below '# %% hidden checks'."""
-    kept, inside = [], False
+def _keep_secrets_in_regions(lines: list[str]) -> list[str]:
+    """The lines, with the secret words kept only in a solution or below '# %% hidden checks'."""
+    lines_inside, inside = [], False
     for line in lines:
-        stripped = line.strip().removeprefix("# ")
-        if stripped.startswith("### BEGIN") or line == "# %% hidden checks":
+        text = line.strip().removeprefix("# ")
+        if text.startswith("### BEGIN") or line == "# %% hidden checks":
             inside = True
-        elif stripped.startswith("### END") or line.startswith(("# %%", "#%%", "# ----")):
+        elif text.startswith("### END") or line.startswith(("# %%", "#%%", "# ----")):
             inside = False
-        kept.append(line if inside or not (SOLUTION in line or HIDDEN in line) else "    pass")
-    return kept
+        lines_inside.append(line if inside or not (SOLUTION in line or HIDDEN in line) else "    pass")
+    return lines_inside

@@ -1,23 +1,23 @@
-"""The glossary: terms where the labs explain them."""
+"""The glossary: terms, with the places where the labs explain them."""
 
 from autograder.authoring.glossary import build_glossary, collect_entries
 from autograder.model.course import Lab
 
 
-def test_a_term_has_the_sentence_that_explains_it_first_and_its_place(labs: list[Lab]) -> None:
-    found = {entry.term: entry for entry in collect_entries(labs)}
-    assert found["leaf"].sentence == "A *leaf* is a tensor where the walk ends."
-    assert found["leaf"].lab == "03_autograd" and found["leaf"].section == "Leaves"
-    assert len(found) > 30
+def test_a_term_has_its_first_explanation_with_lab_and_section(labs: list[Lab]) -> None:
+    entries = {entry.term: entry for entry in collect_entries(labs)}
+    assert entries["leaf"].sentence == "A *leaf* is a tensor where the walk ends."
+    assert entries["leaf"].lab == "03_autograd" and entries["leaf"].section == "Leaves"
+    assert len(entries) > 30
 
 
-def test_a_sentence_that_leans_on_the_one_before_brings_it_along(labs: list[Lab]) -> None:
-    found = {entry.term: entry for entry in collect_entries(labs)}
-    assert found["dtype"].sentence.startswith("A *tensor* is an array of numbers")
-    assert found["dtype"].sentence.endswith("That type is its *dtype*.")
+def test_a_sentence_that_refers_to_the_previous_one_includes_it(labs: list[Lab]) -> None:
+    entries = {entry.term: entry for entry in collect_entries(labs)}
+    assert entries["dtype"].sentence.startswith("A *tensor* is an array of numbers")
+    assert entries["dtype"].sentence.endswith("That type is its *dtype*.")
 
 
-def test_italics_that_only_stress_a_word_are_no_terms(labs: list[Lab]) -> None:
+def test_italics_for_emphasis_are_not_terms(labs: list[Lab]) -> None:
     assert not {"not", "all", "later"} & {entry.term for entry in collect_entries(labs)}
 
 

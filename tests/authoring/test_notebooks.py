@@ -1,4 +1,4 @@
-"""The three notebooks of a lab: what each holds, and that they are the bytes nbgrader itself would write."""
+"""The three notebooks of a lab: their contents, and that they're the bytes that nbgrader itself would write."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 COMMON = {"else:", "try:", "pass", "return x", ")", "]", "}", "):", "],", "),", "},", '"""'}
 
 
-def text_of(notebook: object) -> str:
+def join_sources(notebook: object) -> str:
     return "\n".join(cell["source"] for cell in notebook["cells"])  # type: ignore[index]
 
 
@@ -30,40 +30,42 @@ def is_check(cell: NotebookNode) -> bool:
     return read_kind(cell) is Kind.CHECK
 
 
-def secret_lines(lab: Lab, what: str) -> set[str]:
-    """Lines inside regions of this kind that stand nowhere else in the lab."""
+def find_secret_lines(lab: Lab, region_name: str) -> set[str]:
+    """Lines inside regions of this kind that are nowhere else in the lab."""
     inside: set[str] = set()
     outside: set[str] = set()
     for cell in lab.cells:
         regions = find_regions(cell)
         for number, line in enumerate(cell.source.split("\n")):
             hidden = any(number in region for region in regions)
-            wanted = any(number in region for region in regions if region.kind == what)
-            (inside if wanted else outside if not hidden else set()).add(line.strip())
+            is_inside = any(number in region for region in regions if region.kind == region_name)
+            (inside if is_inside else outside if not hidden else set()).add(line.strip())
     labels = [check.label for exercise in lab.exercises for check in exercise.checks]
-    told = {f"{json.dumps(label, ensure_ascii=False)}," for label in labels}  # of hidden checks too
-    return {line for line in inside - outside - COMMON - told if line and not line.startswith("###")}
+    label_lines = {f"{json.dumps(label, ensure_ascii=False)}," for label in labels}  # of hidden checks too
+    return {line for line in inside - outside - COMMON - label_lines if line and not line.startswith("###")}
 
 
 def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None:
     for lab in labs:
-        released = {line.strip() for line in text_of(build_release_notebook(lab)).split("\n")}
-        for what in (SOLUTION, HIDDEN):
-            secrets = secret_lines(lab, what)
-            assert len(secrets) > 20, f"{lab.name}: hardly any line of {what} to look for"
-            assert not secrets & released, f"{lab.name}: {what} in the release"
+        released = {line.strip() for line in join_sources(build_release_notebook(lab)).split("\n")}
+        for region_name in (SOLUTION, HIDDEN):
+            secrets = find_secret_lines(lab, region_name)
+            assert len(secrets) > 20, f"{lab.name}: hardly any line of {region_name} to look for"
+            assert not secrets & released, f"{lab.name}: {region_name} in the release"
 
 
 def test_the_worked_solution_has_every_solution_and_visible_check_but_no_hidden_test(labs: list[Lab]) -> None:
     for lab in labs:
-        worked = {line.strip() for line in text_of(build_solution_notebook(lab)).split("\n")}
-        assert secret_lines(lab, SOLUTION) <= worked
-        assert not (secret_lines(lab, HIDDEN) - secret_lines(lab, SOLUTION)) & worked  # a reference may repeat a line
+        solution_lines = {line.strip() for line in join_sources(build_solution_notebook(lab)).split("\n")}
+        assert find_secret_lines(lab, SOLUTION) <= solution_lines
+        assert (
+            not (find_secret_lines(lab, HIDDEN) - find_secret_lines(lab, SOLUTION)) & solution_lines
+        )  # a reference may repeat a line
         visible = [c.label for e in lab.exercises for c in e.checks if not c.hidden]
-        assert all(any(label in line for line in worked) for label in visible)
+        assert all(any(label in line for line in solution_lines) for label in visible)
 
 
-def test_committed_notebooks_are_what_the_sources_give(labs: list[Lab]) -> None:
+def test_committed_notebooks_match_their_sources(labs: list[Lab]) -> None:
     for lab in labs:
         for path, text in render_files(lab, ROOT).items():
             assert path.read_text() == text, f"{path} is stale: run gradlab build"
@@ -81,17 +83,17 @@ def test_a_check_cell_names_the_hidden_checks_by_their_labels(labs: list[Lab]) -
 def test_checks_helpers_and_imports_are_folded(labs: list[Lab]) -> None:
     for lab in labs:
         for cell, node in zip(lab.cells, build_release_notebook(lab).cells, strict=True):
-            folded = node.metadata.get("jupyter", {}).get("source_hidden", False)
-            assert folded is cell.folded
-            assert folded or not is_check(node)
+            is_folded = node.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert is_folded is cell.folded
+            assert is_folded or not is_check(node)
 
 
 def test_given_and_check_cells_are_locked_and_exercises_are_not(labs: list[Lab]) -> None:
     for lab in labs:
         cells = {c.id: c for c in build_release_notebook(lab).cells}
         for cell in lab.cells:
-            locked = cell.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
-            assert cells[cell.id].metadata.get("editable", True) is not locked
+            is_locked = cell.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.CHECK)
+            assert cells[cell.id].metadata.get("editable", True) is not is_locked
 
 
 def test_hints_are_folded_text_and_no_code(labs: list[Lab]) -> None:
@@ -118,29 +120,29 @@ def test_two_builds_in_two_processes_give_the_same_bytes(small_course: Path) -> 
 def test_stock_generate_assignment_gives_the_same_release(small_course: Path) -> None:
     """Slow: a command of nbgrader, which imports all of it."""
     release = small_course / "release" / "01_squares" / "01_squares.ipynb"
-    ours = release.read_bytes()
+    committed = release.read_bytes()
     release.unlink()
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     command = [sys.executable, "-m", "nbgrader", "generate_assignment", "01_squares", "--force"]
     subprocess.run(command, check=True, cwd=small_course, env=environment, capture_output=True)
-    assert release.read_bytes() == ours
+    assert release.read_bytes() == committed
 
 
 def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     course = read_course(small_course)
     assert find_stale_files(course) == []
-    edited = small_course / "source" / "01_squares" / "01_squares.ipynb"
-    edited.write_text(edited.read_text().replace("Squares", "Circles"))
+    stale = small_course / "source" / "01_squares" / "01_squares.ipynb"
+    stale.write_text(stale.read_text().replace("Squares", "Circles"))
     missing = small_course / "release" / "01_squares" / "01_squares.ipynb"
     missing.unlink()
     stray = small_course / "solutions" / "old_lab" / "old_lab.ipynb"
     stray.parent.mkdir()
     stray.write_text('{"metadata": {"gradlab": {}}}')
-    brought = small_course / "source" / "my_own" / "my_own.ipynb"  # made for stock nbgrader: nobody's to remove
+    brought = small_course / "source" / "my_own" / "my_own.ipynb"  # made for stock nbgrader: not Gradlab's to remove
     brought.parent.mkdir()
     brought.write_text('{"metadata": {}}')
-    assert find_stale_files(course) == sorted([edited, missing, stray])
-    assert sorted(build(course)) == sorted([edited, missing, stray])
+    assert find_stale_files(course) == sorted([stale, missing, stray])
+    assert sorted(build(course)) == sorted([stale, missing, stray])
     assert find_stale_files(course) == []
     assert not stray.parent.exists()
 
@@ -156,7 +158,7 @@ def test_every_notebook_is_valid_and_its_json_sorted_as_nbgrader_writes_it(labs:
 
 
 def test_twelve_labs_build_in_one_process_in_seconds(tmp_path: Path) -> None:
-    """A wide bound against a slip by a factor; benchmarks/ measures the time itself."""
+    """A wide bound that catches a slowdown by a large factor; benchmarks/ measures the time itself."""
     (tmp_path / "labs").mkdir()
     (tmp_path / "labs" / "course.toml").write_text('title = "Twelve"\n')
     for number in range(12):

@@ -7,7 +7,7 @@ from autograder.base.errors import SourceError
 from autograder.model.course import Kind
 from autograder.model.metadata import read_facts
 from autograder.proving.proof import prove_lab
-from tests.lab_files import lab_of_text
+from tests.lab_files import read_lab_text
 
 LAB = """# %% given
 from labkit import assert_answered, assert_letters, assert_some_right, check
@@ -58,18 +58,18 @@ PREDICT = """
 
 
 def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
-    cells = build_release_notebook(lab_of_text(LAB)).cells
+    cells = build_release_notebook(read_lab_text(LAB)).cells
     prose = cells[2].source
     assert "## Questions\n\nFind all true statements.\n\n**q1. Leaves**, of any graph\n- a. A leaf has" in prose
     assert "`grad_fn`,\n  wherever it is.\n- b. A leaf requires grad.\n- c." in prose
-    everything = "\n".join(cell.source for cell in cells)
-    assert not any(word in everything for word in ("made it", "[x]", "convention", "Hint:"))
+    text = "\n".join(cell.source for cell in cells)
+    assert not any(word in text for word in ("made it", "[x]", "convention", "Hint:"))
     assert cells[3].source == "# A place to try statements."
-    assert "raise NotImplementedError" in cells[4].source and '"ac"' not in everything
+    assert "raise NotImplementedError" in cells[4].source and '"ac"' not in text
 
 
 def test_the_worked_solution_says_why() -> None:
-    solution = build_solution_notebook(lab_of_text(LAB)).cells[4].source
+    solution = build_solution_notebook(read_lab_text(LAB)).cells[4].source
     assert "    # q1 b, false: One that does not is a leaf too, by convention.\n" in solution
     assert '{"q1": "ac", "q2": "b", "q3": "a"}' in solution
 
@@ -77,7 +77,7 @@ def test_the_worked_solution_says_why() -> None:
 @pytest.mark.slow
 def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
     """Slow: a proof of a lab."""
-    lab = lab_of_text(LAB)
+    lab = read_lab_text(LAB)
     quiz = lab.exercise("interview")
     assert [check.id for check in quiz.checks] == ["form", "two_right", "q1", "q2", "q3"]
     assert quiz.checks[2].label == "q1: leaves" and quiz.checks[3].hint == "What does it hold at first?"
@@ -98,28 +98,28 @@ def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
 )
 def test_an_unfinished_quiz_is_refused_with_the_line_of_its_question(old: str, new: str, problem: str) -> None:
     with pytest.raises(SourceError) as caught:
-        lab_of_text(LAB.replace(old, new))
+        read_lab_text(LAB.replace(old, new))
     assert problem in caught.value.problem
 
 
 def test_a_quiz_of_one_question_is_refused() -> None:
     with pytest.raises(SourceError, match="needs two questions"):
-        lab_of_text(LAB[: LAB.index("# **`.grad`**")])
+        read_lab_text(LAB[: LAB.index("# **`.grad`**")])
 
 
-def test_a_prediction_stands_in_the_release_with_no_choice_marked() -> None:
-    lab = lab_of_text(LAB + PREDICT)
+def test_a_prediction_is_released_with_no_choice_marked() -> None:
+    lab = read_lab_text(LAB + PREDICT)
     assert lab.cells[-1].kind is Kind.PREDICT and lab.points == 3
-    shown, kept = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
-    assert shown.source == "What is the sum?\n- [ ] three\n- [ ] four"
-    facts = read_facts(kept)
+    release_cell, source_cell = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
+    assert release_cell.source == "What is the sum?\n- [ ] three\n- [ ] four"
+    facts = read_facts(source_cell)
     assert facts is not None and facts.answer == ("four",)
-    assert "nbgrader" not in shown.metadata
+    assert "nbgrader" not in release_cell.metadata
 
 
-def test_a_line_of_one_word_and_a_question_mark_is_text_and_no_magic() -> None:
-    asked = PREDICT.replace("# What is the sum?", "# What is\n# `sum`?")
-    assert build_release_notebook(lab_of_text(LAB + asked)).cells[-1].source.startswith("What is\n`sum`?")
+def test_a_line_of_one_word_and_a_question_mark_is_text_not_a_magic() -> None:
+    source = PREDICT.replace("# What is the sum?", "# What is\n# `sum`?")
+    assert build_release_notebook(read_lab_text(LAB + source)).cells[-1].source.startswith("What is\n`sum`?")
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_a_line_of_one_word_and_a_question_mark_is_text_and_no_magic() -> None:
         ("# - [ ] three\n", ""),
     ],
 )
-def test_a_prediction_has_choices_of_which_one_is_right_or_a_number(old: str, new: str) -> None:
+def test_a_prediction_has_a_number_or_choices_with_one_right(old: str, new: str) -> None:
     with pytest.raises(SourceError, match="a prediction needs"):
-        lab_of_text(LAB + PREDICT.replace(old, new))
+        read_lab_text(LAB + PREDICT.replace(old, new))
     number = PREDICT.replace("# - [ ] three\n# - [x] four\n", "").replace("sums", "sums answer=4.5")
-    assert lab_of_text(LAB + number).cells[-1].answer == ("4.5",)
+    assert read_lab_text(LAB + number).cells[-1].answer == ("4.5",)
     with pytest.raises(SourceError, match="isn't a number"):
-        lab_of_text(LAB + number.replace("4.5", "four"))
+        read_lab_text(LAB + number.replace("4.5", "four"))

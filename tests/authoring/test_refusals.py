@@ -6,7 +6,7 @@ import pytest
 
 from autograder.base.errors import SourceError
 from autograder.model.course import Kind, Lab
-from tests.lab_files import files_of, lab_of_text
+from tests.lab_files import read_lab_text, split_files
 
 GOOD = '''# %% given
 import torch
@@ -50,23 +50,23 @@ QUOTED = """    try:
 FOLDER = Path("labs/x")
 
 
-def read(text: str) -> Lab:
-    return lab_of_text(text, FOLDER)
+def read_course_text(text: str) -> Lab:
+    return read_lab_text(text, FOLDER)
 
 
-def refusal(text: str) -> SourceError:
+def get_refusal(text: str) -> SourceError:
     with pytest.raises(SourceError) as caught:
-        read(text)
+        read_course_text(text)
     return caught.value
 
 
-def line_at(text: str, error: SourceError) -> str:
+def get_line(text: str, error: SourceError) -> str:
     """The line of the file that the error names."""
-    return files_of(text)[error.path.relative_to(FOLDER).as_posix()].splitlines()[error.line - 1]
+    return split_files(text)[error.path.relative_to(FOLDER).as_posix()].splitlines()[error.line - 1]
 
 
 def test_a_good_lab_is_read_with_its_exercises_checks_and_points() -> None:
-    lab = read(GOOD)
+    lab = read_course_text(GOOD)
     exercise = lab.exercise("double")
     assert lab.points == 3
     assert [(c.id, c.label, c.weight, c.hidden) for c in exercise.checks] == [
@@ -78,8 +78,8 @@ def test_a_good_lab_is_read_with_its_exercises_checks_and_points() -> None:
 
 
 def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
-    more = GOOD.replace("# # A lab", "# # Before\n\n# %% given\nready = True\n\n# %% [markdown]\n# # A lab")
-    before, after = ([c.id for c in read(text).cells] for text in (GOOD, more))
+    longer_source = GOOD.replace("# # A lab", "# # Before\n\n# %% given\nready = True\n\n# %% [markdown]\n# # A lab")
+    before, after = ([c.id for c in read_course_text(text).cells] for text in (GOOD, longer_source))
     assert set(before) <= set(after)
 
 
@@ -146,69 +146,69 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
 def test_a_mistake_is_named_with_its_line_and_a_fix(old: str, new: str, problem: str, at: str) -> None:
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
-    error = refusal(text)
+    error = get_refusal(text)
     assert problem in error.problem or problem in error.fix
     assert error.fix
-    assert at in line_at(text, error)
+    assert at in get_line(text, error)
 
 
 def test_a_given_function_compares_under_a_name_that_is_written_out() -> None:
     same = '\n\ndef same(got, want):\n    assert got is not None, f"{got}"\n    assert_close(got, want, name=TEXT)\n'
     text = GOOD.replace("check, probes\n", "check, probes\n" + same)
-    error = refusal(text.replace("TEXT", 'f"not {want}"'))
+    error = get_refusal(text.replace("TEXT", 'f"not {want}"'))
     assert "a name that isn't written out" in error.problem
-    assert "not {want}" in line_at(text.replace("TEXT", 'f"not {want}"'), error)
-    read(text.replace("TEXT", '"the double"'))
+    assert "not {want}" in get_line(text.replace("TEXT", 'f"not {want}"'), error)
+    read_course_text(text.replace("TEXT", '"the double"'))
 
 
 def test_a_visible_check_may_show_its_input() -> None:
-    read(GOOD.replace("assert_close(double(1), 2)", 'assert_close(double(1), 2, name=f"for {1}")'))
+    read_course_text(GOOD.replace("assert_close(double(1), 2)", 'assert_close(double(1), 2, name=f"for {1}")'))
 
 
 def test_observed_checks_may_hold_a_fifth_of_a_labs_points() -> None:
-    observed = GOOD.replace("weight=3)", "weight=3, observed=True)")
-    assert "1.5 of the lab's 3 points" in refusal(observed).problem
-    most = observed.replace("[markdown] points=1", "[markdown] points=5.5")
-    assert read(most).exercise("double").observed_points == 1.5
-    assert "are allowed" in refusal(observed.replace("[markdown] points=1", "[markdown] points=5.4")).problem
+    source = GOOD.replace("weight=3)", "weight=3, observed=True)")
+    assert "1.5 of the lab's 3 points" in get_refusal(source).problem
+    most = source.replace("[markdown] points=1", "[markdown] points=5.5")
+    assert read_course_text(most).exercise("double").observed_points == 1.5
+    assert "are allowed" in get_refusal(source.replace("[markdown] points=1", "[markdown] points=5.4")).problem
 
 
 @pytest.mark.parametrize("other", ["observed=True", "guard=True"])
-def test_an_observed_check_needs_a_check_of_a_value_beside_it(other: str) -> None:
+def test_an_observed_check_needs_a_check_of_a_value_too(other: str) -> None:
     text = GOOD.replace("weight=3)", "observed=True)").replace('"one becomes two")', f'"one becomes two", {other})')
-    error = refusal(text)
+    error = get_refusal(text)
     assert "without a check of a value" in error.problem
-    assert "observed=True" in line_at(text, error)
+    assert "observed=True" in get_line(text, error)
 
 
 def test_an_exercise_without_a_check_is_refused() -> None:
     text = GOOD[: GOOD.index("# %% checks")]
-    error = refusal(text)
+    error = get_refusal(text)
     assert "no cell '# %% checks'" in error.problem
     assert error.path.name == "double.py"
 
 
-def test_an_exercise_stands_once() -> None:
-    error = refusal(GOOD.replace("# %% question", "# %% exercise: double points=1\n\n# %% question"))
+def test_an_exercise_appears_once() -> None:
+    error = get_refusal(GOOD.replace("# %% question", "# %% exercise: double points=1\n\n# %% question"))
     assert "is already at line" in error.problem
 
 
-def test_a_question_has_another_name_than_every_exercise() -> None:
-    error = refusal(GOOD.replace("# %% question: why", "# %% question: double"))
+def test_a_question_has_a_name_that_no_exercise_has() -> None:
+    error = get_refusal(GOOD.replace("# %% question: why", "# %% question: double"))
     assert "check 'double'" in error.problem and "earns points under this name" in error.problem
 
 
-def test_a_file_of_which_the_lesson_says_nothing_is_refused() -> None:
-    error = refusal(GOOD + "# ---- exercises/triple.py\n# %% exercise\n")
+def test_a_file_that_the_lesson_does_not_mention_is_refused() -> None:
+    error = get_refusal(GOOD + "# ---- exercises/triple.py\n# %% exercise\n")
     assert "has no line for 'triple'" in error.problem
     assert error.path.name == "triple.py"
 
 
 def test_a_hidden_region_outside_a_check_cell_is_refused() -> None:
     text = GOOD.replace("import torch\n", "import torch\n### BEGIN HIDDEN TESTS\nsecret = 1\n### END HIDDEN TESTS\n")
-    error = refusal(text)
+    error = get_refusal(text)
     assert "below '# %% hidden checks'" in error.fix
-    assert line_at(text, error) == "### BEGIN HIDDEN TESTS"
+    assert get_line(text, error) == "### BEGIN HIDDEN TESTS"
 
 
 EXAMPLE = "# %% example\nshown = torch.ones(2)\nprint(shown)\n\n# %% [markdown]\n# # A lab"
@@ -216,91 +216,91 @@ EXAMPLE = "# %% example\nshown = torch.ones(2)\nprint(shown)\n\n# %% [markdown]\
 
 def test_an_example_is_read_only_and_no_exercise_check_or_given_cell_may_read_what_it_binds() -> None:
     text = GOOD.replace("# %% [markdown]\n# # A lab", EXAMPLE)
-    assert [cell.kind for cell in read(text).cells][1] is Kind.EXAMPLE
+    assert [cell.kind for cell in read_course_text(text).cells][1] is Kind.EXAMPLE
     for old, new in (
         ("    return x * 2", "    return x * 2 + 0 * len(shown)"),
         ("assert_close(double(3), 6)", "assert_close(double(3), 6 * len(shown))"),
         ("# %% question", "# %% given\nmore = 2 * shown\n\n# %% question"),
     ):
-        error = refusal(text.replace(old, new))
+        error = get_refusal(text.replace(old, new))
         assert "reads 'shown', which the example at lab.py:6 binds" in error.problem
-    read(text.replace("# %% question", "# %% scratch\nshown\n\n# %% example\nshown + 1\n\n# %% question"))
-    read(text.replace("# %% question", "# %% given\nshown = 1\nmore = 2 * shown\n\n# %% question"))
+    read_course_text(text.replace("# %% question", "# %% scratch\nshown\n\n# %% example\nshown + 1\n\n# %% question"))
+    read_course_text(text.replace("# %% question", "# %% given\nshown = 1\nmore = 2 * shown\n\n# %% question"))
 
 
-def test_what_an_example_binds_anew_is_not_the_given_value_any_more() -> None:
-    given = EXAMPLE.replace("# %% example", "# %% given\nshown = 1\n\n# %% example")
-    text = GOOD.replace("# %% [markdown]\n# # A lab", given).replace("return x * 2", "return x * 2 * shown")
-    assert "reads 'shown'" in refusal(text).problem
+def test_a_given_name_that_an_example_rebinds_is_no_longer_given() -> None:
+    source = EXAMPLE.replace("# %% example", "# %% given\nshown = 1\n\n# %% example")
+    text = GOOD.replace("# %% [markdown]\n# # A lab", source).replace("return x * 2", "return x * 2 * shown")
+    assert "reads 'shown'" in get_refusal(text).problem
 
 
 def test_a_solution_region_in_prose_is_refused() -> None:
     text = GOOD.replace("# # A lab", "# # A lab\n# ### BEGIN SOLUTION\n# secret\n# ### END SOLUTION")
-    assert "outside an exercise" in refusal(text).problem
+    assert "outside an exercise" in get_refusal(text).problem
 
 
-def test_what_only_the_solution_defines_is_undefined_for_the_student() -> None:
+def test_a_name_that_only_the_solution_defines_is_undefined_for_students() -> None:
     text = GOOD.replace(
         "    ### BEGIN SOLUTION\n    return x * 2\n    ### END SOLUTION",
         "    return helper(x)\n\n### BEGIN SOLUTION\ndef helper(x):\n    return x * 2\n### END SOLUTION",
     ).replace("    assert_close(double(3), 6)", "    assert_close(helper(3), 6)")
-    error = refusal(text)
+    error = get_refusal(text)
     assert "'helper', which only the solution" in error.problem
-    assert line_at(text, error) == "# %% checks"
+    assert get_line(text, error) == "# %% checks"
 
 
-def test_a_solution_marker_stands_where_its_stub_belongs() -> None:
+def test_a_solution_marker_is_only_accepted_where_its_stub_belongs() -> None:
     text = GOOD.replace("    ### BEGIN SOLUTION\n    return x * 2", "### BEGIN SOLUTION\n    return x * 2")
-    error = refusal(text)
+    error = get_refusal(text)
     assert "not indented like the code" in error.problem
-    assert line_at(text, error) == "### BEGIN SOLUTION"
+    assert get_line(text, error) == "### BEGIN SOLUTION"
 
 
 def test_a_cell_holds_whole_statements() -> None:
     text = GOOD.replace("import torch\n", "import torch\n\nif torch:\n# %% given\n    ready = True\n\n# %% given\n")
-    error = refusal(text)
+    error = get_refusal(text)
     assert "on its own" in error.problem
-    assert line_at(text, error) == "if torch:"
+    assert get_line(text, error) == "if torch:"
 
 
 def test_a_check_cell_must_not_set_a_name_that_another_cell_reads() -> None:
     text = GOOD.replace('with check("one", ', 'torch = None\nwith check("one", ').replace(
         "# %% question", "# %% given\nprint(torch)\n\n# %% question"
     )
-    error = refusal(text)
+    error = get_refusal(text)
     assert "sets 'torch'" in error.problem
-    assert line_at(text, error) == "# %% checks"
+    assert get_line(text, error) == "# %% checks"
 
 
 def test_a_marker_like_line_is_refused_wherever_nbgrader_would_act_on_it() -> None:
     for line in ("# END SOLUTION", "x = 'BEGIN HIDDEN TESTS'", "### BEGIN MARK SCHEME", "### AUTOTEST double(1)"):
         text = GOOD.replace("import torch\n", f"import torch\n{line}\n")
-        assert line_at(text, refusal(text)) == line
+        assert get_line(text, get_refusal(text)) == line
 
 
 def test_code_above_the_first_cell_is_refused() -> None:
-    assert refusal("import os\n" + GOOD).line == 1
+    assert get_refusal("import os\n" + GOOD).line == 1
 
 
 def test_a_cell_mark_inside_a_string_is_refused() -> None:
-    assert "# %%" in refusal(GOOD.replace("import torch\n", 'import torch\ntext = """\n# %% given\n"""\n')).problem
+    assert "# %%" in get_refusal(GOOD.replace("import torch\n", 'import torch\ntext = """\n# %% given\n"""\n')).problem
 
 
 def test_an_explain_without_its_table_is_refused() -> None:
     text = GOOD.replace("    assert_close(double(1), 2)", "    explain(double(1), 2)").replace(
         "import assert_close, check", "import assert_close, check, explain"
     )
-    error = refusal(text)
+    error = get_refusal(text)
     assert "misconceptions" in error.problem
-    assert "explain(double" in line_at(text, error)
+    assert "explain(double" in get_line(text, error)
 
 
-def test_a_hint_beside_other_code_is_refused() -> None:
-    lost = 'import torch\nhint("Which operator doubles?")\n'
-    text = GOOD.replace("import torch\n", lost, 1)
-    error = refusal(text)
+def test_a_hint_next_to_other_code_is_refused() -> None:
+    code = 'import torch\nhint("Which operator doubles?")\n'
+    text = GOOD.replace("import torch\n", code, 1)
+    error = get_refusal(text)
     assert "a given cell of its own" in error.fix
-    assert "hint(" in line_at(text, error)
+    assert "hint(" in get_line(text, error)
 
 
 READS = """    file = torch.load(double(1))
@@ -319,24 +319,24 @@ class Program:
 
 
 def test_a_check_that_reads_a_file_in_the_grader_is_refused() -> None:
-    """The sizes in a file are whatever the student's process writes there."""
+    """The student's process decides the sizes in a file."""
     text = GOOD.replace("    assert_close(double(1), 2)\n", READS)
-    error = refusal(text)
+    error = get_refusal(text)
     assert "reads a file in the grader: torch.load" in error.problem
-    assert "torch.load" in line_at(text, error)
+    assert "torch.load" in get_line(text, error)
 
 
-def test_so_is_one_that_does_in_a_given_function_of_a_given_class() -> None:
+def test_a_check_that_reads_a_file_through_a_given_class_is_refused() -> None:
     text = GOOD.replace("\n# %% [markdown]\n# # A lab", "import zipfile\n" + GIVEN + "# %% [markdown]\n# # A lab")
-    read(text)
+    read_course_text(text)
     text = text.replace("    assert_close(double(3), 6)", "    assert_close(Program().text(double(3)), 6)")
-    error = refusal(text)
+    error = get_refusal(text)
     assert "reads a file in the grader: zipfile.ZipFile" in error.problem
-    assert "zipfile.ZipFile" in line_at(text, error)
+    assert "zipfile.ZipFile" in get_line(text, error)
 
 
 def test_a_probe_may_read_a_file() -> None:
-    read(
+    read_course_text(
         GOOD.replace(
             "\n# %% [markdown]\n# # A lab",
             "\n@probes.probe\ndef opened(f):\n    return torch.load(f())\n\n# %% [markdown]\n# # A lab",

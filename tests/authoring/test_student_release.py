@@ -1,4 +1,4 @@
-"""What a student gets to work at home: the labs and what they import, and nothing of the grader."""
+"""The release for working at home: the labs and what they import, and nothing of the grader."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ def test_it_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, 
     assert b"BEGIN SOLUTION" not in texts and b"BEGIN HIDDEN" not in texts.replace(b'"BEGIN HIDDEN', b"")
 
 
-def test_it_may_hold_some_labs_alone_and_then_its_start_page_leads_to_them(small_course: Path, tmp_path: Path) -> None:
+def test_it_may_hold_some_labs_only_and_its_start_page_links_to_them(small_course: Path, tmp_path: Path) -> None:
     create_lab(small_course, "02_cubes")
     course = read_course(small_course)
     build(course)
@@ -59,34 +59,36 @@ def test_its_wheel_brings_the_extension_and_runs_without_the_grader(small_course
     assert "labext/etc/student/labconfig/page_config.json" in names
     code = "import sys; import labkit, labkit.start, labext; print(labkit.__file__, 'autograder' in sys.modules)"
     environment = {"PYTHONPATH": str(wheel), "PATH": ""}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path)
-    assert done.stdout.split() == [f"{wheel}/labkit/__init__.py", "False"], done.stderr
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert process.stdout.split() == [f"{wheel}/labkit/__init__.py", "False"], process.stderr
 
 
 FINDS = "import importlib.util\nfound = importlib.util.find_spec('labkit')\nprint(found and found.origin)"
 
 
-def first_cell(course: Path, home: Path) -> str:
-    """The source of the first code cell of a lab in the student release that is written to `home`."""
+def read_first_cell(course: Path, home: Path) -> str:
+    """Write a student release to `home`, and return the source of the first code cell of its lab."""
     write_student_release(read_course(course), home)
     notebook = json.loads((home / "labs" / "01_squares" / "01_squares.ipynb").read_text())
     return "".join(next(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"))
 
 
 def run_bare(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run it as a Python without any package would, in this folder."""
+    """Run the code in this folder with a Python that has no packages."""
     command = [sys.executable, "-I", "-S", "-c", f"{code}\n{FINDS}"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
 def test_without_an_installation_labkit_is_found_above_the_lab(small_course: Path, tmp_path: Path) -> None:
-    code = first_cell(small_course, tmp_path / "home")
+    code = read_first_cell(small_course, tmp_path / "home")
     done = run_bare(code, tmp_path / "home" / "labs" / "01_squares")
     assert done.stdout.strip() == str(tmp_path / "home" / "labkit" / "__init__.py"), done.stderr
 
 
-def test_where_the_zip_lies_beside_the_notebook_labkit_is_taken_out_of_it(small_course: Path, tmp_path: Path) -> None:
-    code = first_cell(small_course, tmp_path / "home")
+def test_labkit_is_imported_from_a_zip_next_to_the_notebook(small_course: Path, tmp_path: Path) -> None:
+    code = read_first_cell(small_course, tmp_path / "home")
     content = tmp_path / "content"
     content.mkdir()
     shutil.copy(tmp_path / "home.zip", content)
@@ -94,15 +96,15 @@ def test_where_the_zip_lies_beside_the_notebook_labkit_is_taken_out_of_it(small_
     assert done.stdout.strip() == str(content / "home" / "labkit" / "__init__.py"), done.stderr
 
 
-def test_with_neither_the_first_cell_says_what_to_put_where(small_course: Path, tmp_path: Path) -> None:
-    code = first_cell(small_course, tmp_path / "home")
+def test_without_either_the_first_cell_says_what_to_put_where(small_course: Path, tmp_path: Path) -> None:
+    code = read_first_cell(small_course, tmp_path / "home")
     (tmp_path / "empty").mkdir()
     done = run_bare(code, tmp_path / "empty")
     assert done.returncode and "Put home.zip" in done.stderr.splitlines()[-1]
 
 
-def test_colab_is_told_what_it_lacks(small_course: Path, tmp_path: Path) -> None:
-    code = first_cell(small_course, tmp_path / "home")
+def test_in_colab_the_first_cell_says_what_is_missing_there(small_course: Path, tmp_path: Path) -> None:
+    code = read_first_cell(small_course, tmp_path / "home")
     colab = "import sys, types\nsys.modules['google.colab'] = types.ModuleType('google.colab')\n"
     done = run_bare(colab + code, tmp_path / "home" / "labs" / "01_squares")
     assert "Mark my work" in done.stdout and "by its letters" in done.stdout

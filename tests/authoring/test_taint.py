@@ -1,4 +1,4 @@
-"""A check compares the whole of what came before it looks inside; the course's own values it may take apart."""
+"""A check compares the whole result before it reads parts of it; it may take the course's own values apart."""
 
 import ast
 
@@ -50,22 +50,22 @@ COMPARES = {
 }
 
 
-def looks(body: str) -> list[tuple[int, str]]:
+def find_uses(body: str) -> list[tuple[int, str]]:
     check = ast.parse("with check('x'):\n" + "\n".join(f"    {line}" for line in body.splitlines())).body[0]
     assert isinstance(check, ast.With)
     return list(find_early_uses(check, ASKED))
 
 
 @pytest.mark.parametrize("name", BELIEVES)
-def test_a_look_inside_before_a_comparison_of_the_whole_is_found(name: str) -> None:
-    assert looks(BELIEVES[name])
+def test_reading_part_of_a_result_before_comparing_the_whole_is_found(name: str) -> None:
+    assert find_uses(BELIEVES[name])
 
 
 @pytest.mark.parametrize("name", COMPARES)
-def test_a_comparison_of_the_whole_is_left_alone(name: str) -> None:
-    assert looks(COMPARES[name]) == []
+def test_comparing_the_whole_result_is_accepted(name: str) -> None:
+    assert find_uses(COMPARES[name]) == []
 
 
-def test_every_probe_that_says_what_nobody_can_compute_again_is_known_to_rest_on_a_word() -> None:
+def test_every_probe_whose_answer_cannot_be_recomputed_counts_as_observed() -> None:
     measuring = {f"labkit.probes.{name}" for name in ("bytes_alive", "counts", "saved_tensors", "two_devices")}
     assert {name for name, probe in PROBES.items() if probe.__module__ in measuring} == MEASURES

@@ -1,4 +1,4 @@
-"""What other packages bring is found by entry points, and what can't be used is named with its package."""
+"""Objects of other packages are found by entry points, and one that can't be used is named with its package."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ def test_gradlabs_own_systems_are_found_by_their_entry_points() -> None:
     assert {"canvas", "csv", "gradescope", "moodle"} <= set(list_names(GROUP))
 
 
-def test_an_unknown_name_lists_those_there_are() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
     names = ", ".join(list_names(GROUP))
     with pytest.raises(
         GradlabError, match=rf"no package provides 'canvass' in gradlab.lms\n    fix: name one of {names}"
@@ -28,7 +28,7 @@ def test_an_unknown_name_lists_those_there_are() -> None:
         load_system("canvass")
 
 
-def test_a_name_that_two_packages_bring_is_refused(site: Path) -> None:
+def test_a_name_that_two_packages_provide_is_refused(site: Path) -> None:
     install(site, "impostor", "CANVAS = 1", lms="canvas = CANVAS")
     with pytest.raises(GradlabError, match="several packages provide 'canvas': gradlab, impostor"):
         load_system("canvas")

@@ -1,4 +1,4 @@
-"""A process whose forks were made cheap holds what it held, and so do its forks."""
+"""Making forks cheap changes no memory of the process or its forks."""
 
 import gc
 import os
@@ -7,12 +7,12 @@ from autograder.base.fork_memory import gather_huge_pages, make_forks_cheap
 
 
 def test_gathering_pages_is_harmless_wherever_it_runs() -> None:
-    kept = bytearray(b"x") * (8 << 20)
+    pages = bytearray(b"x") * (8 << 20)
     assert gather_huge_pages() >= 0
-    assert set(kept) == {ord("x")}
+    assert set(pages) == {ord("x")}
 
 
-def test_what_is_there_is_left_alone_by_the_collector_and_what_comes_later_is_not() -> None:
+def test_the_collector_ignores_existing_objects_and_still_frees_later_ones() -> None:
     gc.disable()
     before = [object()]
     make_forks_cheap()

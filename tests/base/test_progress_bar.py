@@ -1,4 +1,4 @@
-"""A long command says how far it is, and what takes long."""
+"""A long command shows its progress and names slow steps."""
 
 import io
 from types import SimpleNamespace
@@ -17,11 +17,11 @@ def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress_bar, "time", SimpleNamespace(monotonic=lambda: NOW))
 
 
-def test_without_a_terminal_the_last_step_and_what_takes_long_are_lines() -> None:
+def test_without_a_terminal_the_last_step_and_slow_steps_are_lines() -> None:
     console, running = Console(file=io.StringIO(), width=200), {"ada": NOW - 64, "ben": NOW}
     with show_progress(console, "grading 01", 2, running.copy) as steps:
         steps.report_slow_steps()
-        assert console.file.getvalue() == "", "something was said a moment ago"
+        assert console.file.getvalue() == "", "a line was printed a moment ago"
         steps.last_line -= LONG_SECONDS + 1
         steps.report_slow_steps()
         steps.report_slow_steps()
@@ -32,7 +32,7 @@ def test_without_a_terminal_the_last_step_and_what_takes_long_are_lines() -> Non
     assert "grading 01: 2 of 2, 1 failed" in console.file.getvalue()
 
 
-def test_a_terminal_has_a_bar_that_names_what_takes_long() -> None:
+def test_a_terminal_has_a_bar_that_names_slow_steps() -> None:
     console = Console(file=io.StringIO(), width=200, force_terminal=True)
     with show_progress(console, "grading 01", 2, lambda: {"s[1]": NOW - 64}) as steps:
         steps.report_slow_steps()

@@ -1,4 +1,4 @@
-"""Numbers in words, as every command and page says them."""
+"""Numbers in words, as commands and pages show them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autograder.gradebook.labels import make_sort_key
 @pytest.mark.parametrize(
     "number, words", [(0, "0 submissions wait"), (1, "1 submission waits"), (2, "2 submissions wait")]
 )
-def test_a_verb_goes_with_its_number(number: int, words: str) -> None:
+def test_a_verb_agrees_with_its_number(number: int, words: str) -> None:
     assert format_count(number, "submission", "waits", "wait") == words
     assert format_count(number, "submission") == words.rpartition(" ")[0]
 
@@ -34,13 +34,13 @@ def test_a_text_is_cut_only_if_it_is_longer() -> None:
 def test_no_text_moves_the_cursor_of_a_terminal() -> None:
     text = "a\x1b]0;t\x07\x1b[2J\x9b8m\u202eb\r\n\tc é"
     assert replace_controls(text) == "a?]0;t???[2J?8m?b?\n\tc é".replace("t???", "t??")
-    printed = io.StringIO()
-    terminal = Terminal(file=printed, force_terminal=True, color_system=None)
+    output = io.StringIO()
+    terminal = Terminal(file=output, force_terminal=True, color_system=None)
     table = Table("x")
     table.add_row(text)
-    for shown in (text, table):
-        terminal.print(shown, markup=False)
-    assert not [c for c in printed.getvalue() if c in "\x1b\x07\x9b\r\u202e"]
+    for value in (text, table):
+        terminal.print(value, markup=False)
+    assert not [c for c in output.getvalue() if c in "\x1b\x07\x9b\r\u202e"]
 
 
 @given(st.lists(st.text()))

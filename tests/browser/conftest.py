@@ -1,4 +1,4 @@
-"""A browser, and what is kept in artifacts/ where a test fails."""
+"""A browser, and the files that are kept in artifacts/ when a test fails."""
 
 import contextlib
 import os
@@ -19,10 +19,10 @@ PATIENCE = 600_000  # milliseconds, of which an idle machine needs a few thousan
 QUIET = "--disable-background-networking --disable-component-update --disable-sync --disable-quic --no-first-run"
 
 
-# Not for the session: where Playwright is open, an event loop runs, and nothing else in this process can run one.
+# Not for the session: while Playwright is open, its event loop runs, and nothing else in this process can run one.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium without a window. Where it is missing, CI fails and a person's machine skips."""
+    """Headless Chromium. Without it CI fails, and other machines skip the test."""
     chromium = shutil.which("chromium")
     if chromium is None:
         reason = "no chromium on PATH: bash scripts/system_packages.sh installs it"
@@ -47,7 +47,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Where a test fails, keep what the browser showed and what the server printed."""
+    """When a test fails, keep what the browser showed and what the server printed."""
     report = yield
     if report.failed:
         folder = ARTIFACTS / re.sub(r"\W+", "_", item.name)

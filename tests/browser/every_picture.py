@@ -14,12 +14,12 @@ from labkit.pictures.picture import Picture
 NO_KERNEL = {"name": "gone", "display_name": "gone", "language": "python"}
 
 
-def doubled(x: torch.Tensor) -> torch.Tensor:
+def double(x: torch.Tensor) -> torch.Tensor:
     print("a line")
     return x * 2
 
 
-def trace_events() -> list[dict[str, object]]:
+def make_trace_events() -> list[dict[str, object]]:
     """A region, an operator in it, and a kernel that it launched."""
     rows = [("forward", "user_annotation", 0, 90), ("aten::mm", "cpu_op", 10, 60), ("launch", "cuda_runtime", 20, 9)]
     events = [{"name": n, "cat": c, "tid": 1, "ts": ts, "dur": dur, "args": {}} for n, c, ts, dur in rows]
@@ -27,11 +27,11 @@ def trace_events() -> list[dict[str, object]]:
     return [*events, {"name": "gemm", "cat": "kernel", "tid": 7, "ts": 50, "dur": 80, "args": {"correlation": 3}}]
 
 
-def every_picture() -> dict[str, Picture]:
-    """name of the function -> what it gives."""
+def draw_every_picture() -> dict[str, Picture]:
+    """name of the function -> its picture."""
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)), torch.randn(5, 4)
-    with memory.watch(model, x) as seen:
+    with memory.watch(model, x) as watch:
         model(x).sum().backward()
     leaf = torch.tensor([1.0, 2.0], requires_grad=True)
     product = leaf * leaf
@@ -43,14 +43,14 @@ def every_picture() -> dict[str, Picture]:
         "explore_strides": labkit.explore_strides({"row": image[1], "column": image[:, 1]}),
         "play_network": labkit.play_network((1.0, -0.5), 1.0),
         "show_backward": labkit.show_backward(product.sum(), {"leaf": leaf, "product": product}),
-        "show_breaks": labkit.show_breaks({"doubled": (doubled, (line,)), "again": (doubled, (line,))}),
+        "show_breaks": labkit.show_breaks({"doubled": (double, (line,)), "again": (double, (line,))}),
         "show_broadcasting": labkit.show_broadcasting((4, 1), (3,)),
         "show_compiles": labkit.show_compiles(lambda t: t + 1, [torch.ones(n, 3) for n in (4, 5, 1)]),
         "show_curves": labkit.show_curves({"a": [3, 2, 1], "b": [3, 2, 1]}, x="epoch"),
         "show_dtypes": labkit.show_dtypes(model, x),
         "show_graph": labkit.show_graph(product.sum(), {"leaf": leaf}),
         "show_kept": labkit.show_kept(model, x),
-        "show_memory": labkit.show_memory({"one": seen, "two": seen}),
+        "show_memory": labkit.show_memory({"one": watch, "two": watch}),
         "show_over": labkit.show_over(line, {"a": {"square": line**2}, "b": {"cube": line**3}}),
         "show_overlap": labkit.show_overlap(model, {"each": 1, "one": 1e9}),
         "show_paths": labkit.show_paths(
@@ -59,7 +59,7 @@ def every_picture() -> dict[str, Picture]:
         "show_saliency": labkit.show_saliency({"a": image, "b": image}, {"a": image - 0.5, "b": image}),
         "show_straight_through": labkit.show_straight_through({"round": torch.round, "floor": torch.floor}),
         "show_strides": labkit.show_strides(image[:, ::2]),
-        "show_trace": labkit.show_trace(trace_events()),
+        "show_trace": labkit.show_trace(make_trace_events()),
         "show_traffic": labkit.show_traffic([2, 4, 8]),
         "show_underflow": labkit.show_underflow(torch.logspace(-12, -3, 50), [1, 256, 65536]),
         "show_versions": labkit.show_versions(["y = x * x", "x.data += 1"], {"x": leaf}),

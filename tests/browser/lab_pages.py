@@ -1,4 +1,4 @@
-"""What a person sees and does on JupyterLab's and nbgrader's pages."""
+"""Drives JupyterLab's and nbgrader's pages as a person does."""
 
 import re
 
@@ -12,24 +12,24 @@ class NotebookPage:
 
     def __init__(self, page: Page, server: LabServer, path: str) -> None:
         self.page = page
-        page.goto(f"{server.address(f'lab/tree/{path}')}&reset")  # without what another test had open
+        page.goto(f"{server.address(f'lab/tree/{path}')}&reset")  # without the tabs of another test
         # The toolbar's circle says idle before there is a kernel, and a cell that is run then is lost.
         expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
 
-    def cell(self, text: str) -> Locator:
-        """The one cell that shows this text. Of a folded cell only the first line is shown."""
+    def find_cell(self, text: str) -> Locator:
+        """The one cell that shows this text. A folded cell shows only its first line."""
         return self.page.locator(".jp-Notebook .jp-Cell").filter(has_text=text)
 
     def open(self, text: str) -> Locator:
         """The cell, unfolded as a person does it: by a click on its first line."""
-        cell = self.cell(text)
+        cell = self.find_cell(text)
         expect(cell).to_be_visible()
         if cell.locator(".jp-InputPlaceholder").count():
             cell.locator(".jp-Placeholder-content").click()
         return cell
 
     def run(self, text: str) -> Locator:
-        """Run the cell with Shift+Enter, wait for its end, and give what it shows."""
+        """Run the cell with Shift+Enter, wait for its end, and return its output."""
         cell = self.open(text)
         prompt = cell.locator(".jp-InputPrompt")
         before = re.sub(r"\D", "", prompt.inner_text()) or "none"
@@ -39,15 +39,15 @@ class NotebookPage:
         return cell.locator(".jp-OutputArea")
 
     def run_all(self) -> None:
-        """Run every cell, as the menu does, and wait for what the last one shows: folded, it has no number."""
+        """Run every cell, as the menu does, and wait for the last one's output: a folded cell has no number."""
         self.page.get_by_role("menuitem", name="Run", exact=True).click()
         self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
         last = self.page.locator(".jp-Notebook .jp-CodeCell").last
         expect(last.locator(".jp-OutputArea-output").first).to_be_visible()
 
     def rewrite_last_line(self, text: str, line: str) -> None:
-        """Go to the end of the cell and type `line` in place of what stands there, behind its indent."""
-        self.cell(text).locator(".cm-content").click()
+        """Replace the last line of the cell with `line`, after its indent."""
+        self.find_cell(text).locator(".cm-content").click()
         for keys in ("ControlOrMeta+End", "Shift+Home"):
             self.page.keyboard.press(keys)
         self.page.keyboard.type(line)
@@ -57,7 +57,7 @@ class NotebookPage:
         expect(self.page.locator(".lm-TabBar-tab.jp-mod-current.jp-mod-dirty")).to_have_count(0)
 
     def validate(self) -> Locator:
-        """Click nbgrader's Validate and give the dialog that it ends with."""
+        """Click nbgrader's Validate and return the dialog that it ends with."""
         self.page.get_by_role("button", name="Validate").click()
         dialog = self.page.get_by_role("dialog").filter(has_text="Validation")
         expect(dialog).to_be_visible()
@@ -68,16 +68,16 @@ class NotebookPage:
         expect(dialog).to_have_count(0)
 
 
-def frame(picture: Locator) -> str:
-    """What is seen of a picture of labkit: words, and which parts are shown and strong."""
-    seen = (
+def describe_frame(picture: Locator) -> str:
+    """What a picture of labkit shows: its words, and which parts are visible and highlighted."""
+    script = (
         "one => [...one.querySelectorAll('*')].map(part => part.style.display + part.style.opacity) + one.textContent"
     )
-    return str(picture.locator("svg").evaluate(seen))
+    return str(picture.locator("svg").evaluate(script))
 
 
 class SavedNotebook:
-    """A notebook that is open in JupyterLab without a kernel: its metadata must name one that is not there."""
+    """A notebook that is open in JupyterLab without a kernel: its metadata must name one that isn't installed."""
 
     def __init__(self, page: Page, server: LabServer, path: str) -> None:
         page.goto(server.address(f"lab/tree/{path}") + "&reset")
@@ -89,7 +89,7 @@ class SavedNotebook:
 
 
 class Formgrader:
-    """nbgrader's formgrader, opened from JupyterLab's menu, as it stands in its tab."""
+    """nbgrader's formgrader in its tab, opened from JupyterLab's menu."""
 
     def __init__(self, page: Page, server: LabServer) -> None:
         page.goto(server.address("lab"))
@@ -100,21 +100,21 @@ class Formgrader:
         self.frame = frame
 
     def follow(self, link: str, to: str) -> None:
-        """Click a link of this text, and wait until its page is there."""
+        """Click a link with this text, and wait until its page has loaded."""
         self.frame.get_by_role("link", name=link, exact=True).click()
         self.frame.wait_for_url(re.compile(rf"/formgrader/{to}$"))
 
-    def cell(self, text: str) -> Locator:
+    def find_cell(self, text: str) -> Locator:
         """The cells of tables that hold exactly this text."""
         return self.frame.locator("td").filter(has_text=re.compile(rf"^\s*{re.escape(text)}\s*$"))
 
-    def row(self, text: str) -> Locator:
+    def find_row(self, text: str) -> Locator:
         """The row of the page's table that has a cell with exactly this text."""
-        return self.frame.locator("#main-table tr").filter(has=self.cell(text))
+        return self.frame.locator("#main-table tr").filter(has=self.find_cell(text))
 
     def click_icon(self, row: str, column: str) -> Locator:
-        """Click the icon in a row, wait for the dialog that says how it went, and give that dialog."""
-        self.row(row).locator(f"td.{column} a").click()
+        """Click the icon in a row, and return the dialog that shows the outcome."""
+        self.find_row(row).locator(f"td.{column} a").click()
         dialog = self.frame.get_by_role("dialog")
         expect(dialog).to_be_visible()
         return dialog

@@ -1,4 +1,4 @@
-"""What a page's layout does to its text, as the browser measures it."""
+"""Measures in the browser how a page's layout breaks its text."""
 
 from playwright.sync_api import Page
 
@@ -22,12 +22,12 @@ BROKEN = """(where) => {
 }"""
 
 
-def broken_words(page: Page, where: str) -> list[str]:
-    """The pieces of names and words within these elements that stand on more than one line."""
-    found: list[str] = page.evaluate(BROKEN, where)
-    return found
+def find_broken_words(page: Page, selector: str) -> list[str]:
+    """The pieces of names and words within these elements that take more than one line."""
+    words: list[str] = page.evaluate(BROKEN, selector)
+    return words
 
 
-def fits(page: Page) -> bool:
-    """Whether the page is as wide as its window at most."""
+def is_fitting(page: Page) -> bool:
+    """Whether the page is at most as wide as its window."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))

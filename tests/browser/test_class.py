@@ -1,4 +1,4 @@
-"""A student of a class presses Mark my work in JupyterLab, while an instructor's watch runs beside the exchange."""
+"""A student of a class presses Mark my work in JupyterLab, while an instructor's watch runs."""
 
 import shutil
 import signal
@@ -11,41 +11,41 @@ from conftest import ARTIFACTS
 from playwright.sync_api import Page, expect
 
 from autograder.model.term import FILE
-from tests.lab_server import lab_server
+from tests.lab_server import run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
 
 LAB = "01_squares"
 
 
-def test_what_is_handed_in_comes_back_with_its_attempt_and_one_too_many_with_why(
+def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
     small_course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
 ) -> None:
-    """Nightly: starts JupyterLab, a watch, and nbgrader twice. By day tests/labext/test_class_submission.py hands in."""
-    own, exchange = tmp_path_factory.mktemp("student"), tmp_path_factory.mktemp("exchange")
+    """Nightly: starts JupyterLab, a watch, and nbgrader twice. By day tests/labext/test_class_submission.py submits."""
+    student_folder, exchange = tmp_path_factory.mktemp("student"), tmp_path_factory.mktemp("exchange")
     for folder in ("inbound", f"outbound/{LAB}"):
         (exchange / "gradlab" / folder).mkdir(parents=True)
     for folder in (exchange, exchange / "gradlab" / "inbound"):
         folder.chmod(0o777)
-    shutil.copytree(small_course / "release" / LAB, own / LAB)
+    shutil.copytree(small_course / "release" / LAB, student_folder / LAB)
     shutil.copytree(small_course / "release" / LAB, exchange / "gradlab" / "outbound" / LAB, dirs_exist_ok=True)
     shared = f'\nc.CourseDirectory.course_id = "gradlab"\nc.Exchange.root = "{exchange}"\n'
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(shared)
     cache = f'c.Exchange.cache = "{tmp_path_factory.mktemp("cache")}"\n'
-    (own / "nbgrader_config.py").write_text(f"c = get_config(){shared}{cache}")
+    (student_folder / "nbgrader_config.py").write_text(f"c = get_config(){shared}{cache}")
     (small_course / FILE).write_text(f'[labs.{LAB}]\nattempts = 1\ntell = "visible"\n')
 
     command = [sys.executable, "-m", "autograder.cli", "watch"]
     watching = subprocess.Popen(command, cwd=small_course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        with lab_server(own, tmp_path_factory.mktemp("home"), course=True) as server:
+        with run_lab_server(student_folder, tmp_path_factory.mktemp("home"), course=True) as server:
             page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
             expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
             hand_in(page)
             expect(page.get_by_text("and marked: 0 of 0.5 points without hidden checks").first).to_be_visible()
-            shown = page.frame_locator("iframe")
-            expect(shown.get_by_text("Attempt 1 of 1. No more are marked")).to_be_visible()
+            mark_page = page.frame_locator("iframe")
+            expect(mark_page.get_by_text("Attempt 1 of 1. No more are marked")).to_be_visible()
             page.screenshot(path=ARTIFACTS / "class_marked.png")
             page.get_by_role("tab", name=f"{LAB}.ipynb").click()
             hand_in(page)
@@ -53,8 +53,8 @@ def test_what_is_handed_in_comes_back_with_its_attempt_and_one_too_many_with_why
             page.screenshot(path=ARTIFACTS / "class_not_marked.png")
     finally:
         watching.send_signal(signal.SIGINT)
-        told = watching.communicate()[0]
-    assert "not marked, the only attempt is used up" in told and "1 submission marked" in told
+        watch_output = watching.communicate()[0]
+    assert "not marked, the only attempt is used up" in watch_output and "1 submission marked" in watch_output
 
 
 def hand_in(page: Page) -> None:

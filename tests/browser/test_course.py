@@ -15,7 +15,7 @@ from conftest import ARTIFACTS
 from playwright.sync_api import Locator, Page, expect
 
 from autograder.authoring.course_folder import build, read_course
-from tests.lab_server import LabServer, lab_server
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -78,27 +78,27 @@ def course(small_course: Path) -> Path:
 
 @pytest.fixture
 def student(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(course / "work", tmp_path_factory.mktemp("home"), course=True) as server:
+    with run_lab_server(course / "work", tmp_path_factory.mktemp("home"), course=True) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """What a student has without a grader; one for the tests that need none."""
+def home_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    """A student's server without a grader, shared by the tests that need none."""
     folder = tmp_path_factory.mktemp("alone")
-    with lab_server(folder, tmp_path_factory.mktemp("home"), course=True) as server:
+    with run_lab_server(folder, tmp_path_factory.mktemp("home"), course=True) as server:
         yield server
 
 
 @pytest.fixture
-def alone(at_home: LabServer, course: Path) -> LabServer:
-    """The same with the labs as they are handed out, and without a kernel."""
-    at_home.end_kernels()
-    for path in at_home.folder.iterdir():
+def grader_free_server(home_server: LabServer, course: Path) -> LabServer:
+    """The same with the labs as released, and without a kernel."""
+    home_server.end_kernels()
+    for path in home_server.folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
-    shutil.copytree(course / "release", at_home.folder, dirs_exist_ok=True)
-    return at_home
+    shutil.copytree(course / "release", home_server.folder, dirs_exist_ok=True)
+    return home_server
 
 
 def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: LabServer, page: Page) -> None:
@@ -114,30 +114,30 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     work = panel.get_by_role("button", name=re.compile("^sum_of_squares"))
     expect(work).to_contain_text("not started")
 
-    # One key runs the check, and before it what it needs; from the panel too.
+    # One key runs the check after the cells that it needs; so does the panel.
     work.click()
     page.keyboard.press("Control+Alt+c")
-    expect(card(page)).to_contain_text("not written yet; 2 points to earn")
+    expect(find_card(page)).to_contain_text("not written yet; 2 points to earn")
     write(page, "def sum_of_squares", "return x.sum() ** 2")
     expect(work).to_contain_text("written")
     page.keyboard.press("Control+Alt+c")
-    expect(card(page)).to_contain_text("your result is 49 (expected: 25)")
+    expect(find_card(page)).to_contain_text("your result is 49 (expected: 25)")
     expect(work).to_contain_text("0 of 1 passed")
-    expect(card(page)).to_contain_text("0 of 5 points marked; next: sum_of_squares")
-    # A card pales where the text has changed since.
+    expect(find_card(page)).to_contain_text("0 of 5 points marked; next: sum_of_squares")
+    # A card fades when the text has changed since.
     write(page, "def sum_of_squares", "return (x * x).sum()")
-    expect(card(page)).to_have_class(re.compile("gradlab-stale"))
-    expect(card(page)).to_contain_text("run this check again")
+    expect(find_card(page)).to_have_class(re.compile("gradlab-stale"))
+    expect(find_card(page)).to_contain_text("run this check again")
     page.screenshot(path=ARTIFACTS / "course_stale.png")
     page.keyboard.press("Control+Alt+c")
     expect(work).to_contain_text("checks pass")
-    expect(card(page)).not_to_have_class(re.compile("gradlab-stale"))
-    expect(card(page)).to_contain_text("0 of 5 points marked, 1 more ready to be marked; next: interview")
-    card(page).get_by_role("button", name="interview").click()
+    expect(find_card(page)).not_to_have_class(re.compile("gradlab-stale"))
+    expect(find_card(page)).to_contain_text("0 of 5 points marked, 1 more ready to be marked; next: interview")
+    find_card(page).get_by_role("button", name="interview").click()
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
-    expect(card(page).get_by_text("later", exact=True).first).to_be_visible()
+    expect(find_card(page).get_by_text("later", exact=True).first).to_be_visible()
 
-    # A prediction is compared, and kept in the notebook. What tells the answer is hidden until then.
+    # A prediction is compared, and kept in the notebook. The answer is hidden until then.
     answer = page.locator("p").filter(has_text="Each square is never negative")
     expect(answer).to_be_hidden()
     expect(page.get_by_role("button", name="Show it now")).to_be_visible()
@@ -154,24 +154,24 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(page.locator(".cm-content").filter(has_text='"q1": "a", "q2": "a"')).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_quiz.png")
 
-    # A double click opens a written answer, and it takes what is typed next.
+    # A double click opens a written answer for typing.
     page.get_by_role("emphasis").filter(has_text="Double-click here").dblclick()
     expect(page.get_by_text("Mode: Edit")).to_be_visible()
     page.keyboard.press("ControlOrMeta+A")
     page.keyboard.type("It is a product.")
     expect(page.locator(".cm-content").filter(has_text=re.compile("^It is a product.$"))).to_be_visible()
 
-    # The mark counts hidden checks, and its page says why a statement holds.
+    # The mark counts hidden checks, and its page explains why a statement is true.
     page.keyboard.press("Control+Alt+m")
-    marked = page.frame_locator("iframe")
-    expect(marked.get_by_text("2 of 5 points")).to_be_visible()
-    expect(marked.get_by_text("Nothing was added.")).to_be_visible()
+    mark_page = page.frame_locator("iframe")
+    expect(mark_page.get_by_text("2 of 5 points")).to_be_visible()
+    expect(mark_page.get_by_text("Nothing was added.")).to_be_visible()
     expect(work).to_contain_text("2 of 2 points")
     page.screenshot(path=ARTIFACTS / "course_marked.png")
-    faults = serious(page, ".gradlab-Panel") + serious(page, ".gradlab-card")
+    faults = find_serious_faults(page, ".gradlab-Panel") + find_serious_faults(page, ".gradlab-card")
     assert not faults, faults
 
-    # A reset gives the first text back, and keeps what stood there as text that is not run.
+    # A reset restores the original text, and keeps the student's as text that is not run.
     work.click()
     expect(page.get_by_text("Mode: Edit")).to_be_visible()
     page.keyboard.press("Control+Alt+r")
@@ -179,40 +179,40 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(work).to_contain_text("not started")
     page.keyboard.press("ControlOrMeta+S")
     expect(page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
-    saved = nbformat.read(student.folder / LAB / f"{LAB}.ipynb", as_version=4)
-    kept = [cell.source for cell in saved.cells if cell.cell_type == "raw"]
-    assert len(kept) == 1 and "return (x * x).sum()" in kept[0]
-    (predicted,) = [c.metadata.gradlab_prediction for c in saved.cells if "gradlab_prediction" in c.metadata]
-    assert predicted["given"] == ["that of the first element"]
-    assert not predicted["right"] and predicted["missed"]
+    notebook = nbformat.read(student.folder / LAB / f"{LAB}.ipynb", as_version=4)
+    raw_cells = [cell.source for cell in notebook.cells if cell.cell_type == "raw"]
+    assert len(raw_cells) == 1 and "return (x * x).sum()" in raw_cells[0]
+    (prediction,) = [c.metadata.gradlab_prediction for c in notebook.cells if "gradlab_prediction" in c.metadata]
+    assert prediction["given"] == ["that of the first element"]
+    assert not prediction["right"] and prediction["missed"]
 
 
-def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(alone: LabServer, page: Page) -> None:
+def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel, twice."""
-    page.goto(alone.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
+    page.goto(grader_free_server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     check = page.locator(".jp-Notebook .jp-Cell").filter(has_text="with check(").first
-    told = check.get_by_text("Run > Run All Above Selected Cell")
+    advice = check.get_by_text("Run > Run All Above Selected Cell")
     check.click()
     page.keyboard.press("Escape")
     page.keyboard.press("Control+Enter")
     expect(check.get_by_text("NameError").first).to_be_visible()
-    expect(told).to_be_visible()
+    expect(advice).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_restarted.png")
 
-    # The button runs what is missing; what it says takes the place of what it said before.
-    for text, said in (("return x.sum() ** 2", "0 of 1 passed"), ("return (x * x).sum()", "1 of 1 passed")):
+    # The button runs the missing cells; its new output replaces the old.
+    for text, heading in (("return x.sum() ** 2", "0 of 1 passed"), ("return (x * x).sum()", "1 of 1 passed")):
         write(page, "def sum_of_squares", text)
         page.get_by_role("button", name="Check", exact=True).click()
-        expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
+        expect(page.get_by_role("alert").filter(has_text=heading)).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(1)
-    expect(told).to_have_count(0)
+    expect(advice).to_have_count(0)
 
 
-def test_continue_leads_to_the_lab_that_was_worked_on_last(alone: LabServer, page: Page) -> None:
+def test_continue_leads_to_the_lab_that_was_worked_on_last(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
-    first = alone.folder / LAB / f"{LAB}.ipynb"
-    second = alone.folder / "02_cubes" / "02_cubes.ipynb"
+    first = grader_free_server.folder / LAB / f"{LAB}.ipynb"
+    second = grader_free_server.folder / "02_cubes" / "02_cubes.ipynb"
     second.parent.mkdir()
     notebook = nbformat.read(first, as_version=4)
     for path, name, title in ((first, LAB, "Squares"), (second, "02_cubes", "Cubes")):
@@ -222,7 +222,7 @@ def test_continue_leads_to_the_lab_that_was_worked_on_last(alone: LabServer, pag
     for older, newer, title in ((first, second, "Cubes"), (second, first, "Squares")):
         os.utime(older, (1_000, 1_000))
         os.utime(newer, (2_000, 2_000))
-        page.goto(alone.address("lab") + "&reset")
+        page.goto(grader_free_server.address("lab") + "&reset")
         expect(page.get_by_role("button", name="Continue:")).to_have_text(f"Continue: sum_of_squares in {title}")
 
 
@@ -245,13 +245,13 @@ def test_a_saved_notebook_shows_its_state_again_in_every_theme(
     settings.mkdir(parents=True)
     (settings / "themes.jupyterlab-settings").write_text(json.dumps({"theme": theme}))
     page.set_viewport_size({"width": 900, "height": 900})
-    with lab_server(course / "work", home, course=True) as server:
+    with run_lab_server(course / "work", home, course=True) as server:
         page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
         expect(page.get_by_label("q1 a")).to_be_checked()
         expect(page.get_by_label("q1 b")).not_to_be_checked()
         expect(page.get_by_role("button", name="Mark my work")).to_be_visible()
         page.screenshot(path=ARTIFACTS / f"course_{theme.replace(' ', '_')}.png")
-        faults = serious(page, ".gradlab-Panel")
+        faults = find_serious_faults(page, ".gradlab-Panel")
         assert not faults, faults
         page.locator('[data-command="gradlab:mark"]').click()
         paper = "rgb(255, 255, 255)" if theme == "JupyterLab Light" else "rgb(21, 25, 30)"
@@ -259,27 +259,27 @@ def test_a_saved_notebook_shows_its_state_again_in_every_theme(
         page.screenshot(path=ARTIFACTS / f"course_marked_{theme.replace(' ', '_')}.png")
 
 
-def test_without_a_grader_a_mark_is_refused_with_what_to_do(alone: LabServer, page: Page) -> None:
+def test_without_a_grader_a_mark_is_refused_with_what_to_do(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
-    page.goto(alone.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
+    page.goto(grader_free_server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     page.locator('[data-command="gradlab:mark"]').click()
     expect(page.get_by_text("There's no grader here").first).to_be_visible()
 
 
-def card(page: Page) -> Locator:
+def find_card(page: Page) -> Locator:
     return page.locator(".gradlab-card").first
 
 
 def write(page: Page, text: str, line: str) -> None:
-    """Type this line in place of the last one of the cell that holds the text."""
+    """Replace the last line of the cell that contains the text."""
     page.locator(".jp-Notebook .jp-Cell").filter(has_text=text).locator(".cm-content").click()
     for keys in ("ControlOrMeta+End", "Shift+Home"):
         page.keyboard.press(keys)
     page.keyboard.type(line)
 
 
-def serious(page: Page, within: str) -> list[str]:
-    """What axe-core calls a serious or critical fault of accessibility."""
-    found: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
-    return [f"{f['id']}: {f['nodes'][0]['html']}" for f in found if f["impact"] in ("serious", "critical")]
+def find_serious_faults(page: Page, within: str) -> list[str]:
+    """The accessibility faults that axe-core rates serious or critical."""
+    violations: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
+    return [f"{f['id']}: {f['nodes'][0]['html']}" for f in violations if f["impact"] in ("serious", "critical")]

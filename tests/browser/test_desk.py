@@ -1,4 +1,4 @@
-"""A person reads answers by keyboard alone, and what was given stands in nbgrader's tables."""
+"""A person marks answers with the keyboard only, and the marks are in nbgrader's tables."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from nbgrader.api import Gradebook
 from playwright.sync_api import Page, Route, expect
 
 from autograder.desk.rubric import Item, Rubric, make_id, write_rubric
-from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, add_question, hand_in, hand_in_plain
-from tests.lab_server import LabServer, lab_server
+from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, add_question, hand_in, hand_in_stock
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -30,76 +30,76 @@ CROWD = {
 
 
 @pytest.fixture(scope="module")
-def running(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """What `gradlab desk` starts, below a base URL as on a JupyterHub."""
-    for server in served(built_course, tmp_path_factory.mktemp("read"), answered=True):
+def desk_server(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    """The server of `gradlab desk`, below a base URL as on a JupyterHub."""
+    for server in serve_desk(built_course, tmp_path_factory.mktemp("read"), has_answers=True):
         shutil.copy(server.folder / "gradebook.db", server.folder / "unread.db")
         yield server
 
 
 @pytest.fixture
-def desk(running: LabServer) -> LabServer:
-    """Of which nothing is read yet."""
-    shutil.copy(running.folder / "unread.db", running.folder / "gradebook.db")
-    shutil.rmtree(running.folder / "rubrics", ignore_errors=True)
-    return running
+def desk(desk_server: LabServer) -> LabServer:
+    """A desk whose answers are all unread."""
+    shutil.copy(desk_server.folder / "unread.db", desk_server.folder / "gradebook.db")
+    shutil.rmtree(desk_server.folder / "rubrics", ignore_errors=True)
+    return desk_server
 
 
 @pytest.fixture
 def empty_desk(built_course: Path, tmp_path: Path) -> Iterator[LabServer]:
-    """Before anything is graded."""
-    yield from served(built_course, tmp_path, answered=False)
+    """A desk before anything is graded."""
+    yield from serve_desk(built_course, tmp_path, has_answers=False)
 
 
-def served(built_course: Path, folder: Path, answered: bool) -> Iterator[LabServer]:
+def serve_desk(built_course: Path, folder: Path, has_answers: bool) -> Iterator[LabServer]:
     course = Path(shutil.copytree(built_course, folder / "course"))
     add_question(course)
-    if answered:
+    if has_answers:
         hand_in(course)
-        hand_in_plain(course)
+        hand_in_stock(course)
     start = ("autograder.cli", "desk", "--course", str(course))
     (folder / "home").mkdir()
     options = ("--port", "18900", "--ServerApp.base_url=/user/grace/")
-    with lab_server(course, folder / "home", start=start, options=options) as server:
+    with run_lab_server(course, folder / "home", start=start, options=options) as server:
         yield server
 
 
-def opened(page: Page, desk: LabServer, address: str = READ, names: bool = True) -> list[str]:
-    """What the page complained about, from now on."""
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+def open_desk_page(page: Page, desk: LabServer, address: str = READ, names: bool = True) -> list[str]:
+    """Open the page, and return the list that its messages are added to."""
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     if names:
         page.add_init_script("localStorage.setItem('gradlab-desk-nameless', 'no')")
     page.goto(desk.address(address))
     expect(page.locator("li.now")).to_have_count(1)
-    return said
+    return messages
 
 
-def rows(desk: LabServer) -> dict[str, tuple[float | None, bool, str | None]]:
+def read_rows(desk: LabServer) -> dict[str, tuple[float | None, bool, str | None]]:
     """student -> points by hand, whether it waits, comment by hand."""
     with Gradebook(f"sqlite:///{desk.folder}/gradebook.db") as gradebook:
-        found = {}
+        rows = {}
         for submission in gradebook.assignment_submissions(LAB):
             student = submission.student_id
             grade = gradebook.find_grade(QUESTION, LAB, LAB, student)
             comment = gradebook.find_comment(QUESTION, LAB, LAB, student).manual_comment
-            found[student] = (grade.manual_score, grade.needs_manual_grade, comment)
-        return found
+            rows[student] = (grade.manual_score, grade.needs_manual_grade, comment)
+        return rows
 
 
-def faults(page: Page) -> list[str]:
-    """What a screen reader or a narrow window would stumble over."""
-    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+def find_faults(page: Page) -> list[str]:
+    """Faults for a screen reader or in a narrow window."""
+    violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
     wide = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
-    return [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in found] + ["too wide"] * wide
+    return [f"{fault['id']}: {fault['nodes'][0]['html']}" for fault in violations] + ["too wide"] * wide
 
 
 def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_along(
     page: Page, desk: LabServer
 ) -> None:
     """Slow: starts a Jupyter server, and nbgrader reads a lab into a new gradebook."""
-    said = opened(page, desk)
+    messages = open_desk_page(page, desk)
     keys, panel, status = page.keyboard, page.locator("#panel"), page.locator("#said")
     reads = page.locator("#whose")
 
@@ -124,7 +124,7 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     expect(reads).to_have_text("ben")
     keys.press("2")
     keys.press("c")
-    keys.type("Say why: 2n times 2n is four times a square.")  # no letter of it is a key
+    keys.type("Say why: 2n times 2n is four times a square.")  # none of its letters is a shortcut
     keys.press("Control+Enter")
     expect(reads).to_have_text("cleo")
     keys.press("2")
@@ -139,9 +139,14 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     expect(status).to_have_text("No other answer is waiting.")
     expect(page.locator("#count")).to_have_text("5 handed in, 0 waiting")
 
-    why = "Say why: 2n times 2n is four times a square."
-    given = {"ada": (3, False, None), "ben": (1, False, why), "cleo": (1, False, why), "dan": (0.5, False, None)}
-    assert {student: rows(desk)[student] for student in given} == given
+    comment = "Say why: 2n times 2n is four times a square."
+    marks = {
+        "ada": (3, False, None),
+        "ben": (1, False, comment),
+        "cleo": (1, False, comment),
+        "dan": (0.5, False, None),
+    }
+    assert {student: read_rows(desk)[student] for student in marks} == marks
 
     keys.press("Escape")
     keys.press("e")
@@ -150,13 +155,13 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     keys.type("1.5")
     keys.press("Control+Enter")
     expect(status).to_have_text("This changes the marks of 2 students. Save the items again to confirm.")
-    assert rows(desk)["ben"] == (1, False, why)
+    assert read_rows(desk)["ben"] == (1, False, comment)
     keys.press("Control+Enter")
     expect(status).to_have_text("The items are saved, and the marks are updated.")
-    given |= {student: (1.5, False, why) for student in ("ben", "cleo")}
-    assert {student: rows(desk)[student] for student in given} == given
+    marks |= {student: (1.5, False, comment) for student in ("ben", "cleo")}
+    assert {student: read_rows(desk)[student] for student in marks} == marks
     expect(page.locator("li[data-student=ben] .told")).to_have_text("1.5 of 3")
-    assert said == []
+    assert messages == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
@@ -165,22 +170,22 @@ def test_every_state_of_the_page_is_accessible_and_fits(page: Page, desk: LabSer
     page.set_viewport_size({"width": width, "height": 740})
     page.emulate_media(color_scheme=scheme)
     page.goto(desk.address("gradlab/desk/"))
-    assert faults(page) == []
-    said = opened(page, desk, names=False)
-    assert faults(page) == []
+    assert find_faults(page) == []
+    messages = open_desk_page(page, desk, names=False)
+    assert find_faults(page) == []
     page.keyboard.press("a")
     page.keyboard.press("Shift+Tab")
-    page.keyboard.press("?")  # a field's, or no key while items are edited
-    assert faults(page) == [], "editing"
+    page.keyboard.press("?")  # typed into a field, or ignored while items are edited
+    assert find_faults(page) == [], "editing"
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
-    assert faults(page) == [], "keys"
+    assert find_faults(page) == [], "keys"
     for address in (WHY_PLAIN, READ.replace(QUESTION, CHECK)):
         page.goto(desk.address(address))
         expect(page.locator("li.now")).to_have_count(1)
-        assert faults(page) == [], address
-    assert said == []
+        assert find_faults(page) == [], address
+    assert messages == []
 
 
 def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
@@ -189,18 +194,18 @@ def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
     """Slow: starts a Jupyter server, and records a class."""
     page.goto(empty_desk.address("gradlab/desk/"))
     expect(page.get_by_text("Nothing is graded yet.")).to_be_visible()
-    assert faults(page) == []
+    assert find_faults(page) == []
     hand_in(empty_desk.folder, CROWD)
-    said = opened(page, empty_desk, names=False)
+    messages = open_desk_page(page, empty_desk, names=False)
     reads = page.locator("#whose")
     for width, scheme in LOOKS[1:]:
         page.set_viewport_size({"width": width, "height": 740})
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-        assert faults(page) == [], (width, scheme)
+        assert find_faults(page) == [], (width, scheme)
     expect(page.locator("li[data-student=a_blank]")).to_contain_text("(empty)")
 
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(f"{request.method} {request.url.rpartition('/')[2]}"))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(f"{request.method} {request.url.rpartition('/')[2]}"))
     for number in range(1, 20):
         expect(page.locator("#count")).to_have_text(f"20 handed in, {20 - number} waiting")
         expect(page.locator("li.now")).to_be_in_viewport()
@@ -208,22 +213,22 @@ def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
         page.keyboard.type("2")
         page.keyboard.press("Control+Enter")
     expect(page.locator("#said")).to_have_text("No other answer is waiting.")
-    assert asked == ["POST mark"] * 19, "one request for an answer"
+    assert requests == ["POST mark"] * 19, "one request for an answer"
 
     page.reload()
     expect(page.get_by_label("Show")).to_have_value("all")
-    assert faults(page) == [], "finished"
+    assert find_faults(page) == [], "finished"
     expect(reads).to_have_text("Answer 1")
     page.keyboard.press("j")
     expect(reads).to_have_text("Answer 2")
     page.keyboard.press("k")
     expect(reads).to_have_text("Answer 1")
-    assert said == []
+    assert messages == []
 
 
 def test_answers_are_read_without_names_until_one_is_asked_for(page: Page, desk: LabServer) -> None:
     """Slow: the same server."""
-    opened(page, desk, names=False)
+    open_desk_page(page, desk, names=False)
     page.get_by_label("Show").select_option("all")
     for student in ("ada", "ben", "cleo", "dan", "eve"):
         expect(page.get_by_text(student, exact=True)).not_to_be_visible()
@@ -242,11 +247,11 @@ def test_answers_are_read_without_names_until_one_is_asked_for(page: Page, desk:
     expect(page.locator(".who:visible")).not_to_have_count(0)
 
 
-def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_shown_first(
+def test_an_unsaved_mark_is_kept_and_reported_and_another_instructors_mark_is_shown_first(
     page: Page, desk: LabServer
 ) -> None:
     """Slow: the same server."""
-    opened(page, desk, names=False)
+    open_desk_page(page, desk, names=False)
     page.get_by_label("Show").select_option("all")
     eve, ada = page.locator("li[data-student=eve]"), page.locator("li[data-student=ada]")
     eve.locator("article").click()
@@ -268,29 +273,29 @@ def test_what_is_not_saved_is_kept_and_said_and_another_instructors_mark_is_show
     expect(page.locator("#said")).to_have_text(
         "Someone else marked this answer meanwhile. The mark is now: 0.75 of 3. Save again to overwrite it."
     )
-    assert rows(desk)["eve"] == (0.75, False, None)
+    assert read_rows(desk)["eve"] == (0.75, False, None)
     page.keyboard.press("Control+Enter")
     expect(eve.locator(".told")).to_have_text("2 of 3")
-    assert rows(desk)["eve"] == (2, False, "Where is it?")
+    assert read_rows(desk)["eve"] == (2, False, "Where is it?")
 
     page.get_by_label("Points").fill("1")
-    asked: list[str] = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    dialogs: list[str] = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.type), dialog.accept()))
     page.reload()
-    assert asked == ["beforeunload"], "who leaves the page is asked first"
+    assert dialogs == ["beforeunload"], "leaving the page asks for confirmation"
 
 
 def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: Page, desk: LabServer) -> None:
     """Slow: the same server."""
     items = tuple(Item(id=make_id(), text=text, points=points) for text, points in (("right", 3.0), ("no reason", 1.0)))
     write_rubric(desk.folder, LAB, QUESTION, Rubric(items=items))
-    opened(page, desk)
+    open_desk_page(page, desk)
     keys, reads, on_the_way = page.keyboard, page.locator("#whose"), list[Route]()
     page.route("**/mark", lambda route: on_the_way.append(route))
     expect(reads).to_have_text("ada")
     keys.press("Control+Enter")
     expect(page.locator("#said")).to_have_text("No points yet: type them, or choose an item.")
-    for pressed in (
+    for key in (
         "1",
         "Control+Enter",
         "2",
@@ -304,29 +309,31 @@ def test_keys_that_are_pressed_while_a_mark_is_saved_are_the_next_answers(page: 
         "Control+Enter",
         "w",
     ):
-        keys.press(pressed)
+        keys.press(key)
     for student in ("ben", "cleo", "dan"):
         page.wait_for_function("document.querySelector('#panel.saving')")
         on_the_way.pop().continue_()
         expect(reads).to_have_text(student)
-    assert [rows(desk)[student][0] for student in ("ada", "ben", "cleo")] == [3, 1, 0.5]
+    assert [read_rows(desk)[student][0] for student in ("ada", "ben", "cleo")] == [3, 1, 0.5]
 
     with Gradebook(f"sqlite:///{desk.folder}/gradebook.db") as gradebook:
         gradebook.find_grade(QUESTION, LAB, LAB, "dan").manual_score = 0.75
         gradebook.db.commit()
-    for pressed in ("1", "Control+Enter", "2", "Control+Enter"):
-        keys.press(pressed)
+    for key in ("1", "Control+Enter", "2", "Control+Enter"):
+        keys.press(key)
     on_the_way.pop().continue_()
     expect(page.locator("#said")).to_contain_text("it had 0.75 of 3. Save again to overwrite it.")
-    assert not on_the_way and rows(desk)["dan"][0] == 0.75, "they were not meant for this answer"
+    assert not on_the_way and read_rows(desk)["dan"][0] == 0.75, "they were not meant for this answer"
 
 
-def test_of_two_who_read_at_once_the_one_goes_on_where_the_other_has_not_been(page: Page, desk: LabServer) -> None:
+def test_two_instructors_reading_at_once_continue_with_answers_that_neither_has_read(
+    page: Page, desk: LabServer
+) -> None:
     """Slow: the same server."""
-    opened(page, desk)
+    open_desk_page(page, desk)
     page.locator("li[data-student=ada] article").click()
     other = page.context.new_page()
-    opened(other, desk)
+    open_desk_page(other, desk)
     for student in ("ben", "cleo"):
         other.locator(f"li[data-student={student}] article").click()
         if student == "ben":
@@ -345,21 +352,21 @@ def test_of_two_who_read_at_once_the_one_goes_on_where_the_other_has_not_been(pa
     expect(other.locator("#said")).to_contain_text(
         "Someone else marked this answer meanwhile. The mark is now: 1.5 of 3"
     )
-    assert [rows(desk)[student][0] for student in ("ada", "ben", "cleo")] == [3, 1, 1.5]
+    assert [read_rows(desk)[student][0] for student in ("ada", "ben", "cleo")] == [3, 1, 1.5]
 
 
-def test_one_mark_goes_to_all_who_wrote_the_same(page: Page, desk: LabServer) -> None:
+def test_one_mark_goes_to_all_students_who_wrote_the_same(page: Page, desk: LabServer) -> None:
     """Slow: the same server."""
-    opened(page, desk)
+    open_desk_page(page, desk)
     page.locator("li[data-student=cleo] article").click()
     page.keyboard.press("Control+Enter")
     expect(page.locator("#said")).to_have_text("No points yet: type them, or choose an item.")
     page.get_by_label("Comment").fill("Which square?")
     page.keyboard.press("Control+Enter")
     expect(page.locator("#said")).to_have_text("Saved. Without points, this answer still waits.")
-    assert rows(desk)["cleo"] == (None, True, "Which square?")
+    assert read_rows(desk)["cleo"] == (None, True, "Which square?")
     page.get_by_label("Comment").fill("")
     page.get_by_label("Points").fill("0.25")
     page.get_by_role("button", name="Save for all 2 with this text").click()
     expect(page.locator("li[data-student=dan] .told")).to_have_text("0.25 of 3")
-    assert [rows(desk)[student][:2] for student in ("cleo", "dan")] == [(0.25, False)] * 2
+    assert [read_rows(desk)[student][:2] for student in ("cleo", "dan")] == [(0.25, False)] * 2

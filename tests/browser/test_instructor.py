@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import fill_notebook
-from tests.lab_server import LabServer, lab_server
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -22,14 +22,14 @@ SPOILS_ITS_ARGUMENT = "def sum_of_squares(x):\n    return x.mul_(x).sum()\n"
 
 @pytest.fixture
 def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    """An instructor's JupyterLab on a course's folder, where two students handed the lab in."""
+    """An instructor's JupyterLab on a course's folder with two submissions of the lab."""
     (lab,) = read_labs(read_course(small_course))
     for student in ("ada", "grace"):
         folder = small_course / "submitted" / student / LAB
         folder.mkdir(parents=True)
         notebook = fill_notebook(lab, {"sum_of_squares": SPOILS_ITS_ARGUMENT})
         (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
-    with lab_server(small_course, tmp_path_factory.mktemp("home")) as server:
+    with run_lab_server(small_course, tmp_path_factory.mktemp("home")) as server:
         yield server
 
 
@@ -45,20 +45,20 @@ def test_the_formgrader_releases_and_autogrades_with_gradlabs_marks(instructor: 
     assert built.read_bytes() == as_built, "nbgrader's release differs from the one that gradlab build wrote"
 
     formgrader.follow("2", to=f"manage_submissions/{LAB}")  # the number of submissions
-    ada = formgrader.row("ada")
+    ada = formgrader.find_row("ada")
     expect(ada.locator("td.status")).to_have_text("needs autograding")
     dialog = formgrader.click_icon("ada", "autograde")
     expect(dialog).to_contain_text(f"Successfully autograded '{LAB}' for student 'ada'.")
     formgrader.close(dialog)
     expect(ada.locator("td.status")).to_have_text("graded")
     expect(ada.locator("td.score")).to_have_text("1.5 / 2")
-    expect(formgrader.row("grace").locator("td.status")).to_have_text("needs autograding")
+    expect(formgrader.find_row("grace").locator("td.status")).to_have_text("needs autograding")
 
     with Gradebook(f"sqlite:///{instructor.folder / 'gradebook.db'}") as gradebook:
         submission = gradebook.find_submission(LAB, "ada")
         assert (submission.score, submission.max_score, submission.needs_manual_grade) == (1.5, 2, False)
 
-    # The page on which a person grades by hand shows each check, hidden ones too, and the points it gave.
+    # The page for grading by hand shows each check, hidden ones too, and its points.
     formgrader.follow("Manual Grading", to="gradebook")
     formgrader.follow(LAB, to=f"gradebook/{LAB}")
     formgrader.follow(LAB, to=f"gradebook/{LAB}/{LAB}")  # the lab's only notebook

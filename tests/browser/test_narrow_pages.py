@@ -1,11 +1,11 @@
-"""Pages on a phone: long names go on in the next line after an underscore, and nothing makes the page wider."""
+"""Pages on a phone: long names break after an underscore, and nothing makes the page wider."""
 
 from datetime import datetime
 from pathlib import Path
 
 import nbformat
 import pytest
-from layout import broken_words, fits
+from layout import find_broken_words, is_fitting
 from markupsafe import Markup
 from playwright.sync_api import Page
 
@@ -34,7 +34,7 @@ STUDENTS = ("maximilian_von_oberndorf_1", "alexandra.papadopoulou-smith@universi
 FAILED = Outcome("rows", "rows_of_masked_scaled_attention sum to one", seen="nan", misconception="exp overflows")
 
 
-def opened(page: Page, folder: Path, text: str) -> Page:
+def open_page(page: Page, folder: Path, text: str) -> Page:
     path = folder / "x.html"
     path.write_text(text, encoding="utf-8")
     page.set_viewport_size({"width": 360, "height": 740})
@@ -42,7 +42,7 @@ def opened(page: Page, folder: Path, text: str) -> Page:
     return page
 
 
-def class_() -> LabClass:
+def make_class() -> LabClass:
     members = tuple(
         Member(
             student,
@@ -65,48 +65,48 @@ def test_the_feedback_page_breaks_no_word(page: Page, tmp_path: Path) -> None:
         for name in NAMES
     )
     result = SubmissionResult(student=STUDENTS[1], lab=LAB, points=0, worth=9, exercises=exercises)
-    opened(page, tmp_path, render_feedback_page(result, nbformat.v4.new_notebook()))
-    assert fits(page)
-    assert broken_words(page, "h1, h2, p, th, td") == []
+    open_page(page, tmp_path, render_feedback_page(result, nbformat.v4.new_notebook()))
+    assert is_fitting(page)
+    assert find_broken_words(page, "h1, h2, p, th, td") == []
 
 
 def test_the_report_breaks_no_word(page: Page, tmp_path: Path) -> None:
-    opened(page, tmp_path, render_report(class_()))
-    assert fits(page)
-    assert broken_words(page, "h1, h2, p, th, td, dt, dd, li, summary") == []
+    open_page(page, tmp_path, render_report(make_class()))
+    assert is_fitting(page)
+    assert find_broken_words(page, "h1, h2, p, th, td, dt, dd, li, summary") == []
 
 
 def test_the_page_of_similar_submissions_breaks_no_word(page: Page, tmp_path: Path) -> None:
     pair = SimilarPair(*STUDENTS, 9.0, tuple(AlikeExercise(name, 1.0, 0, True) for name in NAMES))
-    opened(page, tmp_path, render_similar_page(class_(), Search((pair,), 5.0, 40)))
-    assert fits(page)
-    assert broken_words(page, "h1, h2, p, th, td, summary, span") == []
+    open_page(page, tmp_path, render_similar_page(make_class(), Search((pair,), 5.0, 40)))
+    assert is_fitting(page)
+    assert find_broken_words(page, "h1, h2, p, th, td, summary, span") == []
 
 
 def test_the_page_of_the_term_breaks_no_word(page: Page, tmp_path: Path) -> None:
-    write_term_page([class_()], Term(), tmp_path / "term.html")
-    opened(page, tmp_path, (tmp_path / "term.html").read_text())
-    assert fits(page)
-    assert broken_words(page, "h1, h2, p, th, td") == []
+    write_term_page([make_class()], Term(), tmp_path / "term.html")
+    open_page(page, tmp_path, (tmp_path / "term.html").read_text())
+    assert is_fitting(page)
+    assert find_broken_words(page, "h1, h2, p, th, td") == []
 
 
 @pytest.mark.parametrize("lab", [LAB, "W" * 60])
 def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> None:
-    """As files, beside what the server gives beside them: what is measured is their style."""
+    """As files, with the assets that the server delivers: the test measures their style."""
     (tmp_path / "static").symlink_to(Path(html_pages.__file__).parent / "static")
     place = GradedPlace(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
-    opened(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))
-    assert fits(page)
-    assert lab != LAB or broken_words(page, "h1, h2, th, td") == []
+    open_page(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))
+    assert is_fitting(page)
+    assert lab != LAB or find_broken_words(page, "h1, h2, th, td") == []
     answer = ReadAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(waits=True, auto=0.0), "", "")
     text = Markup("Why is it so?")
-    asked = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
-    opened(page, tmp_path, render_question(tmp_path.as_uri(), asked, ""))
-    assert fits(page)
-    assert lab != LAB or broken_words(page, "h1, h2, li") == []
+    desk_page = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
+    open_page(page, tmp_path, render_question(tmp_path.as_uri(), desk_page, ""))
+    assert is_fitting(page)
+    assert lab != LAB or find_broken_words(page, "h1, h2, li") == []
 
 
 def test_a_word_that_is_wider_than_the_window_is_broken(page: Page, tmp_path: Path) -> None:
     result = SubmissionResult(student="W" * 80, lab="W" * 90, points=0, worth=9)
-    opened(page, tmp_path, render_feedback_page(result, nbformat.v4.new_notebook()))
-    assert fits(page) and broken_words(page, "h1")
+    open_page(page, tmp_path, render_feedback_page(result, nbformat.v4.new_notebook()))
+    assert is_fitting(page) and find_broken_words(page, "h1")

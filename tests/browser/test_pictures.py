@@ -1,11 +1,11 @@
-"""Pictures in a saved notebook that is opened again: live without a kernel, still where it is not trusted."""
+"""Pictures in a saved notebook that is opened again: live without a kernel, static if the notebook isn't trusted."""
 
 import re
 from collections.abc import Iterator
 
 import pytest
-from every_picture import every_picture, save_notebook
-from lab_pages import SavedNotebook, frame
+from every_picture import draw_every_picture, save_notebook
+from lab_pages import SavedNotebook, describe_frame
 from playwright.sync_api import Locator, Page, expect
 
 import labkit
@@ -13,7 +13,7 @@ from labkit import show_broadcasting
 from labkit.pictures.formats import store_number
 from labkit.pictures.picture import Picture
 from labkit.pictures.playground import RATE, START, compute_pass
-from tests.lab_server import LabServer, lab_server
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -22,7 +22,7 @@ THEMES = ("JupyterLab Light", "JupyterLab Dark")
 
 @pytest.fixture(scope="module")
 def pictures() -> dict[str, Picture]:
-    return every_picture()
+    return draw_every_picture()
 
 
 @pytest.fixture(scope="module", params=THEMES)
@@ -32,11 +32,11 @@ def server(
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")
     save_notebook(pictures, folder / "trusted.ipynb", home / "data")
     save_notebook(dict(reversed(pictures.items())), folder / "untrusted.ipynb", None)
-    with lab_server(folder, home, request.param) as started:
+    with run_lab_server(folder, home, request.param) as started:
         yield started
 
 
-def test_every_picture_has_been_thought_of(pictures: dict[str, Picture]) -> None:
+def test_every_picture_has_an_example(pictures: dict[str, Picture]) -> None:
     named = [name for name in labkit.__all__ if name.startswith(("show_", "explore_", "play_", "try_"))]
     assert sorted(pictures) == sorted(named)
     assert not [name for name, picture in pictures.items() if not picture.still]
@@ -47,15 +47,15 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
     """Slow: starts JupyterLab, in a light and in a dark theme."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    shown = SavedNotebook(page, server, "trusted.ipynb").pictures
-    expect(shown.locator("svg[role=img]")).to_have_count(len(pictures))
-    paper = colour(page.locator(".jp-Notebook"), "background-color")
-    for name, one in zip(pictures, shown.all(), strict=True):
+    locators = SavedNotebook(page, server, "trusted.ipynb").pictures
+    expect(locators.locator("svg[role=img]")).to_have_count(len(pictures))
+    paper = read_colour(page.locator(".jp-Notebook"), "background-color")
+    for name, one in zip(pictures, locators.all(), strict=True):
         svg = one.locator("svg")
         box = svg.bounding_box()
         assert box is not None and box["width"] > 50 and box["height"] > 30, name
         assert svg.get_attribute("aria-label") and svg.locator("desc").text_content(), name
-        assert colour(svg) != paper, name
+        assert read_colour(svg) != paper, name
     expect(page.get_by_text("Error displaying widget")).to_have_count(0)
     assert errors == []
 
@@ -63,25 +63,23 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
 @pytest.mark.parametrize(
     "server", [THEMES[0], *(pytest.param(theme, marks=pytest.mark.nightly) for theme in THEMES[1:])], indirect=True
 )
-def test_pictures_live_on_without_a_kernel(server: LabServer, page: Page, pictures: dict[str, Picture]) -> None:
-    """Slow: starts JupyterLab, and every button is pressed; by night in a dark theme too, where they do the same."""
+def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures: dict[str, Picture]) -> None:
+    """Slow: starts JupyterLab, and every button is pressed; by night in a dark theme too."""
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
-    shown = SavedNotebook(page, server, "trusted.ipynb").pictures
-    expect(shown.locator("svg[role=img]")).to_have_count(len(pictures))
-    for name, one in zip(pictures, shown.all(), strict=True):
-        seen = {frame(one)}
+    locators = SavedNotebook(page, server, "trusted.ipynb").pictures
+    expect(locators.locator("svg[role=img]")).to_have_count(len(pictures))
+    for name, one in zip(pictures, locators.all(), strict=True):
+        frames = {describe_frame(one)}
         for button in one.locator("button[aria-pressed]").all():
             button.click()
             expect(button).to_have_attribute("aria-pressed", "true")
-            seen.add(frame(one))
+            frames.add(describe_frame(one))
         for step in one.get_by_role("button", name="next step").all():
             step.click()
-            seen.add(frame(one))
+            frames.add(describe_frame(one))
         drawing = pictures[name].drawing
-        assert drawing is not None and (len(seen) > 1 or not drawing.groups), (
-            f"{name}: whatever is chosen, it is the same"
-        )
+        assert drawing is not None and (len(frames) > 1 or not drawing.groups), f"{name}: no choice changes it"
     expect(page.get_by_text("Error displaying widget")).to_have_count(0)
     assert errors == []
 
@@ -89,10 +87,10 @@ def test_pictures_live_on_without_a_kernel(server: LabServer, page: Page, pictur
 @pytest.mark.parametrize("server", THEMES[:1], indirect=True)
 def test_keys_in_a_control_stay_there_and_a_sequence_plays(server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
-    shown = SavedNotebook(page, server, "trusted.ipynb").pictures
+    locators = SavedNotebook(page, server, "trusted.ipynb").pictures
     cells = page.locator(".jp-Notebook .jp-CodeCell")
     before = cells.count()
-    ring = shown.filter(has=page.locator("svg[aria-label^='A ring']"))
+    ring = locators.filter(has=page.locator("svg[aria-label^='A ring']"))
     steps = ring.get_by_role("slider")
     steps.focus()
     for key in ("ArrowRight", "ArrowRight", "d", "d", "b"):
@@ -106,23 +104,23 @@ def test_keys_in_a_control_stay_there_and_a_sequence_plays(server: LabServer, pa
 
 
 @pytest.mark.parametrize("server", THEMES[:1], indirect=True)
-def test_what_the_browser_computes_is_what_python_computes(
+def test_the_browser_and_python_compute_the_same_values(
     server: LabServer, page: Page, pictures: dict[str, Picture]
 ) -> None:
     """Slow: starts JupyterLab."""
-    shown = dict(zip(pictures, SavedNotebook(page, server, "trusted.ipynb").pictures.all(), strict=True))
+    locators = dict(zip(pictures, SavedNotebook(page, server, "trusted.ipynb").pictures.all(), strict=True))
 
-    formats = shown["explore_formats"]
+    formats = locators["explore_formats"]
     for number in ("65504", "65520", "1e-7", "-2.75", "1e-10", "3.4e38", "-0.1", "0", "4e-41", "2049"):
         formats.get_by_role("textbox").fill(number)
         formats.get_by_role("textbox").press("Enter")
         for name in ("float32", "float16", "bfloat16"):
             s = store_number(float(number), name)
-            told = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
-            expect(formats.locator(f"[data-value={name}]")).to_have_text(told)
+            description = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
+            expect(formats.locator(f"[data-value={name}]")).to_have_text(description)
             assert "".join(formats.locator(f"[data-format={name}] text").all_text_contents()) == "".join(s.bits)
 
-    shapes = shown["explore_broadcasting"]
+    shapes = locators["explore_broadcasting"]
     for a, b in (("4, 1", "3"), ("2, 3", "2"), ("", "0, 1"), ("(5, 1, 4)", "3 1")):
         shapes.get_by_role("textbox").first.fill(a)
         shapes.get_by_role("textbox").last.fill(b)
@@ -133,7 +131,7 @@ def test_what_the_browser_computes_is_what_python_computes(
     shapes.get_by_role("textbox").first.fill("three")
     expect(shapes.get_by_role("alert").first).to_contain_text("such as 4, 1")
 
-    network = shown["play_network"]
+    network = locators["play_network"]
     weights = dict(START)
     for _ in range(5):
         network.get_by_role("button", name="step", exact=True).click()
@@ -156,5 +154,5 @@ def test_an_untrusted_notebook_shows_each_first_frame_with_its_words(
     assert images.evaluate_all("all => all.map(one => one.alt)") == [p.words for p in reversed(pictures.values())]
 
 
-def colour(element: Locator, of: str = "color") -> str:
+def read_colour(element: Locator, of: str = "color") -> str:
     return str(element.evaluate(f"one => getComputedStyle(one)['{of}']"))

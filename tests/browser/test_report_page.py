@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from layout import broken_words
+from layout import find_broken_words
 from playwright.sync_api import Page, expect
 
 from autograder.gradebook.lab_class import Column, LabClass, Member
@@ -21,7 +21,7 @@ FAILED = Outcome("finite", "large logits stay finite", seen="nan", misconception
 
 @pytest.fixture
 def report(tmp_path: Path) -> Path:
-    """A class of twelve, with everything that a page can hold."""
+    """A class of twelve, with everything that a page can show."""
     members = tuple(
         Member(
             f"student_{n}",
@@ -43,31 +43,31 @@ def report(tmp_path: Path) -> Path:
     return path
 
 
-def opened(page: Page, path: Path, width: int, scheme: Any) -> list[str]:
-    """What the page said or asked for."""
-    said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: None if request.url == path.as_uri() else said.append(request.url))
+def open_report(page: Page, path: Path, width: int, scheme: Any) -> list[str]:
+    """Open the page, and return its messages and requests."""
+    messages: list[str] = []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: None if request.url == path.as_uri() else messages.append(request.url))
     page.set_viewport_size({"width": width, "height": 900})
     page.emulate_media(color_scheme=scheme)
     page.goto(path.as_uri())
     expect(page.locator(".chart svg")).to_have_count(3)
-    return said
+    return messages
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (360, "dark")])
 def test_pictures_are_drawn_nothing_is_loaded_and_nothing_is_cut_off(
     page: Page, report: Path, width: int, scheme: str
 ) -> None:
-    assert opened(page, report, width, scheme) == []
+    assert open_report(page, report, width, scheme) == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
-    assert not [f"{f['id']}: {f['nodes'][0]['html']}" for f in found]
+    violations: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    assert not [f"{f['id']}: {f['nodes'][0]['html']}" for f in violations]
 
 
 def test_a_table_sorts_by_its_whole_heads_with_mouse_and_keyboard_and_filters(page: Page, report: Path) -> None:
-    opened(page, report, 1200, "light")
+    open_report(page, report, 1200, "light")
     table = page.locator("#marks-table")
     head = table.locator("thead th").nth(1)
     head.get_by_role("button").focus()
@@ -75,15 +75,17 @@ def test_a_table_sorts_by_its_whole_heads_with_mouse_and_keyboard_and_filters(pa
         page.keyboard.press("Enter")
         expect(head).to_have_attribute("aria-sort", order)
         assert table.locator("thead th[aria-sort=ascending], thead th[aria-sort=descending]").count() == 1
-        assert head.evaluate("head => getComputedStyle(head).outlineStyle") == "solid", "where the focus is"
+        assert head.evaluate("head => getComputedStyle(head).outlineStyle") == "solid", "the focus moves"
         points = [float(text) for text in table.locator("tbody tr td:first-of-type").all_inner_texts()]
         assert points == sorted(points, key=lambda number: sign * number) and len(set(points)) > 2
     for corner in (True, False):  # far from the words
         box = head.bounding_box()
         assert box
         before = head.get_attribute("aria-sort")
-        where = (box["x"] + 2, box["y"] + 2) if corner else (box["x"] + box["width"] - 2, box["y"] + box["height"] - 2)
-        page.mouse.click(*where)
+        position = (
+            (box["x"] + 2, box["y"] + 2) if corner else (box["x"] + box["width"] - 2, box["y"] + box["height"] - 2)
+        )
+        page.mouse.click(*position)
         assert head.get_attribute("aria-sort") != before
     page.get_by_label("Show students whose name contains").fill("_11")
     expect(table.locator("tbody tr:visible")).to_have_count(1)
@@ -102,4 +104,4 @@ def test_heads_of_marks_are_whole_and_leave_no_gap_above_them(page: Page, tmp_pa
     box = row.bounding_box()
     assert box and box["height"] <= 160
     assert row.evaluate("row => [...row.cells].every((cell) => cell.scrollHeight <= cell.clientHeight + 1)")
-    assert broken_words(page, "#marks-table thead") == []
+    assert find_broken_words(page, "#marks-table thead") == []

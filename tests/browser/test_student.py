@@ -1,4 +1,4 @@
-"""A student works on a released lab in JupyterLab, sees what each check saw, and validates the notebook."""
+"""A student works on a released lab in JupyterLab, reads the checks' verdicts, and validates the notebook."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ import pytest
 from lab_pages import NotebookPage
 from playwright.sync_api import Locator, Page, expect
 
-from tests.lab_server import LabServer, lab_server
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -22,13 +22,13 @@ LABEL, HIDDEN = "3 and 4 give 25, a 0-dim tensor", "an empty tensor gives zero"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
-    with lab_server(tmp_path_factory.mktemp("students"), tmp_path_factory.mktemp("home")) as server:
+    with run_lab_server(tmp_path_factory.mktemp("students"), tmp_path_factory.mktemp("home")) as server:
         yield server
 
 
 @pytest.fixture
 def student(server: LabServer, built_course: Path, request: pytest.FixtureRequest) -> str:
-    """The path, on the server, of a student's folder that holds the released lab and nothing else of the course."""
+    """The path, on the server, of a student's folder that holds the released lab and nothing else from the course."""
     (server.folder / request.node.name).mkdir()
     shutil.copy(built_course / "release" / "01_squares" / NOTEBOOK, server.folder / request.node.name)
     return f"{request.node.name}/{NOTEBOOK}"
@@ -44,29 +44,29 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
     expect(verdict).to_contain_text("sum_of_squares: not written yet; 2 points to earn")
-    expect(word(verdict, LABEL)).to_have_text("later")
+    expect(find_word(verdict, LABEL)).to_have_text("later")
 
     notebook.rewrite_last_line(EXERCISE, WRONG)
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
-    expect(row(verdict, LABEL)).to_contain_text("your result is 49 (expected: 25)")
-    expect(word(verdict, LABEL)).to_have_text("fail")
+    expect(find_row(verdict, LABEL)).to_contain_text("your result is 49 (expected: 25)")
+    expect(find_word(verdict, LABEL)).to_have_text("fail")
     expect(verdict).to_contain_text("0 of 1 check passed here; 3 more run when it is marked, for 2 points in all")
-    red = colour(word(verdict, LABEL))
+    red = read_colour(find_word(verdict, LABEL))
 
     notebook.rewrite_last_line(EXERCISE, RIGHT)
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
-    expect(word(verdict, LABEL)).to_have_text("pass")
-    expect(row(verdict, LABEL)).not_to_contain_text("your result")
+    expect(find_word(verdict, LABEL)).to_have_text("pass")
+    expect(find_row(verdict, LABEL)).not_to_contain_text("your result")
     expect(verdict).to_contain_text("1 of 1 check passed here; 3 more run when it is marked, for 2 points in all")
-    expect(word(verdict, HIDDEN)).to_have_text("later")
-    green = colour(word(verdict, LABEL))
-    assert len({red, green, colour(verdict)}) == 3, "JupyterLab dropped the colours of pass and fail"
+    expect(find_word(verdict, HIDDEN)).to_have_text("later")
+    green = read_colour(find_word(verdict, LABEL))
+    assert len({red, green, read_colour(verdict)}) == 3, "JupyterLab dropped the colours of pass and fail"
 
     notebook.save()
-    saved = nbformat.read(server.folder / student, as_version=4)
-    assert any(cell.source.endswith(RIGHT) for cell in saved.cells)
+    saved_notebook = nbformat.read(server.folder / student, as_version=4)
+    assert any(cell.source.endswith(RIGHT) for cell in saved_notebook.cells)
 
 
 def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(
@@ -89,26 +89,26 @@ def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(
     notebook.close(dialog)
 
 
-def test_what_the_course_gives_cannot_be_changed_by_a_slip(student: str, server: LabServer, page: Page) -> None:
+def test_given_cells_cannot_be_changed_by_accident(student: str, server: LabServer, page: Page) -> None:
     """Slow: starts a kernel."""
     notebook = NotebookPage(page, server, student)
-    for given in (IMPORTS, CHECK):
-        text = notebook.open(given).locator(".cm-content")
+    for line in (IMPORTS, CHECK):
+        text = notebook.open(line).locator(".cm-content")
         before = text.inner_text()
         text.click()
         page.keyboard.type("x")
         expect(text).to_have_text(before, use_inner_text=True)
 
 
-def row(verdict: Locator, label: str) -> Locator:
-    """The row of a card that speaks of the check with this label."""
+def find_row(verdict: Locator, label: str) -> Locator:
+    """The row of a card for the check with this label."""
     return verdict.locator(".gradlab-card > div").filter(has_text=label)
 
 
-def word(verdict: Locator, label: str) -> Locator:
+def find_word(verdict: Locator, label: str) -> Locator:
     """The word before that label: pass, fail or later."""
-    return row(verdict, label).get_by_text(re.compile("^(pass|fail|later)$"))
+    return find_row(verdict, label).get_by_text(re.compile("^(pass|fail|later)$"))
 
 
-def colour(of: Locator) -> str:
+def read_colour(of: Locator) -> str:
     return str(of.evaluate("element => getComputedStyle(element).color"))

@@ -1,6 +1,10 @@
-"""What a version of PyTorch answers is asked at night; that docs/claims.md is in order, by day too."""
+"""Tests of PyTorch's behaviour run at night; those of the page docs/claims.md run by day too."""
 
 import pytest
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "claim(number, ...): the rows of docs/claims.md that the test runs")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

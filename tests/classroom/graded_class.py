@@ -1,4 +1,4 @@
-"""A small class that takes a while to grade, and all that grading it leaves behind, to be compared."""
+"""A small class that takes a while to grade, and all that grading it writes, to be compared."""
 
 import json
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ def hand_in(course: Path, answers: Mapping[str, str | None], before: str = "") -
 
 
 def be_patient(course: Path) -> None:
-    """Let FOR_EVER run in this course for as long as a test may take."""
+    """Allow FOR_EVER in this course as much time as a test may take."""
     with (course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.Examine.cell_seconds = 36000\nc.Examine.submission_seconds = 100000\n")
 
 
-def gradebook_rows(course: Path, students: bool = True) -> dict[str, Any]:
-    """What the gradebook holds of each submission, without the ids that it draws at random."""
+def read_gradebook_rows(course: Path, students: bool = True) -> dict[str, Any]:
+    """The gradebook's rows of each submission, without random ids."""
     rows = {}
     with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
         for submission in gradebook.assignment_submissions(LAB):
@@ -55,7 +55,7 @@ def gradebook_rows(course: Path, students: bool = True) -> dict[str, Any]:
     return rows
 
 
-def written(course: Path) -> dict[str, bytes]:
-    """The graded notebooks and the files beside them, by path."""
+def read_written_files(course: Path) -> dict[str, bytes]:
+    """The graded notebooks and their companion files, by path."""
     root = course / "autograded"
     return {str(p.relative_to(root)): p.read_bytes() for p in sorted(root.rglob("*")) if p.is_file()}

@@ -7,15 +7,15 @@ import contextlib
 import psutil
 
 
-def children(pid: int, recursive: bool = False) -> list[tuple[int, str]]:
-    """(pid, command line) of each process that this one started; recursive: and of all that those started."""
+def list_children(pid: int, recursive: bool = False) -> list[tuple[int, str]]:
+    """(pid, command line) of each process that this one started; recursive: descendants too."""
     with contextlib.suppress(psutil.NoSuchProcess):
-        return [(child.pid, _command(child)) for child in psutil.Process(pid).children(recursive)]
+        return [(child.pid, _read_command(child)) for child in psutil.Process(pid).children(recursive)]
     return []
 
 
-def _command(process: psutil.Process) -> str:
-    """Empty where it has ended."""
+def _read_command(process: psutil.Process) -> str:
+    """Empty if it has ended."""
     with contextlib.suppress(psutil.Error):
         return " ".join(process.cmdline())
     return ""

@@ -1,4 +1,4 @@
-"""`gradlab grade` leaves behind what `nbgrader autograde` leaves behind, to the byte."""
+"""`gradlab grade` writes what `nbgrader autograde` writes, to the byte."""
 
 import shutil
 from pathlib import Path
@@ -10,7 +10,7 @@ from autograder.classroom.class_grading import grade_lab
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.workers.executors import LocalExecutor
-from tests.classroom.graded_class import LAB, WRONG, gradebook_rows, hand_in, written
+from tests.classroom.graded_class import LAB, WRONG, hand_in, read_gradebook_rows, read_written_files
 
 LATE = """
 from datetime import datetime
@@ -38,7 +38,7 @@ def make_class(course: Path) -> None:
         config.write('\nc.AssignLatePenalties.plugin_class = "half_a_point.HalfAPoint"\nc.LimitOutput.max_lines = 50\n')
 
 
-def opened(course: Path) -> Any:
+def open_class(course: Path) -> Any:
     api = open_course(course)
     assert api.api.generate_assignment(LAB, force=True, create=True)["success"]
     with api.api.gradebook as gradebook:
@@ -54,17 +54,17 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
     make_class(small_course)
     other = tmp_path / "other"
     shutil.copytree(small_course, other)
-    api = opened(small_course)
+    api = open_class(small_course)
     for folder in sorted((small_course / "submitted").iterdir()):
         assert api.api.autograde(LAB, folder.name, force=True, create=True)["success"]
-    done = list(grade_lab(opened(other), LAB, two_graders))
-    assert sorted(d.student for d in done) == ["broken", "greedy", "late", "prints", "right", "wrong"]
-    assert not any(d.failure for d in done)
-    assert gradebook_rows(other) == gradebook_rows(small_course)
-    assert gradebook_rows(other)["late"][3] == 0.5 and gradebook_rows(other)["greedy"][3] < 2
-    assert written(other) == written(small_course)
-    assert {f"wrong/{LAB}/data/numbers.csv", f"wrong/{LAB}/given.txt"} < set(written(other))
-    for student in gradebook_rows(other):
+    outcomes = list(grade_lab(open_class(other), LAB, two_graders))
+    assert sorted(d.student for d in outcomes) == ["broken", "greedy", "late", "prints", "right", "wrong"]
+    assert not any(d.failure for d in outcomes)
+    assert read_gradebook_rows(other) == read_gradebook_rows(small_course)
+    assert read_gradebook_rows(other)["late"][3] == 0.5 and read_gradebook_rows(other)["greedy"][3] < 2
+    assert read_written_files(other) == read_written_files(small_course)
+    assert {f"wrong/{LAB}/data/numbers.csv", f"wrong/{LAB}/given.txt"} < set(read_written_files(other))
+    for student in read_gradebook_rows(other):
         documents = [load_result(course, LAB, student) for course in (small_course, other)]
         assert documents[0] and documents[1]
         assert documents[1].model_copy(update={"key": ""}).cells == documents[0].cells
@@ -72,7 +72,7 @@ def test_marks_penalties_notebooks_and_files_are_those_of_nbgrader_autograde(
 
 
 @pytest.mark.slow
-def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_graders: LocalExecutor) -> None:
+def test_changes_that_a_person_made_in_the_gradebook_are_kept(small_course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded twice."""
     hand_in(small_course, {"right": None, "wrong": WRONG})
     api = open_course(small_course)
@@ -82,8 +82,8 @@ def test_what_a_person_did_in_the_gradebook_stays(small_course: Path, two_grader
         grade.manual_score, grade.extra_credit = 1.25, 0.5
         gradebook.find_comment("exercise-sum_of_squares", LAB, LAB, "wrong").manual_comment = "Look at the sign."
         gradebook.db.commit()
-    for again in (False, True):
-        list(grade_lab(api, LAB, two_graders, again=again))
-        row = gradebook_rows(small_course)["wrong"]
+    for is_second_run in (False, True):
+        list(grade_lab(api, LAB, two_graders, again=is_second_run))
+        row = read_gradebook_rows(small_course)["wrong"]
         assert row[1] == 1.75 and ("exercise-sum_of_squares", None, "Look at the sign.") in row[5]
         assert row[4][0][4] is False, "unlike with nbgrader, the mark holds: the answer is the one that was read"

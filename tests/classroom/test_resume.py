@@ -1,4 +1,4 @@
-"""A grading that was killed goes on where it was: nothing is lost, and nothing is graded twice."""
+"""A grading that was killed continues from where it stopped: nothing is lost, and nothing is graded twice."""
 
 import os
 import random
@@ -28,19 +28,28 @@ from autograder.model import fingerprint
 from autograder.model.fingerprint import get_versions
 from autograder.workers.executors import LocalExecutor, choose_device
 from autograder.workers.worker import Failure
-from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
-from tests.classroom.processes import children
+from tests.classroom.graded_class import (
+    FOR_EVER,
+    LAB,
+    SLOWLY,
+    WRONG,
+    be_patient,
+    hand_in,
+    read_gradebook_rows,
+    read_written_files,
+)
+from tests.classroom.processes import list_children
 from tests.conftest import NIGHTLY
 
 STUDENTS = {f"student_{n:02}": WRONG if n % 3 == 0 else None for n in range(8)}
 KILLS = 20 if NIGHTLY else 1  # by day the grader; test_pool.py ends workers, test_fork_server.py fork servers
 
 
-def graded(course: Path, where: LocalExecutor) -> dict[str, bool]:
-    """student -> whether it had been graded before."""
-    done = list(grade_lab(open_course(course), LAB, where))
-    assert not any(each.failure for each in done)
-    return {each.student: each.kept for each in done}
+def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
+    """student -> whether the submission had been graded before."""
+    outcomes = list(grade_lab(open_course(course), LAB, executor))
+    assert not any(each.failure for each in outcomes)
+    return {each.student: each.kept for each in outcomes}
 
 
 def start(course: Path) -> subprocess.Popen[str]:
@@ -48,87 +57,89 @@ def start(course: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def documents(course: Path) -> list[str]:
-    found = (course / "results" / LAB).glob("[!.]*.json")
-    return sorted(path.stem for path in found)
+def list_documents(course: Path) -> list[str]:
+    paths = (course / "results" / LAB).glob("[!.]*.json")
+    return sorted(path.stem for path in paths)
 
 
-def victims(running: subprocess.Popen[str], kind: str) -> list[int]:
-    """The grader itself, the fork servers, or the workers; none where it is done already."""
+def find_victims(running: subprocess.Popen[str], kind: str) -> list[int]:
+    """The grader itself, the fork servers, or the workers; none if it's done already."""
     if kind == "grader":
         return [running.pid]
-    fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
-    workers = [pid for pid, command in children(running.pid) if "forkserver.server" not in command]
+    fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
+    workers = [pid for pid, command in list_children(running.pid) if "forkserver.server" not in command]
     return fork_server if kind == "warm" else workers
 
 
 @pytest.fixture(scope="module")
-def handed_in(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A course in which nobody is graded yet."""
+def submitted_class(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course in which no one is graded yet."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("copies") / "handed_in"))
     hand_in(course, STUDENTS, SLOWLY)
     return course
 
 
 @pytest.fixture(scope="module")
-def undisturbed(handed_in: Path, two_graders: LocalExecutor) -> Path:
-    """The same course graded in one go, once for all tests that compare with it or go on from it."""
-    course = Path(shutil.copytree(handed_in, handed_in.parent / "undisturbed"))
-    assert not any(graded(course, two_graders).values())
+def undisturbed_class(submitted_class: Path, two_graders: LocalExecutor) -> Path:
+    """The same course graded in one go, shared by all tests that compare with it or continue from it."""
+    course = Path(shutil.copytree(submitted_class, submitted_class.parent / "undisturbed"))
+    assert not any(grade_class(course, two_graders).values())
     return course
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_grading_that_loses_any_of_its_processes_ends_as_an_undisturbed_one(
-    handed_in: Path, undisturbed: Path, two_graders: LocalExecutor
+    submitted_class: Path, undisturbed_class: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded again for each kill."""
-    killed = 0
+    kill_count = 0
     for number in range(KILLS):
         kind = ("grader", "worker", "warm")[number % 3]
-        course = Path(shutil.copytree(handed_in, handed_in.parent / f"killed_{number}"))
+        course = Path(shutil.copytree(submitted_class, submitted_class.parent / f"killed_{number}"))
         running = start(course)
-        done, more = random.randrange(len(STUDENTS) - 2), random.random() / 4
+        result_count, delay = random.randrange(len(STUDENTS) - 2), random.random() / 4
         while running.poll() is None and (
-            len(documents(course)) < done or not (course / "results" / LAB).exists() or len(children(running.pid)) < 3
+            len(list_documents(course)) < result_count
+            or not (course / "results" / LAB).exists()
+            or len(list_children(running.pid)) < 3
         ):
             time.sleep(0.02)
-        time.sleep(more)
-        if found := victims(running, kind):
-            killed += 1
-            os.kill(random.choice(found), signal.SIGKILL)
+        time.sleep(delay)
+        if pids := find_victims(running, kind):
+            kill_count += 1
+            os.kill(random.choice(pids), signal.SIGKILL)
         output = running.communicate()[0]
-        what = f"{kind} killed {more:.2f} s after result {done}: {output}"
-        before = documents(course)
-        assert graded(course, two_graders) == {student: student in before for student in STUDENTS}, what
+        description = f"{kind} killed {delay:.2f} s after result {result_count}: {output}"
+        before = list_documents(course)
+        assert grade_class(course, two_graders) == {student: student in before for student in STUDENTS}, description
         if kind != "grader":
-            assert len(before) == 8 and running.returncode == 0, what
-        assert gradebook_rows(course) == gradebook_rows(undisturbed), what
-        assert written(course) == written(undisturbed), what
-    assert killed > KILLS / 2
+            assert len(before) == 8 and running.returncode == 0, description
+        assert read_gradebook_rows(course) == read_gradebook_rows(undisturbed_class), description
+        assert read_written_files(course) == read_written_files(undisturbed_class), description
+    assert kill_count > KILLS / 2
 
 
 @pytest.mark.slow
 def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
-    handed_in: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    submitted_class: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Slow: a class is graded."""
-    course = Path(shutil.copytree(handed_in, tmp_path / "course"))
+    course = Path(shutil.copytree(submitted_class, tmp_path / "course"))
     be_patient(course)
     last = list(STUDENTS)[-2:]
     hand_in(course, dict.fromkeys(last), FOR_EVER)
     running = start(course)
-    while not documents(course):
+    while not list_documents(course):
         time.sleep(0.02)
-    fork_server = [pid for pid, command in children(running.pid) if "forkserver.server" in command]
+    fork_server = [pid for pid, command in list_children(running.pid) if "forkserver.server" in command]
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
     assert running.returncode == 1 and "To continue, run the same command" in output and "Traceback" not in output, (
         output
     )
-    before = documents(course)
-    assert sorted(gradebook_rows(course)) == before
+    before = list_documents(course)
+    assert sorted(read_gradebook_rows(course)) == before
     hand_in(course, dict.fromkeys(last))
     monkeypatch.chdir(course)
     monkeypatch.setattr(sys, "argv", ["gradlab", "grade", LAB, "--jobs", "2"])
@@ -141,26 +152,26 @@ def test_ctrl_c_finishes_what_is_being_written_and_says_how_to_go_on(
 def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
     with lock_lab(small_course, LAB), pytest.raises(GradlabError, match="another gradlab is grading"):
         code = f"from autograder.classroom.class_grading import lock_lab; from pathlib import Path\nwith lock_lab(Path('.'), {LAB!r}): pass"
-        done = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
-        raise GradlabError(done.stderr)
+        process = subprocess.run([sys.executable, "-c", code], cwd=small_course, capture_output=True, text=True)
+        raise GradlabError(process.stderr)
     with lock_lab(small_course, LAB):
         pass
 
 
-class Losing(LocalExecutor):
-    """This machine, but for one submission that never comes back."""
+class LosingExecutor(LocalExecutor):
+    """This machine, but it loses one submission."""
 
-    def grade(self, *asked: Any) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        return (each for each in super().grade(*asked) if each[0].student != "student_lost")
+    def grade(self, *arguments: Any) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
+        return (each for each in super().grade(*arguments) if each[0].student != "student_lost")
 
 
 @pytest.mark.slow
-def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
-    undisturbed: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
+    undisturbed_class: Path, two_graders: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Slow: a class is graded twice more."""
-    course = Path(shutil.copytree(undisturbed, tmp_path / "course"))
-    assert set(graded(course, two_graders).values()) == {True}
+    course = Path(shutil.copytree(undisturbed_class, tmp_path / "course"))
+    assert set(grade_class(course, two_graders).values()) == {True}
 
     document = get_result_path(course, LAB, "student_03")
     document.write_text(
@@ -169,24 +180,24 @@ def test_only_what_changed_is_graded_again_and_what_is_lost_is_told(
         )
     )
     hand_in(course, {"student_01": WRONG, "student_lost": None})
-    losing = Losing(2, pool=two_graders.pool)
-    done = {each.student: each for each in grade_lab(open_course(course), LAB, losing)}
-    assert done.pop("student_lost").failure == "it came back without a mark: run the same command again"
-    assert not any(each.failure for each in done.values())
-    reasons = {student: each.regrade_reasons for student, each in done.items() if not each.kept}
+    losing = LosingExecutor(2, pool=two_graders.pool)
+    outcomes = {each.student: each for each in grade_lab(open_course(course), LAB, losing)}
+    assert outcomes.pop("student_lost").failure == "it came back without a mark: run the same command again"
+    assert not any(each.failure for each in outcomes.values())
+    reasons = {student: each.regrade_reasons for student, each in outcomes.items() if not each.kept}
     assert reasons == {"student_01": ("the submission changed",), "student_03": ("an earlier Gradlab graded it",)}
 
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
     build(read_course(course))
     monkeypatch.setattr(fingerprint, "get_versions", lambda: get_versions().model_copy(update={"torch": "1.0"}))
-    everybody = list(grade_lab(open_course(course), LAB, two_graders))
-    assert {each.regrade_reasons for each in everybody} == {
+    submissions = list(grade_lab(open_course(course), LAB, two_graders))
+    assert {each.regrade_reasons for each in submissions} == {
         ("torch changed", "the lab changed"),
         (),
     }  # (): the lost one
-    assert describe_regraded(everybody) == "8 graded again: torch changed (8), the lab changed (8)"
-    assert gradebook_rows(course)["student_02"][1] == 3
+    assert describe_regraded(submissions) == "8 graded again: torch changed (8), the lab changed (8)"
+    assert read_gradebook_rows(course)["student_02"][1] == 3
 
 
 @pytest.mark.skipif(Path("/dev/nvidia0").exists(), reason="there is a GPU")
@@ -197,13 +208,13 @@ def test_a_device_that_is_not_here_is_refused() -> None:
 
 
 def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a lab with two check cells, where one changed, the other one keeps its outcome."""
+    """If one of a lab's two check cells changes, the other keeps its outcome."""
     checks = {"check-a": "a's check", "check-b": "b's check"}
-    notebook = grading_notebook(checks)
-    asked: list[list[str]] = []
+    notebook = make_grading_notebook(checks)
+    requests: list[list[str]] = []
 
     def examine(steps, *_):  # type: ignore[no-untyped-def]
-        asked.append([step.id for step in steps if step.kind == "check"])
+        requests.append([step.id for step in steps if step.kind == "check"])
         return {step.id: one_submission.StepResult() for step in steps}
 
     monkeypatch.setattr(one_submission, "examine", examine)
@@ -211,15 +222,15 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
     first = one_submission.grade_notebook(
         notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()
     )  # type: ignore[arg-type]
-    again = one_submission.Submission("lab", "ada", kept=first.cells)
-    changed = grading_notebook(checks | {"check-b": "another check"})
-    one_submission.grade_notebook(changed, again, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
-    changed = grading_notebook(checks, answer="another answer")
-    one_submission.grade_notebook(changed, again, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
-    assert asked == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
+    submission = one_submission.Submission("lab", "ada", kept=first.cells)
+    changed_notebook = make_grading_notebook(checks | {"check-b": "another check"})
+    one_submission.grade_notebook(changed_notebook, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
+    changed_notebook = make_grading_notebook(checks, answer="another answer")
+    one_submission.grade_notebook(changed_notebook, submission, fork_server, one_submission.Timeouts())  # type: ignore[arg-type]
+    assert requests == [["check-a", "check-b"], ["check-b"], ["check-a", "check-b"]]
 
 
-def grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type: ignore[no-untyped-def]
+def make_grading_notebook(checks: dict[str, str], answer: str = "an answer"):  # type: ignore[no-untyped-def]
     import nbformat
 
     flags = {"grade": True, "solution": False, "locked": True, "points": 1, "schema_version": 3}

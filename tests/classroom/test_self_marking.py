@@ -1,4 +1,4 @@
-"""The process behind "Mark my work" answers every request, whatever is wrong with the notebook."""
+"""The process of "Mark my work" answers every request, whatever is wrong with the notebook."""
 
 import io
 import json
@@ -34,9 +34,9 @@ def test_a_damaged_notebook_is_answered_and_the_next_one_is_marked(small_course:
         copies[name].parent.mkdir(parents=True)
         copies[name].write_bytes(content)
     (tmp_path / "blocked" / ".gradlab").write_text("a file where the pages belong")
-    printed = io.StringIO()
-    serve(small_course, [json.dumps({"notebook": str(path)}) for path in copies.values()], printed, start_server(1))
-    answers = dict(zip(files, map(json.loads, printed.getvalue().splitlines()), strict=True))
+    output = io.StringIO()
+    serve(small_course, [json.dumps({"notebook": str(path)}) for path in copies.values()], output, start_server(1))
+    answers = dict(zip(files, map(json.loads, output.getvalue().splitlines()), strict=True))
     assert answers["cp1252"]["points"] == answers["sound"]["points"] == 2
     assert "can't be written" in answers["blocked"]["refused"]
     assert all(answers[name].get("points", 0) == 0 for name in ("unfinished", "deep", "other"))

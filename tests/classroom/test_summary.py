@@ -1,4 +1,4 @@
-"""What `gradlab grade` says at its end, of a class whose gradebook is written by hand."""
+"""The summary that ends `gradlab grade`, for a class whose gradebook is written by hand."""
 
 from pathlib import Path
 
@@ -7,27 +7,29 @@ from nbgrader.api import Gradebook
 from autograder.classroom.summary import Summary, read_points, summarize_lab
 from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
-from tests.reports.written_class import LAB, Handed, by_hand, write_class
+from tests.reports.written_class import LAB, StudentWork, mark_by_hand, write_class
 
 
-def test_who_handed_in_and_is_not_on_the_roster_is_counted_once_there_is_one(small_course: Path) -> None:
-    written = write_class(small_course, [Handed("ada"), Handed("ben")])
-    with Gradebook(written.url) as gradebook:
+def test_submitters_missing_from_the_roster_are_counted_once_there_is_a_roster(small_course: Path) -> None:
+    written_class = write_class(small_course, [StudentWork("ada"), StudentWork("ben")])
+    with Gradebook(written_class.url) as gradebook:
         assert "roster" not in summarize_lab(gradebook, LAB, []).describe()
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="cy", last_name="Young")])
         assert summarize_lab(gradebook, LAB, []).describe() == "0 graded; 1 not handed in; 1 not on the roster (ben)"
 
 
-def test_marks_that_are_others_than_before_are_counted(small_course: Path) -> None:
-    written = write_class(small_course, [Handed(student, points=1.0) for student in ("ada", "ben", "cy", "dan")])
-    by_hand(written, "dan", manual_score=0.5)
-    with Gradebook(written.url) as gradebook:
+def test_changed_marks_are_counted(small_course: Path) -> None:
+    written_class = write_class(
+        small_course, [StudentWork(student, points=1.0) for student in ("ada", "ben", "cy", "dan")]
+    )
+    mark_by_hand(written_class, "dan", manual_score=0.5)
+    with Gradebook(written_class.url) as gradebook:
         before = read_points(gradebook, LAB)
     assert before == {"ada": 1, "ben": 1, "cy": 1, "dan": 0.5}
-    by_hand(written, "ada", auto_score=2.0)
-    by_hand(written, "ben", auto_score=0.0)
-    by_hand(written, "dan", auto_score=2.0)
-    with Gradebook(written.url) as gradebook:
+    mark_by_hand(written_class, "ada", auto_score=2.0)
+    mark_by_hand(written_class, "ben", auto_score=0.0)
+    mark_by_hand(written_class, "dan", auto_score=2.0)
+    with Gradebook(written_class.url) as gradebook:
         (cy,) = gradebook.find_submission(LAB, "cy").notebooks
         cy.late_submission_penalty = 0.25
         gradebook.db.commit()

@@ -1,4 +1,4 @@
-"""What an instructor decides in a term counts in every mark, and is read back from term.toml and the gradebook."""
+"""An instructor's decisions count in every mark, and are read back from term.toml and the gradebook."""
 
 import shutil
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from autograder.reports.student_view import EXCUSED, build_student_view
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB, WRONG, hand_in
 
-ONLY_FLOAT = "def sum_of_squares(x):\n    return (x * x).sum() if x.numel() else None\n"  # fails `empty` alone
+ONLY_FLOAT = "def sum_of_squares(x):\n    return (x * x).sum() if x.numel() else None\n"  # fails only `empty`
 LATE = """
 from nbgrader.plugins import BasePlugin
 
@@ -37,29 +37,29 @@ class OnePoint(BasePlugin):
 """
 
 
-def graded(course: Path, where: LocalExecutor) -> dict[str, bool]:
-    """student -> whether it had been graded before."""
-    done = list(grade_lab(open_course(course), LAB, where))
-    assert not any(each.failure for each in done)
-    return {each.student: each.kept for each in done}
+def grade_class(course: Path, executor: LocalExecutor) -> dict[str, bool]:
+    """student -> whether the submission had been graded before."""
+    outcomes = list(grade_lab(open_course(course), LAB, executor))
+    assert not any(each.failure for each in outcomes)
+    return {each.student: each.kept for each in outcomes}
 
 
 @contextmanager
-def gradebook(course: Path) -> Iterator[Gradebook]:
-    with open_gradebook(open_course(course).db_url) as found:
-        yield found
+def open_course_gradebook(course: Path) -> Iterator[Gradebook]:
+    with open_gradebook(open_course(course).db_url) as gradebook:
+        yield gradebook
 
 
-def points(course: Path, student: str) -> float:
+def read_points(course: Path, student: str) -> float:
     return read_result(f"sqlite:///{course}/gradebook.db", course, LAB, student).points
 
 
 @pytest.fixture(scope="module")
 def graded_course(built_course: Path, two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ada is right, ben fails one check, cy fails all; everybody graded once."""
+    """ada is right, ben fails one check, cy fails all; all are graded once."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("term") / "course"))
     hand_in(course, {"ada": None, "ben": ONLY_FLOAT, "cy": WRONG})
-    graded(course, two_graders)
+    grade_class(course, two_graders)
     return course
 
 
@@ -71,22 +71,22 @@ def course(graded_course: Path, tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_an_excused_check_pays_without_grading_anything_again(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
-    assert (points(course, "ada"), points(course, "cy")) == (2, 0) and 0 < points(course, "ben") < 2
-    decided = excuse(course, LAB, "empty", "", "the text did not say it")
-    assert (decided.exercise, decided.check) == ("sum_of_squares", "empty")
-    assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True}
-    assert (points(course, "ben"), points(course, "cy")) == (2, 0)
+    assert (read_points(course, "ada"), read_points(course, "cy")) == (2, 0) and 0 < read_points(course, "ben") < 2
+    decision = excuse(course, LAB, "empty", "", "the text did not say it")
+    assert (decision.exercise, decision.check) == ("sum_of_squares", "empty")
+    assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True}
+    assert (read_points(course, "ben"), read_points(course, "cy")) == (2, 0)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ben")
-    (shown,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
-    assert shown.unpaid == EXCUSED
+    (check_view,) = [check for check in build_student_view(result.exercises)["sum_of_squares"] if not check.passed]
+    assert check_view.unpaid == EXCUSED
 
     excuse(course, LAB, "sum_of_squares", "cy", "was ill")
-    graded(course, two_graders)
-    assert points(course, "cy") == 2
+    grade_class(course, two_graders)
+    assert read_points(course, "cy") == 2
     assert [mark.points for mark in read_history(course, LAB, "cy")] == [0, 2]
 
 
-def test_what_is_excused_must_be_one_thing_that_the_lab_has(small_course: Path) -> None:
+def test_an_excuse_names_exactly_one_thing_that_the_lab_has(small_course: Path) -> None:
     with pytest.raises(
         GradlabError,
         match=r"similar names \(to list all: .*'\):\n    sum_of_squares/empty: an empty tensor gives zero$",
@@ -110,44 +110,44 @@ def test_an_extension_takes_a_penalty_back(course: Path, two_graders: LocalExecu
         config.write('c.AssignLatePenalties.plugin_class = "late_by_one.OnePoint"\n')
     for student in ("ada", "ben"):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
-    with gradebook(course) as found:
-        found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
-    graded(course, two_graders)
-    assert points(course, "ada") == 1
-    with gradebook(course) as found:
-        until, note = grant_extension(course, found, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
+    with open_course_gradebook(course) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    grade_class(course, two_graders)
+    assert read_points(course, "ada") == 1
+    with open_course_gradebook(course) as gradebook:
+        until, note = grant_extension(course, gradebook, LAB, "ada", "2027-02-03 18:00 UTC", "ill")
         assert (str(until), note) == ("2027-02-03 18:00:00", "")
         with pytest.raises(GradlabError, match="no student 'eve'"):
-            grant_extension(course, found, LAB, "eve", "2027-02-03 18:00 UTC", "")
+            grant_extension(course, gradebook, LAB, "eve", "2027-02-03 18:00 UTC", "")
         with pytest.raises(GradlabError, match="isn't a time"):
-            grant_extension(course, found, LAB, "ada", "soon", "")
+            grant_extension(course, gradebook, LAB, "ada", "soon", "")
         with pytest.raises(GradlabError, match=r"has no time of day\n    fix: .*'2027-02-03 23:59 UTC'"):
-            grant_extension(course, found, LAB, "ada", "2027-02-03", "")
+            grant_extension(course, gradebook, LAB, "ada", "2027-02-03", "")
         with pytest.raises(GradlabError, match="not after the due date"):
-            grant_extension(course, found, LAB, "ada", "2020-02-03 18:00 UTC", "")
-    graded(course, two_graders)
-    assert points(course, "ada") == 2 and points(course, "ben") < 1
+            grant_extension(course, gradebook, LAB, "ada", "2020-02-03 18:00 UTC", "")
+    grade_class(course, two_graders)
+    assert read_points(course, "ada") == 2 and read_points(course, "ben") < 1
 
 
 @pytest.mark.slow
-def test_a_mark_by_hand_stays_until_the_answer_is_another(course: Path, two_graders: LocalExecutor) -> None:
+def test_a_mark_by_hand_is_kept_until_the_answer_changes(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is graded three times."""
 
     def grade() -> Any:
-        with gradebook(course) as found:
-            return found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
+        with open_course_gradebook(course) as gradebook:
+            return gradebook.find_grade("check-sum_of_squares", LAB, LAB, "cy")
 
-    with gradebook(course) as found:
-        by_hand = found.find_grade("check-sum_of_squares", LAB, LAB, "cy")
+    with open_course_gradebook(course) as gradebook:
+        by_hand = gradebook.find_grade("check-sum_of_squares", LAB, LAB, "cy")
         by_hand.manual_score, by_hand.needs_manual_grade = 1.5, False
-        found.db.commit()
+        gradebook.db.commit()
     list(grade_lab(open_course(course), LAB, two_graders, again=True))
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, False)
     hand_in(course, {"cy": WRONG + "# another\n"})
-    graded(course, two_graders)
+    grade_class(course, two_graders)
     assert (grade().manual_score, grade().needs_manual_grade) == (1.5, True)
     list(grade_lab(open_course(course), LAB, two_graders, again=True))
-    assert grade().needs_manual_grade  # nobody has looked yet
+    assert grade().needs_manual_grade  # no one has looked yet
 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
@@ -159,25 +159,25 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     start, end = text.index('with check("empty"'), text.index('with check("keeps_input"')
     exercise.write_text((text[:start] + text[end:]).replace(",empty", ""))
     build(read_course(course))
-    asked: list[RegradeResult] = []
+    results: list[RegradeResult] = []
 
     def answer(yes: bool) -> RegradeResult:
-        return regrade(open_course(course), LAB, two_graders, lambda found: asked.append(found) or yes)
+        return regrade(open_course(course), LAB, two_graders, lambda result: results.append(result) or yes)
 
-    before = {student: points(course, student) for student in ("ada", "ben", "cy")}
+    before = {student: read_points(course, student) for student in ("ada", "ben", "cy")}
     assert not answer(False).written
-    assert {student: points(course, student) for student in before} == before
+    assert {student: read_points(course, student) for student in before} == before
     assert answer(True).written
-    (change,) = asked[0].changes
-    assert asked[0].graded == 3 and change.student == "ben" and change.difference == 2 - before["ben"]
-    assert asked[1].changes == asked[0].changes
-    assert points(course, "ben") == 2
+    (change,) = results[0].changes
+    assert results[0].graded == 3 and change.student == "ben" and change.difference == 2 - before["ben"]
+    assert results[1].changes == results[0].changes
+    assert read_points(course, "ben") == 2
     assert [mark.command for mark in read_history(course, LAB, "ben")] == ["grade", "regrade"]
-    assert set(graded(course, two_graders).values()) == {True}
+    assert set(grade_class(course, two_graders).values()) == {True}
 
 
 @pytest.mark.slow
-def test_who_regrades_one_exercise_is_told_that_the_rest_is_of_an_earlier_build(
+def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
     course: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: a class is graded twice more."""
@@ -207,22 +207,22 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
         '[[team]]\nname = "blue"\nmembers = ["cy", "dee"]\n\n[[team]]\nname = "red"\nmembers = ["ada", "ben"]\n'
         'labs = ["another"]\n'
     )
-    assert graded(course, two_graders) == {"ada": True, "ben": True, "cy": True, "dee": False}
+    assert grade_class(course, two_graders) == {"ada": True, "ben": True, "cy": True, "dee": False}
     hand_in(course, {"dee": None})
     for student, time in (("cy", "2027-02-01 10:00:00 UTC"), ("dee", "2027-02-01 11:00:00 UTC")):
         (course / "submitted" / student / LAB / "timestamp.txt").write_text(time)
-    graded(course, two_graders)
-    assert {student: points(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
+    grade_class(course, two_graders)
+    assert {student: read_points(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "cy")
     assert "Handed in by dee, for your team." in describe_notes(result.notes)
 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it
 @pytest.mark.slow
-def test_extra_credit_comes_on_top(course: Path, two_graders: LocalExecutor) -> None:
+def test_extra_credit_is_added_on_top(course: Path, two_graders: LocalExecutor) -> None:
     """Slow: a class is looked at by a whole grader."""
     (course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["sum_of_squares"]\n')
-    graded(course, two_graders)
+    grade_class(course, two_graders)
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "ada")
     assert (result.points, result.worth) == (2, 0)
     assert result.exercises[0].extra and result.exercises[0].worth == 2
@@ -238,13 +238,13 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
             return float(gradebook.find_assignment(LAB).max_score)
 
     assert worth_after("sum_of_squares") == 0
-    assert worth_after("sum_of_square") == 2, "refused where it is graded"
+    assert worth_after("sum_of_square") == 2, "refused when it's graded"
     assert worth_after("sum_of_squares") == 0
     api.api.generate_assignment(LAB, force=True)
     assert worth_after("sum_of_squares") == 0
 
 
-def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Path) -> None:
+def test_decisions_replace_earlier_ones_and_keep_hand_written_lines(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(f"# ours\n[labs.{LAB}]\npractice = true # only to try\n")
     for day in (1, 2):
         add_extension(tmp_path, Extension(lab=LAB, student="ada", until=f"2027-02-0{day}T18:00:00Z"))
@@ -266,31 +266,29 @@ def test_decisions_replace_earlier_ones_and_leave_what_people_wrote(tmp_path: Pa
         ("[labs.a]\npractise = true\n", "labs.a.practise"),
     ],
 )
-def test_a_term_file_that_says_what_it_cannot_say_is_refused_by_its_place(
-    tmp_path: Path, text: str, words: str
-) -> None:
+def test_an_invalid_term_file_is_refused_with_its_place(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / FILE).write_text(text)
     with pytest.raises(GradlabError, match=words):
         read_term(tmp_path)
 
 
-def test_a_line_of_the_history_that_was_cut_off_costs_itself(course: Path) -> None:
+def test_a_truncated_line_of_the_history_is_the_only_one_lost(course: Path) -> None:
     with get_history_path(course, LAB, "ada").open("a") as file:
         file.write('{"when": "2027')
     assert [mark.points for mark in read_history(course, LAB, "ada")] == [2]
 
 
 @pytest.mark.slow
-@pytest.mark.nightly  # it asks of nbgrader's command what gradlab's is asked of above
-def test_nbgraders_own_command_keeps_to_what_was_decided(course: Path) -> None:
+@pytest.mark.nightly  # the same test of nbgrader's command as of gradlab's above
+def test_nbgraders_own_command_respects_the_decisions(course: Path) -> None:
     """Slow: nbgrader autogrades a submission."""
     excuse(course, LAB, "empty", "", "")
     add_extension(course, Extension(lab=LAB, student="ben", until="2027-02-03T18:00:00Z"))
     (course / "submitted" / "ben" / LAB / "timestamp.txt").write_text("2027-02-02 10:00:00 UTC")
-    with gradebook(course) as found:
-        found.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
+    with open_course_gradebook(course) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00:00")
     assert open_course(course).api.autograde(LAB, "ben", force=True, create=True)["success"]
-    with gradebook(course) as found:
-        submission = found.find_submission(LAB, "ben")
+    with open_course_gradebook(course) as gradebook:
+        submission = gradebook.find_submission(LAB, "ben")
         assert (submission.score, submission.total_seconds_late) == (2, 0)
     assert read_history(course, LAB, "ben")[-1].command == "nbgrader autograde"

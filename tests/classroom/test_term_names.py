@@ -1,4 +1,4 @@
-"""A name in term.toml that the course does not have is told, and refused where marks would be others than decided."""
+"""A name in term.toml that the course doesn't have is reported, and refused if marks would differ from the decision."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from autograder.lms.people import Person
 from autograder.lms.roster import write_roster
 from autograder.model.term import FILE, Excuse, Extension, LabTerm, Team, Term
 from tests.classroom.graded_class import LAB
-from tests.reports.written_class import Handed, write_class
+from tests.reports.written_class import StudentWork, write_class
 
 EXERCISE = "sum_of_squares"
 RIGHT = Term(
@@ -27,12 +27,12 @@ RIGHT = Term(
 
 @pytest.fixture
 def gradebook(small_course: Path) -> Iterator[Gradebook]:
-    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as found:
-        write_roster(found, [Person(id="ada", last_name="Lovelace"), Person(id="ben", last_name="Young")])
-        yield found
+    with Gradebook(f"sqlite:///{small_course}/gradebook.db") as book:
+        write_roster(book, [Person(id="ada", last_name="Lovelace"), Person(id="ben", last_name="Young")])
+        yield book
 
 
-def test_right_names_are_silent(small_course: Path, gradebook: Gradebook) -> None:
+def test_known_names_cause_no_message(small_course: Path, gradebook: Gradebook) -> None:
     assert list_unknown_names(small_course, RIGHT, gradebook) == []
     refuse_unknown_names(small_course, LAB, RIGHT, gradebook)
 
@@ -48,11 +48,18 @@ def test_right_names_are_silent(small_course: Path, gradebook: Gradebook) -> Non
         ({"excuse": (Excuse(lab=LAB, exercise=EXERCISE, student="bne"),)}, f"[[excuse]] of {LAB} names 'bne', who"),
     ],
 )  # fmt: skip
-def test_what_decides_nothing_is_told(small_course: Path, gradebook: Gradebook, wrong: dict, words: str) -> None:
+def test_a_decision_that_affects_nothing_is_reported(
+    small_course: Path, gradebook: Gradebook, wrong: dict, words: str
+) -> None:
     term = RIGHT.model_copy(update=wrong)
-    (told,) = list_unknown_names(small_course, term, gradebook)
+    (message,) = list_unknown_names(small_course, term, gradebook)
     first, _, second = words.partition(".*")
-    assert told.startswith(f"{small_course / FILE}: ") and first in told and second in told and "\n    fix: " in told
+    assert (
+        message.startswith(f"{small_course / FILE}: ")
+        and first in message
+        and second in message
+        and "\n    fix: " in message
+    )
     refuse_unknown_names(small_course, LAB, term, gradebook)
 
 
@@ -65,7 +72,9 @@ def test_what_decides_nothing_is_told(small_course: Path, gradebook: Gradebook, 
         ({"team": (Team(name="blue", members=("ada", "bne")),)}, r"team 'blue' names 'bne', .*\n    fix: correct the name"),
     ],
 )  # fmt: skip
-def test_what_would_decide_a_mark_is_refused(small_course: Path, gradebook: Gradebook, wrong: dict, words: str) -> None:
+def test_a_decision_that_could_affect_a_wrong_mark_is_refused(
+    small_course: Path, gradebook: Gradebook, wrong: dict, words: str
+) -> None:
     term = RIGHT.model_copy(update=wrong)
     with pytest.raises(GradlabError, match=words):
         refuse_unknown_names(small_course, LAB, term, gradebook)
@@ -73,7 +82,7 @@ def test_what_would_decide_a_mark_is_refused(small_course: Path, gradebook: Grad
     refuse_unknown_names(small_course, "another", term.model_copy(update={"team": ()}), gradebook)
 
 
-def test_without_a_roster_nobody_can_tell_and_who_handed_in_is_known(small_course: Path) -> None:
+def test_without_a_roster_any_name_is_accepted_and_submitters_are_known(small_course: Path) -> None:
     term = Term(team=(Team(name="blue", members=("ada", "bne")),))
     with Gradebook(f"sqlite:///{small_course}/gradebook.db") as gradebook:
         refuse_unknown_names(small_course, LAB, term, gradebook)
@@ -82,10 +91,10 @@ def test_without_a_roster_nobody_can_tell_and_who_handed_in_is_known(small_cours
         refuse_unknown_names(small_course, LAB, term, gradebook)
 
 
-def test_status_and_report_tell_it(small_course: Path) -> None:
-    write_class(small_course, [Handed("ada")])
+def test_status_and_report_show_it(small_course: Path) -> None:
+    write_class(small_course, [StudentWork("ada")])
     (small_course / FILE).write_text(f'[[excuse]]\nlab = "{LAB}"\nexercise = "cubes"\n')
-    told = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
-    assert "names 'cubes', which 01_squares doesn't have" in told
+    output = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
+    assert "names 'cubes', which 01_squares doesn't have" in output
     CliRunner().invoke(app, ["report", LAB, "--course", str(small_course)])
     assert "&#39;cubes&#39;, which 01_squares" in (small_course / "results" / f"{LAB}.html").read_text()

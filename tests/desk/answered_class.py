@@ -23,7 +23,7 @@ from autograder.model.versions import Versions
 from labkit.outcome import Outcome
 from tests.stock.small_course import RIGHT
 from tests.stock.small_course import SOURCE as PLAIN_SOURCE
-from tests.stock.stock_course import answered, write
+from tests.stock.stock_course import answer_notebook, write
 
 LAB = "01_squares"
 PLAIN = ("ps1", "p1")  # an assignment made for stock nbgrader, and its notebook
@@ -39,7 +39,7 @@ SOURCE = """
 """
 WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
 FAILED = Outcome("values", "3 and 4 give 25", seen="7, `not` 25", hidden=True)
-# nbgrader gives an answer that is as it was handed out nothing, and lets nobody wait for it.
+# nbgrader gives an unedited answer no points, and no one has to mark it.
 CLASS: Mapping[str, str | None] = {
     "ada": "Because a square is never negative: $x^2 \\ge 0$.",
     "ben": "It is | so.\n\n<script>alert(1)</script> <img src=x onerror=alert(2)>",
@@ -74,13 +74,15 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
             cells = (GradedCell(id=CHECK, points=0.5, worth=2.0, checks=(FAILED,)),)
             versions = Versions(gradlab="", python="", torch="")
             write_result(course, Result(lab=LAB, student=student, versions=versions, isolation=(), cells=cells))
-            when = datetime(2027, 2, 2 if student == late else 1, 12)
-            marks.append(MarkSheet(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=when))
+            submitted = datetime(2027, 2, 2 if student == late else 1, 12)
+            marks.append(
+                MarkSheet(student, {QUESTION: 0.0 if answer is None else None, CHECK: 0.5}, submitted=submitted)
+            )
         write_marks(gradebook, LAB, marks, lambda *_: None, {})
 
 
-def hand_in_plain(course: Path) -> None:
-    """One student, who did all of it right."""
+def hand_in_stock(course: Path) -> None:
+    """One student, whose answers are all right."""
     lab, notebook = PLAIN
     source = PLAIN_SOURCE.replace("YOUR ANSWER HERE", "### BEGIN SOLUTION\\nThe **sign**.\\n### END SOLUTION")
     scheme = "Look at the data.\\n=== BEGIN MARK SCHEME ===\\nOne for *each*.\\n=== END MARK SCHEME ==="
@@ -90,8 +92,8 @@ def hand_in_plain(course: Path) -> None:
         prepare(api, open_assignment(course, lab), gradebook)
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
         write_marks(gradebook, lab, [MarkSheet("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
-    done = answered(PLAIN_SOURCE, RIGHT)
+    content = answer_notebook(PLAIN_SOURCE, RIGHT)
     task = '"Look at the data. Say what you see."'
     extra = '{"cell_type": "markdown", "metadata": {}, "source": "It *rises*."}'
-    start = done.index("}", done.index(task))
-    write(course / f"autograded/ada/{lab}/{notebook}.ipynb", f"{done[: start + 1]}, {extra}{done[start + 1 :]}")
+    start = content.index("}", content.index(task))
+    write(course / f"autograded/ada/{lab}/{notebook}.ipynb", f"{content[: start + 1]}, {extra}{content[start + 1 :]}")

@@ -10,7 +10,7 @@ from tests.desk.answered_class import add_question, hand_in
 
 @pytest.fixture(scope="session")
 def waiting_course(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made once: nbgrader reads the lab into its gradebook for a second."""
+    """Made once: nbgrader needs a second to read the lab into its gradebook."""
     course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("waiting"), dirs_exist_ok=True))
     add_question(course)
     hand_in(course)

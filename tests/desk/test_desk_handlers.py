@@ -1,4 +1,4 @@
-"""The desk inside a real Jupyter server with a base URL of its own: who may ask, what is refused, and what is written.
+"""The desk inside a real Jupyter server with its own base URL: access, refusals, and what is written.
 
 Slow: starts a Jupyter server.
 """
@@ -17,7 +17,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from tests.desk.answered_class import LAB, QUESTION
-from tests.lab_server import DIRECT, LabServer, lab_server
+from tests.lab_server import DIRECT, LabServer, run_lab_server
 
 pytestmark = pytest.mark.slow
 PLACE = {"lab": LAB, "notebook": LAB, "cell": QUESTION}
@@ -32,19 +32,19 @@ class Client:
         """(status, text, headers)."""
         address = f"{self.server.url}gradlab/desk{path}"
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        given = {"Authorization": f"token {self.server.token}"} if token else {}
+        sent_headers = {"Authorization": f"token {self.server.token}"} if token else {}
         try:
-            with DIRECT.open(urllib.request.Request(address, data, {**given, **headers})) as reply:
+            with DIRECT.open(urllib.request.Request(address, data, {**sent_headers, **headers})) as reply:
                 return reply.status, reply.read().decode(), dict(reply.headers)
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode(), dict(error.headers)
 
-    def state(self) -> Any:
-        """What the page gives its script."""
+    def read_state(self) -> Any:
+        """The data that the page passes to its script."""
         _, page, _ = self.ask(f"/read/{LAB}/{LAB}/{QUESTION}")
-        found = re.search(r'<script type="application/json" id="state">(.*)</script>', page)
-        assert found
-        return json.loads(found[1])
+        match = re.search(r'<script type="application/json" id="state">(.*)</script>', page)
+        assert match
+        return json.loads(match[1])
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def client(waiting_course: Path, tmp_path_factory: pytest.TempPathFactory) -> It
     options = ["--ServerApp.ip=127.0.0.1", f"--ServerApp.root_dir={course}", f"--ServerApp.base_url={BASE}"]
     extension = "--ServerApp.jpserver_extensions=autograder.desk=True"
     home = tmp_path_factory.mktemp("home")
-    with lab_server(
+    with run_lab_server(
         course, home, start=("jupyter_server",), options=(*options, "--ServerApp.port=0", extension)
     ) as server:
         yield Client(server)
@@ -76,7 +76,7 @@ def test_pages_are_below_the_servers_own_address_and_load_nothing_from_elsewhere
     assert "--ink" in client.ask("/static/tokens.css")[1]
 
 
-def test_who_is_not_logged_in_sees_and_writes_nothing(client: Client) -> None:
+def test_a_user_who_is_not_logged_in_sees_and_writes_nothing(client: Client) -> None:
     for path in ("/", f"/read/{LAB}/{LAB}/{QUESTION}", "/static/page.js"):
         _, text, _ = client.ask(path, token=False)
         assert "sum_of_squares" not in text and "const state" not in text and "never negative" not in text
@@ -120,31 +120,31 @@ def test_names_that_the_gradebook_does_not_know_are_not_found(client: Client, pa
         ({"unknown": 1}, 400, "unknown"),
     ],
 )
-def test_a_mark_that_cannot_be_is_refused_in_words(
+def test_an_invalid_mark_is_refused_with_a_message(
     client: Client, change: dict[str, Any], status: int, words: str
 ) -> None:
-    seen = client.state()["marks"]["dan"]["version"]
-    asked = {**PLACE, "student": "dan", "version": seen, "points": 1, **change}
-    found, text, headers = client.ask("/mark", asked)
-    assert found == status and words in json.loads(text)["message"] and headers["Content-Type"] == "application/json"
-    assert client.state()["marks"]["dan"]["points"] is None
+    version = client.read_state()["marks"]["dan"]["version"]
+    mark = {**PLACE, "student": "dan", "version": version, "points": 1, **change}
+    code, text, headers = client.ask("/mark", mark)
+    assert code == status and words in json.loads(text)["message"] and headers["Content-Type"] == "application/json"
+    assert client.read_state()["marks"]["dan"]["points"] is None
 
 
-def test_items_and_marks_are_saved_and_a_second_instructor_is_told(client: Client) -> None:
+def test_items_and_marks_are_saved_and_a_second_instructor_is_warned(client: Client) -> None:
     items = [{"id": "", "text": "right", "points": 3}, {"id": "", "text": "half", "points": 1.5}]
-    first = client.state()
+    first = client.read_state()
     _, text, _ = client.ask("/rubric", {**PLACE, "items": items, "version": first["rubric"]["version"]})
     rubric = json.loads(text)["rubric"]
     assert client.ask("/rubric", {**PLACE, "items": [], "version": first["rubric"]["version"]})[0] == 400
 
     half = [rubric["items"][1]["id"]]
-    asked = {**PLACE, "student": "ada", "version": first["marks"]["ada"]["version"], "comment": "Say why."}
-    _, text, _ = client.ask("/mark", {**asked, "chosen": half})
+    mark = {**PLACE, "student": "ada", "version": first["marks"]["ada"]["version"], "comment": "Say why."}
+    _, text, _ = client.ask("/mark", {**mark, "chosen": half})
     assert json.loads(text)["marks"]["ada"]["told"] == "1.5 of 3"
-    _, text, _ = client.ask("/mark", {**asked, "points": 3})
-    told = json.loads(text)
-    assert "meanwhile" in told["changed"] and told["marks"]["ada"]["points"] == 1.5
-    _, text, _ = client.ask("/mark", {**asked, "points": 3, "version": told["marks"]["ada"]["version"]})
+    _, text, _ = client.ask("/mark", {**mark, "points": 3})
+    reply = json.loads(text)
+    assert "meanwhile" in reply["changed"] and reply["marks"]["ada"]["points"] == 1.5
+    _, text, _ = client.ask("/mark", {**mark, "points": 3, "version": reply["marks"]["ada"]["version"]})
     assert json.loads(text)["marks"]["ada"]["points"] == 3
     with Gradebook(f"sqlite:///{client.server.folder}/gradebook.db") as gradebook:
         grade = gradebook.find_grade(QUESTION, LAB, LAB, "ada")

@@ -1,4 +1,4 @@
-"""Marks by hand are nbgrader's rows; items change them together; who did not see another's mark is told."""
+"""Marks by hand are nbgrader's rows; items change them together; a newer mark causes a warning."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,29 +23,29 @@ WAITS = DeskMark(worth=WORTH, waits=True)
 
 
 @dataclass
-class Reading:
-    """What a person does, with one course and its gradebook."""
+class Reader:
+    """A person's actions on one course and its gradebook."""
 
     desk: Desk
     gradebook: Any
     place: GradedPlace
 
-    def mark(self, student: str) -> DeskMark:
+    def read_mark(self, student: str) -> DeskMark:
         return read_marks(self.gradebook, self.place, read_rubric(self.desk, self.place))[student]
 
-    def save(self, student: str, seen: DeskMark | None = None, **wanted: Any) -> DeskMark:
-        seen = seen or self.mark(student)
-        return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **wanted), seen.version)
+    def save(self, student: str, mark: DeskMark | None = None, **changes: Any) -> DeskMark:
+        mark = mark or self.read_mark(student)
+        return save(self.desk, self.gradebook, self.place, student, replace(WAITS, **changes), mark.version)
 
-    def items(self, *items: Item, sure: bool = True) -> list[int]:
-        """With how many marks it asked."""
-        asked: list[int] = []
-        seen = read_rubric(self.desk, self.place).version
-        change_items(self.desk, self.gradebook, self.place, items, seen, lambda n: bool(asked.append(n)) or sure)
-        return asked
+    def replace_items(self, *items: Item, sure: bool = True) -> list[int]:
+        """The numbers of marks for which it asked for confirmation."""
+        counts: list[int] = []
+        version = read_rubric(self.desk, self.place).version
+        change_items(self.desk, self.gradebook, self.place, items, version, lambda n: bool(counts.append(n)) or sure)
+        return counts
 
-    def row(self, student: str) -> tuple[Any, ...]:
-        """As another program finds it."""
+    def read_row(self, student: str) -> tuple[Any, ...]:
+        """The row as another program reads it."""
         with Gradebook(self.desk.db_url) as gradebook:
             grade = gradebook.find_grade(self.place.cell, LAB, LAB, student)
             name = QUESTION if self.place.cell == QUESTION else "exercise-sum_of_squares"
@@ -54,98 +54,98 @@ class Reading:
 
 
 @pytest.fixture
-def reading(course: Path) -> Iterator[Reading]:
+def reader(course: Path) -> Iterator[Reader]:
     desk = open_desk(course)
     with Gradebook(desk.db_url) as gradebook:
-        yield Reading(desk, gradebook, find_place(desk, gradebook, LAB, LAB, QUESTION))
+        yield Reader(desk, gradebook, find_place(desk, gradebook, LAB, LAB, QUESTION))
 
 
-def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reading: Reading) -> None:
-    assert reading.row("ada") == (None, True, None, 0.5)
-    assert reading.save("ada", points=2.5, comment="  Good.  ") == DeskMark(2.5, WORTH, comment="Good.")
-    assert reading.row("ada") == (2.5, False, "Good.", 3.0)
-    assert reading.save("ada") == WAITS, "without points it waits again, and the comment is gone"
-    assert reading.row("ada") == (None, True, None, 0.5)
+def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reader: Reader) -> None:
+    assert reader.read_row("ada") == (None, True, None, 0.5)
+    assert reader.save("ada", points=2.5, comment="  Good.  ") == DeskMark(2.5, WORTH, comment="Good.")
+    assert reader.read_row("ada") == (2.5, False, "Good.", 3.0)
+    assert reader.save("ada") == WAITS, "without points it waits again, and the comment is gone"
+    assert reader.read_row("ada") == (None, True, None, 0.5)
 
 
-def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reading: Reading) -> None:
-    assert reading.mark("eve").blank and not reading.mark("ada").blank
-    assert reading.save("eve", points=1.0).points == 1
-    assert reading.save("eve").blank
+def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reader: Reader) -> None:
+    assert reader.read_mark("eve").blank and not reader.read_mark("ada").blank
+    assert reader.save("eve", points=1.0).points == 1
+    assert reader.save("eve").blank
 
 
-def test_items_give_points_and_a_typed_number_stands_without_items(reading: Reading) -> None:
-    assert reading.items(FULL, VAGUE) == []
-    assert reading.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, WORTH, chosen=(FULL.id, VAGUE.id))
-    assert reading.row("ada")[:2] == (2, False)
-    assert reading.save("ada", points=0.25) == DeskMark(0.25, WORTH)
-    assert read_rubric(reading.desk, reading.place).chosen == {}
+def test_items_give_points_and_a_typed_number_counts_without_items(reader: Reader) -> None:
+    assert reader.replace_items(FULL, VAGUE) == []
+    assert reader.save("ada", chosen=(VAGUE.id, FULL.id)) == DeskMark(2, WORTH, chosen=(FULL.id, VAGUE.id))
+    assert reader.read_row("ada")[:2] == (2, False)
+    assert reader.save("ada", points=0.25) == DeskMark(0.25, WORTH)
+    assert read_rubric(reader.desk, reader.place).chosen == {}
 
 
-def test_an_item_that_becomes_another_changes_the_marks_of_who_has_it_after_it_was_agreed_to(reading: Reading) -> None:
-    reading.items(FULL, VAGUE)
+def test_changing_an_item_changes_its_marks_after_confirmation(reader: Reader) -> None:
+    reader.replace_items(FULL, VAGUE)
     for student in ("ada", "ben"):
-        reading.save(student, chosen=(FULL.id, VAGUE.id))
-    reading.save("cleo", points=2.0)
-    reading.save("dan", chosen=(FULL.id,))
-    with Gradebook(reading.desk.db_url) as formgrader:  # where somebody gives ben another mark
+        reader.save(student, chosen=(FULL.id, VAGUE.id))
+    reader.save("cleo", points=2.0)
+    reader.save("dan", chosen=(FULL.id,))
+    with Gradebook(reader.desk.db_url) as formgrader:  # where an instructor gives ben another mark
         formgrader.find_grade(QUESTION, LAB, LAB, "ben").manual_score = 1.75
         formgrader.db.commit()
-    reading.gradebook.db.expire_all()
+    reader.gradebook.db.expire_all()
 
     milder = VAGUE.model_copy(update={"points": -0.5})
-    assert reading.items(FULL, milder, sure=False) == [1]
-    assert reading.row("ada")[0] == 2, "nothing is written before it was agreed to"
-    assert reading.items(FULL, milder) == [1]
-    assert [reading.row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [2.5, 1.75, 2, 3]
-    assert reading.mark("ben").chosen == ()
-    assert reading.items(FULL) == [1], "who had the item that is gone has the others' points"
-    assert [reading.row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [3, 1.75, 2, 3]
-    assert reading.items() == [], "who is left without an item keeps the mark"
-    assert [reading.row(student)[0] for student in ("ada", "dan")] == [3, 3]
+    assert reader.replace_items(FULL, milder, sure=False) == [1]
+    assert reader.read_row("ada")[0] == 2, "nothing is written before confirmation"
+    assert reader.replace_items(FULL, milder) == [1]
+    assert [reader.read_row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [2.5, 1.75, 2, 3]
+    assert reader.read_mark("ben").chosen == ()
+    assert reader.replace_items(FULL) == [1], "a student with the deleted item has the other items' points"
+    assert [reader.read_row(student)[0] for student in ("ada", "ben", "cleo", "dan")] == [3, 1.75, 2, 3]
+    assert reader.replace_items() == [], "a student left without items keeps the mark"
+    assert [reader.read_row(student)[0] for student in ("ada", "dan")] == [3, 3]
 
 
-def test_who_did_not_see_what_was_written_meanwhile_is_told_and_may_then_write_over_it(reading: Reading) -> None:
-    seen = reading.mark("ada")
-    reading.save("ada", points=1.0)
+def test_a_newer_mark_is_shown_before_it_can_be_overwritten(reader: Reader) -> None:
+    mark = reader.read_mark("ada")
+    reader.save("ada", points=1.0)
     with pytest.raises(ConflictError, match="meanwhile"):
-        reading.save("ada", seen, points=3.0)
-    reading.gradebook.db.rollback()
-    assert reading.row("ada")[0] == 1
-    assert reading.save("ada", points=3.0).points == 3
+        reader.save("ada", mark, points=3.0)
+    reader.gradebook.db.rollback()
+    assert reader.read_row("ada")[0] == 1
+    assert reader.save("ada", points=3.0).points == 3
     with pytest.raises(ConflictError, match="gone"):
-        reading.save("ada", chosen=("deadbeef",))
+        reader.save("ada", chosen=("deadbeef",))
 
 
-def test_an_answer_that_is_another_waits_again_with_its_old_mark(reading: Reading) -> None:
-    reading.save("ada", points=1.0, comment="Why?")
+def test_a_changed_answer_waits_again_with_its_old_mark(reader: Reader) -> None:
+    reader.save("ada", points=1.0, comment="Why?")
     other = MarkSheet("ada", {QUESTION: None, CHECK: 0.5})
-    write_marks(reading.gradebook, LAB, [other], lambda *_: None, {})
-    assert reading.mark("ada") == DeskMark(1, WORTH, waits=True, comment="Why?")
-    assert reading.save("ada", points=1.0, comment="Why?").waits is False
+    write_marks(reader.gradebook, LAB, [other], lambda *_: None, {})
+    assert reader.read_mark("ada") == DeskMark(1, WORTH, waits=True, comment="Why?")
+    assert reader.save("ada", points=1.0, comment="Why?").waits is False
 
 
-def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reading: Reading) -> None:
-    reading.place = find_place(reading.desk, reading.gradebook, LAB, LAB, CHECK)
-    from_checks = DeskMark(worth=reading.place.worth, auto=0.5)
-    assert reading.mark("ada") == from_checks
-    reading.save("ada", points=2.0, comment="A slip.")
-    assert reading.row("ada") == (2, False, "A slip.", 2)
-    assert reading.save("ada") == from_checks
+def test_an_exercise_takes_a_mark_by_hand_and_gives_it_back_to_its_checks(reader: Reader) -> None:
+    reader.place = find_place(reader.desk, reader.gradebook, LAB, LAB, CHECK)
+    from_checks = DeskMark(worth=reader.place.worth, auto=0.5)
+    assert reader.read_mark("ada") == from_checks
+    reader.save("ada", points=2.0, comment="A slip.")
+    assert reader.read_row("ada") == (2, False, "A slip.", 2)
+    assert reader.save("ada") == from_checks
 
 
-def test_what_lateness_costs_follows_the_mark(reading: Reading) -> None:
-    half = replace(reading.desk, penalty=lambda student, score, seconds: score / 2)
-    reading.gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 10:00 UTC")
-    reading.desk = half
-    reading.save("ada", points=2.5)
+def test_the_late_penalty_follows_the_mark(reader: Reader) -> None:
+    half = replace(reader.desk, penalty=lambda student, score, seconds: score / 2)
+    reader.gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 10:00 UTC")
+    reader.desk = half
+    reader.save("ada", points=2.5)
     with Gradebook(half.db_url) as gradebook:
         assert gradebook.find_submission(LAB, "ada").late_submission_penalty == 1.5
 
 
-def test_names_that_the_gradebook_does_not_know_are_refused(reading: Reading) -> None:
+def test_names_that_the_gradebook_does_not_know_are_refused(reader: Reader) -> None:
     for names in (("x", LAB, QUESTION), (LAB, "../x", QUESTION), (LAB, LAB, "../../etc/passwd")):
         with pytest.raises(UnknownNameError):
-            find_place(reading.desk, reading.gradebook, *names)
+            find_place(reader.desk, reader.gradebook, *names)
     with pytest.raises(UnknownNameError):
-        save(reading.desk, reading.gradebook, reading.place, "../ada", WAITS, "")
+        save(reader.desk, reader.gradebook, reader.place, "../ada", WAITS, "")

@@ -1,4 +1,4 @@
-"""What a person reads: questions with numbers, the text that asks, the model answer, and everybody's cells, made safe."""
+"""What a person reads: questions with numbers, their text, the model answer, and all students' cells, made safe."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.place import Desk, find_place, open_desk
 from autograder.desk.reading import Page, build_page, list_questions
 from autograder.gradebook.autograded_folder import get_autograded_path
-from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_plain
+from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_stock
 from tests.stock.stock_course import OURS, write
 
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -22,22 +22,22 @@ def read(course: Path, lab: str, notebook: str, cell: str) -> Page:
         return build_page(desk, gradebook, find_place(desk, gradebook, lab, notebook, cell))
 
 
-def numbers(desk: Desk) -> dict[str, tuple[int, int, int]]:
+def count_answers(desk: Desk) -> dict[str, tuple[int, int, int]]:
     with Gradebook(desk.db_url) as gradebook:
-        found = list_questions(desk, gradebook)
-        render_overview("/gradlab/desk", found)
-    return {q.name: (q.answers, q.waiting, q.read) for asked in found.values() for q in asked}
+        questions_by_lab = list_questions(desk, gradebook)
+        render_overview("/gradlab/desk", questions_by_lab)
+    return {q.name: (q.answers, q.waiting, q.read) for questions in questions_by_lab.values() for q in questions}
 
 
-def test_the_overview_counts_who_waits_and_who_was_read(course: Path) -> None:
+def test_the_overview_counts_waiting_and_read_answers(course: Path) -> None:
     desk = open_desk(course)
-    assert numbers(desk) == {"sum_of_squares": (5, 0, 0), "why": (5, 4, 0)}
+    assert count_answers(desk) == {"sum_of_squares": (5, 0, 0), "why": (5, 4, 0)}
     with Gradebook(desk.db_url) as gradebook:
         for student, waits in (("ada", False), ("ben", True)):
             grade = gradebook.find_grade(QUESTION, LAB, LAB, student)
             grade.manual_score, grade.needs_manual_grade = 1.0, waits
         gradebook.db.commit()
-    assert numbers(desk)["why"] == (5, 3, 1), "a mark whose answer has changed waits, and is not read"
+    assert count_answers(desk)["why"] == (5, 3, 1), "a mark whose answer has changed waits, and is not read"
 
 
 def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course: Path) -> None:
@@ -60,7 +60,7 @@ def test_code_in_an_answer_can_be_scrolled_by_keyboard(course: Path) -> None:
     assert '<pre tabindex="0"><code>x &lt; y' in html and "&lt;pre" not in html
 
 
-def test_a_comment_that_was_given_comes_back_for_the_others(course: Path) -> None:
+def test_an_earlier_comment_is_offered_for_other_answers(course: Path) -> None:
     with Gradebook(open_desk(course).db_url) as gradebook:
         for student, text in (("ada", "Why?"), ("ben", "</script>Say why."), ("cleo", "Why?")):
             gradebook.find_comment(QUESTION, LAB, LAB, student).manual_comment = text
@@ -81,8 +81,8 @@ def test_pictures_of_an_answer_are_its_attachments(course: Path) -> None:
     assert f"data:image/png;base64,{PICTURE}" in render_question("/d", read(course, LAB, LAB, QUESTION), "x")
 
 
-def test_answers_are_the_same_only_if_all_that_is_shown_of_them_is(course: Path) -> None:
-    """One mark is saved for all of them, so a picture or a cell beside the text counts."""
+def test_answers_are_the_same_only_if_everything_shown_of_them_is(course: Path) -> None:
+    """One mark is saved for all equal answers, so a picture or a cell next to the text counts."""
     path = get_autograded_path(course, LAB, "dan")
     path.write_text(
         path.read_text().replace(
@@ -94,15 +94,15 @@ def test_answers_are_the_same_only_if_all_that_is_shown_of_them_is(course: Path)
 
 
 @pytest.mark.parametrize("printed", ["accuracy 0.99", "accuracy 0.01"])
-def test_what_a_cell_of_an_answer_printed_counts_too(course: Path, printed: str) -> None:
+def test_the_output_of_an_answers_cell_counts_too(course: Path, printed: str) -> None:
     for student, text in (("cleo", "accuracy 0.99"), ("dan", printed)):
         path = get_autograded_path(course, LAB, student)
         notebook = nbformat.read(path, as_version=4)
         (place,) = [n for n, cell in enumerate(notebook.cells) if cell.get("id") == "question-why"]
-        own = nbformat.v4.new_code_cell(
+        work_cell = nbformat.v4.new_code_cell(
             "report(model)", id="own", outputs=[nbformat.v4.new_output("stream", text=text)]
         )
-        notebook.cells.insert(place + 1, own)
+        notebook.cells.insert(place + 1, work_cell)
         nbformat.write(notebook, path)
     same = {answer.student: answer.same for answer in read(course, LAB, LAB, QUESTION).answers}
     assert (same["cleo"] == same["dan"]) == (printed == "accuracy 0.99")
@@ -125,7 +125,7 @@ def test_an_answer_of_any_length_is_cut_off(course: Path) -> None:
         assert len(render_question("/d", read(course, LAB, LAB, cell), "x")) < 100_000
 
 
-def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(course: Path) -> None:
+def test_marks_can_be_given_without_the_notebook_or_the_source(course: Path) -> None:
     get_autograded_path(course, LAB, "ada").unlink()
     (course / "source" / LAB / f"{LAB}.ipynb").unlink()
     page = read(course, LAB, LAB, QUESTION)
@@ -138,7 +138,7 @@ def test_where_a_notebook_or_a_source_is_gone_the_marks_can_still_be_given(cours
 def stock_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("plain")
     write(root / "nbgrader_config.py", OURS)
-    hand_in_plain(root)
+    hand_in_stock(root)
     return root
 
 
@@ -151,7 +151,7 @@ def stock_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("scale_values", "return [v * k for v in x]", "return [k * each for each in x]", 2),
     ],
 )
-def test_a_plain_assignment_is_read_by_its_own_names(
+def test_a_stock_assignment_is_read_by_its_own_names(
     stock_course: Path, cell: str, model: str, answer: str, worth: float
 ) -> None:
     page = read(stock_course, *PLAIN, cell)
@@ -159,5 +159,5 @@ def test_a_plain_assignment_is_read_by_its_own_names(
     (ada,) = page.answers
     assert answer in "\n".join(shown.source for shown in ada.cells)
     assert "MARK SCHEME" not in page.question + page.model
-    assert (page.place.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment beside tests"
+    assert (page.place.comment_id is None) == (cell == "scale_values"), "nbgrader keeps no comment for tests"
     render_question("/d", page, "x")

@@ -1,4 +1,4 @@
-"""Items that are chosen give points, between nothing and all of the question's; a damaged file says so."""
+"""Chosen items give between zero and all of the question's points; a damaged file is reported."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ ITEMS = st.lists(POINTS, max_size=12).map(
 
 
 @given(ITEMS, st.data(), st.floats(0, 100))
-def test_points_lie_between_nothing_and_all_whatever_is_chosen_in_whatever_order(items, data, worth) -> None:
+def test_points_are_between_zero_and_the_maximum_for_any_choice_in_any_order(items, data, worth) -> None:
     chosen = data.draw(st.permutations(items).map(lambda order: order[: len(order) // 2]))
     rubric = replace_choice(Rubric(items=items), "ada", tuple(item.id for item in chosen))
     points = rubric.points("ada", worth)
@@ -42,19 +42,19 @@ def test_points_lie_between_nothing_and_all_whatever_is_chosen_in_whatever_order
     assert points == replace_choice(rubric, "ada", rubric.chosen["ada"][::-1]).points("ada", worth)
 
 
-def test_an_item_that_is_gone_is_chosen_by_nobody_and_the_version_tells_of_any_change() -> None:
-    some, none = (Item(id=make_id(), text=text, points=points) for text, points in (("some", 1), ("none", 0)))
-    rubric = replace_choice(Rubric(items=(some, none)), "ada", (none.id, some.id))
-    assert rubric.chosen == {"ada": (some.id, none.id)}, "in the rubric's order"
-    assert replace_items(rubric, (none,)).chosen == {"ada": (none.id,)}
+def test_a_deleted_item_is_chosen_for_no_one_and_the_version_changes_with_any_edit() -> None:
+    credit, zero = (Item(id=make_id(), text=text, points=points) for text, points in (("some", 1), ("none", 0)))
+    rubric = replace_choice(Rubric(items=(credit, zero)), "ada", (zero.id, credit.id))
+    assert rubric.chosen == {"ada": (credit.id, zero.id)}, "in the rubric's order"
+    assert replace_items(rubric, (zero,)).chosen == {"ada": (zero.id,)}
     assert replace_items(rubric, ()).chosen == {}
-    dearer = some.model_copy(update={"points": 2.0})
+    dearer = credit.model_copy(update={"points": 2.0})
     assert (
-        len({rubric.version, replace_items(rubric, (none,)).version, replace_items(rubric, (dearer, none)).version})
+        len({rubric.version, replace_items(rubric, (zero,)).version, replace_items(rubric, (dearer, zero)).version})
         == 3
     )
     with pytest.raises(GradlabError, match="each with its own id"):
-        replace_items(rubric, (some, dearer))
+        replace_items(rubric, (credit, dearer))
 
 
 @pytest.mark.parametrize("wrong", [{"text": ""}, {"text": "x" * 2001}, {"points": float("nan")}, {"id": "../../etc"}])

@@ -23,7 +23,7 @@ from labkit.probes.two_devices import SECOND, PlacedTensor, TwoDevices
 
 
 @contextlib.contextmanager
-def second_device() -> Iterator[None]:
+def simulate_second_device() -> Iterator[None]:
     """labkit.device() is the simulated device, and torch.Generator(device) the CPU's."""
     cpu = torch.Generator
 
@@ -31,7 +31,7 @@ def second_device() -> Iterator[None]:
         def __new__(cls, device: Any = "cpu") -> Any:
             return cpu()
 
-    # A tensor of the simulated device has one dtype for ever: Module.to has to make new parameters.
+    # A tensor of the simulated device has one dtype for good: Module.to has to make new parameters.
     torch.__future__.set_overwrite_module_params_on_conversion(True)
     try:
         with pytest.MonkeyPatch.context() as patch, TwoDevices():
@@ -45,8 +45,8 @@ def second_device() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def default_device_set() -> Iterator[None]:
-    """The CPU is the default device by torch's mode for it, as a GPU would be. Every call of torch passes through it."""
+def set_default_device() -> Iterator[None]:
+    """Make the CPU the default device by torch's mode, as a GPU would be: every torch call passes through it."""
     torch.set_default_device("cpu")
     try:
         yield
@@ -54,13 +54,13 @@ def default_device_set() -> Iterator[None]:
         torch.set_default_device(None)
 
 
-def run(lab: Lab, where: contextlib.AbstractContextManager[None]) -> tuple[dict[str, set[str]], set[str], set[str]]:
+def run(lab: Lab, device: contextlib.AbstractContextManager[None]) -> tuple[dict[str, set[str]], set[str], set[str]]:
     """exercise -> ids of the checks that fail; exercises that got a tensor on the CPU; ids of cells that raised."""
     names = create_namespace()
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
-    failed: dict[str, set[str]] = {}
-    on_cpu, raised = set[str](), set[str]()
-    with where:
+    failures: dict[str, set[str]] = {}
+    on_cpu, raising_cells = set[str](), set[str]()
+    with device:
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
                 continue
@@ -68,20 +68,20 @@ def run(lab: Lab, where: contextlib.AbstractContextManager[None]) -> tuple[dict[
                 try:
                     run_cell(strip_markers(cell.source), names, f"<{cell.id}>")
                 except Exception:
-                    raised.add(cell.id)
+                    raising_cells.add(cell.id)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
-                names[cell.name] = looking(names[cell.name], functools.partial(on_cpu.add, cell.name))
-            failed.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
-    return failed, on_cpu, raised
+                names[cell.name] = watch_arguments(names[cell.name], functools.partial(on_cpu.add, cell.name))
+            failures.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
+    return failures, on_cpu, raising_cells
 
 
-def looking(f: Callable[..., Any], found: Callable[[], None]) -> Callable[..., Any]:
-    """f, which says so where it gets a tensor on the CPU."""
+def watch_arguments(f: Callable[..., Any], report: Callable[[], None]) -> Callable[..., Any]:
+    """f, which calls `found` when it gets a tensor on the CPU."""
 
     @functools.wraps(f)
     def looked(*args: Any, **kwargs: Any) -> Any:
         if any(isinstance(v, Tensor) and not isinstance(v, PlacedTensor) for v in tree_leaves((args, kwargs))):
-            found()
+            report()
         return f(*args, **kwargs)
 
     return looked

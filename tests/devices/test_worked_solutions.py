@@ -1,4 +1,4 @@
-"""Every worked solution computes where its arguments lie, and leaves nothing on the CPU: on a simulated second device."""
+"""On a simulated second device, worked solutions compute where their arguments are, and leave nothing on the CPU."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from autograder.model.course import Kind, Lab
 from labkit.check import record_outcomes
 from labkit.probes.two_devices import TwoDevices
 from tests.devices import on_the_device
-from tests.devices.elsewhere import elsewhere
+from tests.devices.second_device import run_on_second_device
 
-ADDRESS = "asks where memory lies: tensors of the simulated device have no address"
+ADDRESS = "asks for memory addresses: tensors of the simulated device have none"
 AUTOCAST = "autocast, which checkpointing asks too, knows no device of the simulated one's name"
 COMPILE = "neither torch.compile nor torch.export works while a device is simulated"
-RANKS = "each rank is a process of its own, where nothing is simulated"
-# Exercises of which the simulated device cannot say anything, by lab.
+RANKS = "each rank is its own process, which has no simulation"
+# Exercises that the simulated device cannot test, by lab.
 LIMITS: dict[str, dict[str, str]] = {
     "01_tensors": {"overlap": ADDRESS},
     "04_graph_control": {"window_gradients": AUTOCAST},
@@ -38,16 +38,16 @@ LIMITS: dict[str, dict[str, str]] = {
     "11_distributed": {name: RANKS for name in ("global_mean", "ddp_step", "accum_no_sync")},
     "12_capstone": {"train_window": AUTOCAST},
 }
-# Results that lie on the CPU although their arguments do not, and should.
+# Results that are rightly on the CPU although their arguments are not.
 ON_CPU = {
     "06_training": {"checkpoint": "random states are tensors on the CPU"},
     "06b_layers_and_data": {"pad_collate": "the docstring asks for lengths and labels in CPU memory"},
-    "08_functions": {"grad_reverse": "vmap hands out tensors of its own, which hold those of the device"},
+    "08_functions": {"grad_reverse": "vmap passes its own tensors, which wrap those of the device"},
     "12_capstone": {"evaluate": "the docstring asks for the matrix in CPU memory"},
 }
 
 
-# Exercises that are handed tensors on the CPU although the lab found another device, and why.
+# Exercises that get tensors on the CPU although the lab found another device, and why.
 BEFORE_DEVICES = "comes before the lab says what a device is"
 BATCHES = "the docstring asks for batches in CPU memory, which the exercise moves"
 BITS = "is about the bits of numbers, which are the same on every device"
@@ -62,13 +62,13 @@ CPU_ARGUMENTS = {
         "pad_collate": "gives labels and lengths, which stay in CPU memory",
         "my_part": "is given the numbers of samples",
     },
-    "08_functions": {"grad_reverse": "vmap hands out tensors of its own, which hold those of the device"},
+    "08_functions": {"grad_reverse": "vmap passes its own tensors, which wrap those of the device"},
     "09_amp": {"ulp": BITS, "bf16_sgd_": BITS},
     "12_capstone": {"train_window": BATCHES, "evaluate": BATCHES, "fit_best": BATCHES},
 }
-# Labs that say at their beginning that they stay on the CPU.
+# Labs that say at the start that they stay on the CPU.
 STAY = {"07_memory", "07b_profiler", "11_distributed"}
-# Cells that raise where a device is simulated, by lab.
+# Cells that raise on a simulated device, by lab.
 CELLS = {
     "09_amp": {
         name: AUTOCAST for name in ("three-formats-10", "three-formats-19", "three-formats-24", "loss-scaling-7")
@@ -83,7 +83,7 @@ def test_a_lab_asks_for_its_device_or_says_that_it_stays_on_the_cpu(labs: list[L
     assert all("stay there, whatever" in " ".join(lab.cells[0].source.split()) for lab in labs if lab.name in STAY)
 
 
-def test_where_new_tensors_are_made_on_the_device_generators_are_made_for_it(labs: list[Lab]) -> None:
+def test_generators_are_made_for_the_device_of_new_tensors(labs: list[Lab]) -> None:
     """torch.rand on a GPU refuses a generator of the CPU's."""
     on_cpu = {
         (lab.name, cell.name)
@@ -94,10 +94,10 @@ def test_where_new_tensors_are_made_on_the_device_generators_are_made_for_it(lab
     assert on_cpu == {("06_training", "")}  # the order of the data, and the runs of `checkpoint`, which stay on the CPU
 
 
-def test_a_new_lab_runs_on_the_device_that_is_there(course_without_gradebook: Path) -> None:
+def test_a_new_lab_runs_on_the_available_device(course_without_gradebook: Path) -> None:
     (lab,) = read_labs(read_course(course_without_gradebook))
-    failed, on_cpu, raised = on_the_device.run(lab, on_the_device.second_device())
-    assert not any(failed.values()) and not on_cpu and not raised
+    failures, on_cpu, raising_cells = on_the_device.run(lab, on_the_device.simulate_second_device())
+    assert not any(failures.values()) and not on_cpu and not raising_cells
 
 
 @pytest.mark.nightly
@@ -105,14 +105,16 @@ def test_worked_solutions_pass_their_checks_on_a_second_device(labs: list[Lab]) 
     """Nightly: every lab runs three times, in minutes. Moved there from a lab on the CPU, and as the lab itself does."""
     failed, left_behind, cpu_arguments, cells = {}, {}, {}, {}
     for lab in labs:
-        left: dict[str, list[Tensor]] = {}
-        with_history, as_leaves = (failing(lab, leaves, left) for leaves in (False, True))
+        cpu_tensors: dict[str, list[Tensor]] = {}
+        with_history, as_leaves = (list_failing_checks(lab, leaves, cpu_tensors) for leaves in (False, True))
         failed[lab.name] = {name for name in with_history if with_history[name] & as_leaves[name]}
-        left_behind[lab.name] = {name for name, tensors in left.items() if tensors} - failed[lab.name]
+        left_behind[lab.name] = {name for name, tensors in cpu_tensors.items() if tensors} - failed[lab.name]
         if lab.name not in STAY:
-            with quiet():
-                there, cpu_arguments[lab.name], cells[lab.name] = on_the_device.run(lab, on_the_device.second_device())
-            failed[lab.name] = {name for name in failed[lab.name] if there[name]}
+            with silence():
+                failures, cpu_arguments[lab.name], cells[lab.name] = on_the_device.run(
+                    lab, on_the_device.simulate_second_device()
+                )
+            failed[lab.name] = {name for name in failed[lab.name] if failures[name]}
     assert failed == {lab.name: set(LIMITS.get(lab.name, {})) for lab in labs}
     assert left_behind == {lab.name: set(ON_CPU.get(lab.name, {})) for lab in labs}
     assert cpu_arguments == {name: set(CPU_ARGUMENTS.get(name, {})) for name in cpu_arguments}
@@ -120,34 +122,34 @@ def test_worked_solutions_pass_their_checks_on_a_second_device(labs: list[Lab]) 
 
 
 @pytest.mark.nightly
-def test_labs_run_where_a_default_device_was_set(labs: list[Lab]) -> None:
-    """Nightly: minutes. What torch.compile, vmap and counts of operations make of the mode that a GPU's default brings."""
+def test_labs_run_with_a_default_device(labs: list[Lab]) -> None:
+    """Nightly: minutes. How torch.compile, vmap and counts of operations work in the mode of a default device."""
     for lab in labs:
         if any("use_device()" in cell.source for cell in lab.cells):
-            with quiet():
-                failed, _, raised = on_the_device.run(lab, on_the_device.default_device_set())
-            assert not raised and not any(failed.values()), lab.name
+            with silence():
+                failures, _, raising_cells = on_the_device.run(lab, on_the_device.set_default_device())
+            assert not raising_cells and not any(failures.values()), lab.name
 
 
-def failing(lab: Lab, leaves: bool, left: dict[str, list[Tensor]]) -> dict[str, set[str]]:
-    """exercise -> ids of the checks that fail. leaves: how arguments are moved, see elsewhere()."""
+def list_failing_checks(lab: Lab, leaves: bool, cpu_tensors: dict[str, list[Tensor]]) -> dict[str, set[str]]:
+    """exercise -> ids of the checks that fail. leaves: how arguments are moved, see run_on_second_device()."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    found: dict[str, set[str]] = {}
+    failures: dict[str, set[str]] = {}
     quizzes = {cell.name for cell in lab.cells if cell.quiz}
-    with quiet(), TwoDevices():
+    with silence(), TwoDevices():
         for cell in lab.cells:
             if cell.kind not in (Kind.GIVEN, Kind.EXERCISE, Kind.CHECK) or cell.name in quizzes:
                 continue
             with record_outcomes() as outcomes:
                 exec(compile(strip_markers(cell.source), f"<{cell.id}>", "exec"), names)
             if cell.kind is Kind.EXERCISE and isinstance(names[cell.name], FunctionType):
-                names[cell.name] = elsewhere(names[cell.name], leaves, left.setdefault(cell.name, []))
-            found.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
-    return found
+                names[cell.name] = run_on_second_device(names[cell.name], leaves, cpu_tensors.setdefault(cell.name, []))
+            failures.setdefault(cell.name, set()).update(o.id for o in outcomes if not o.passed)
+    return failures
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def silence() -> Iterator[None]:
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
         yield

@@ -1,4 +1,4 @@
-"""Random graphs with hostile arguments, replayed one after the other. Run as a program, in a process that may die of it:
+"""Random graphs with hostile arguments, replayed one after the other. Run as a program, in a process that may crash:
 
 python -m tests.examiner.nasty_graphs SEED SECONDS, which prints how many graphs were refused, failed and ran in so many
 seconds of processor time.
@@ -21,8 +21,8 @@ WORDS = ["trunc", "floor", "none", "mean", "sum", "tanh", "linear", "constant", 
 DTYPES = [getattr(torch, name) for name in "float32 float64 int64 int8 bool uint8 bfloat16 complex64".split()]
 
 
-def tensors(source: random.Random) -> list[torch.Tensor]:
-    made = []
+def draw_tensors(source: random.Random) -> list[torch.Tensor]:
+    tensors = []
     for _ in range(6):
         shape = [source.choice([0, 1, 2, 3, 4, 7]) for _ in range(source.choice([0, 1, 2, 2, 3, 4, 4]))]
         dtype = source.choice(DTYPES)
@@ -31,27 +31,27 @@ def tensors(source: random.Random) -> list[torch.Tensor]:
             t = t.transpose(0, -1)
         if t.numel() and dtype == torch.int64 and source.random() < 0.3:
             t = t.masked_fill(torch.rand(shape).reshape(t.shape) > 0.5, -(2**63))
-        made.append(t)
-    return made
+        tensors.append(t)
+    return tensors
 
 
-def value(source: random.Random, depth: int = 0) -> Any:
+def draw_value(source: random.Random, depth: int = 0) -> Any:
     kind = source.random()
     if kind < 0.5:
         return "value", source.choice(NUMBERS)
     if kind < 0.6:
         return "value", source.choice([*WORDS, *DTYPES])
     return "list", [
-        value(source, 1) if depth else ("value", source.choice(NUMBERS)) for _ in range(source.randrange(5))
+        draw_value(source, 1) if depth else ("value", source.choice(NUMBERS)) for _ in range(source.randrange(5))
     ]
 
 
-def argument(source: random.Random, declared: Any, nodes: int) -> Any:
-    """An argument that often fits what the operation declares, so that it gets further than its parser."""
-    text = str(declared.type)
+def draw_argument(source: random.Random, declaration: Any, nodes: int) -> Any:
+    """An argument that often fits the operation's declaration, so it gets past the parser."""
+    text = str(declaration.type)
     pick = source.random()
     if pick < 0.1:
-        return value(source)
+        return draw_value(source)
     tensor = (
         ("constant", source.randrange(6)) if not nodes or source.random() < 0.6 else ("node", source.randrange(nodes))
     )
@@ -71,17 +71,22 @@ def argument(source: random.Random, declared: Any, nodes: int) -> Any:
     return "value", source.choice(NUMBERS)
 
 
-def graph(source: random.Random, names: list[str]) -> dict[str, Any]:
+def draw_graph(source: random.Random, names: list[str]) -> dict[str, Any]:
     nodes: list[Any] = []
     for _ in range(source.randrange(1, 6)):
         name = source.choice(names)
         operation = collect_operations()[name]
-        declared = operation._schema.arguments if hasattr(operation, "_schema") else []
-        needed = [a for a in declared if not a.kwarg_only]
-        args = [argument(source, a, len(nodes)) for a in needed] or [value(source), value(source)]
-        keywords = {a.name: argument(source, a, len(nodes)) for a in declared if a.kwarg_only and source.random() < 0.5}
+        declarations = operation._schema.arguments if hasattr(operation, "_schema") else []
+        required_arguments = [a for a in declarations if not a.kwarg_only]
+        args = [draw_argument(source, a, len(nodes)) for a in required_arguments] or [
+            draw_value(source),
+            draw_value(source),
+        ]
+        keywords = {
+            a.name: draw_argument(source, a, len(nodes)) for a in declarations if a.kwarg_only and source.random() < 0.5
+        }
         nodes.append((name, args, keywords))
-    return {"inputs": [], "constants": tensors(source), "nodes": nodes, "output": ("node", len(nodes) - 1)}
+    return {"inputs": [], "constants": draw_tensors(source), "nodes": nodes, "output": ("node", len(nodes) - 1)}
 
 
 def main(seed: int, seconds: float) -> None:
@@ -93,7 +98,7 @@ def main(seed: int, seconds: float) -> None:
     counts = {"failed": 0, "ran": 0, "slowest": 0.0}
     end = time.process_time() + seconds
     while time.process_time() < end:
-        data = graph(source, names)
+        data = draw_graph(source, names)
         if "--show" in sys.argv:
             print(data["nodes"], [(t.shape, t.dtype) for t in data["constants"]], flush=True)
         start = time.process_time()

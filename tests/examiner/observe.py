@@ -1,4 +1,4 @@
-"""Everything that can be seen of a value, as plain data: two values look the same exactly where this is equal.
+"""Everything that can be observed of a value, as plain data: two values look the same exactly when this is equal.
 
 Objects and pieces of memory are numbered in the order in which they appear, so identity and aliasing show as equal
 numbers. NaN counts as equal to NaN.
@@ -18,17 +18,17 @@ KINDS = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function, type, 
 
 
 def observe(value: Any) -> Any:
-    return _Observer().see(value)
+    return _Observer().observe(value)
 
 
-def differences(remote: Any, local: Any, place: str = "") -> Iterator[str]:
-    """Where two observations differ."""
+def list_differences(remote: Any, local: Any, place: str = "") -> Iterator[str]:
+    """List where two observations differ."""
     if type(remote) is type(local) and isinstance(remote, dict) and list(remote) == list(local):
         for key in remote:
-            yield from differences(remote[key], local[key], f"{place} {key}")
+            yield from list_differences(remote[key], local[key], f"{place} {key}")
     elif type(remote) is type(local) and isinstance(remote, list | tuple) and len(remote) == len(local):
         for n, pair in enumerate(zip(remote, local, strict=True)):
-            yield from differences(*pair, f"{place}[{n}]")
+            yield from list_differences(*pair, f"{place}[{n}]")
     elif remote != local:
         yield f"{place}: remote {remote!r:.300}, local {local!r:.300}"
 
@@ -38,8 +38,8 @@ class _Observer:
         self.objects: list[Any] = []
         self.memory: list[tuple[int, int]] = []
 
-    def see(self, value: Any) -> Any:
-        if isinstance(value, MaskedText):  # a text like any other, but for those who show it
+    def observe(self, value: Any) -> Any:
+        if isinstance(value, MaskedText):  # a text like any other, except when displayed
             value = unmask_text(value)
         if isinstance(value, MaskedBytes):
             value = unmask_bytes(value)
@@ -49,20 +49,20 @@ class _Observer:
             return type(value).__name__, repr(value)
         if isinstance(value, np.generic | torch.dtype | torch.device | np.dtype | torch.memory_format):
             return type(value).__name__, repr(value)
-        number = next((n for n, known in enumerate(self.objects) if known is value), None)
+        number = next((n for n, registered in enumerate(self.objects) if registered is value), None)
         if number is not None:
             return f"object {number}"
         self.objects.append(value)
         if isinstance(value, Tensor):
-            return self._tensor(value)
+            return self._observe_tensor(value)
         if isinstance(value, np.ndarray):
-            return self._array(value)
+            return self._observe_array(value)
         if isinstance(value, list | tuple):
-            return type(value).__name__, getattr(value, "_fields", None), [self.see(v) for v in value]
+            return type(value).__name__, getattr(value, "_fields", None), [self.observe(v) for v in value]
         if isinstance(value, dict):
-            return type(value).__name__, [(self.see(k), self.see(v)) for k, v in value.items()]
+            return type(value).__name__, [(self.observe(k), self.observe(v)) for k, v in value.items()]
         if isinstance(value, set | frozenset):
-            return type(value).__name__, sorted(map(repr, map(self.see, value)))
+            return type(value).__name__, sorted(map(repr, map(self.observe, value)))
         if isinstance(value, BaseException):
             return "raised", type(value).__name__, repr(value.args)
         if isinstance(value, torch.Generator):
@@ -71,15 +71,15 @@ class _Observer:
             return value
         return "an object", [isinstance(value, kind) for kind in (*KINDS[:3], type)]
 
-    def _tensor(self, t: Tensor) -> Any:
-        seen: dict[str, Any] = {
+    def _observe_tensor(self, t: Tensor) -> Any:
+        observation: dict[str, Any] = {
             "type": type(t).__name__,
             "dtype": t.dtype,
             "shape": tuple(t.shape),
             "stride": t.stride(),
             "offset": t.storage_offset(),
-            "memory": self._memory(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()),
-            "bytes": _bytes(t),
+            "memory": self._locate_memory(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()),
+            "bytes": _read_bytes(t),
             "requires_grad": t.requires_grad,
             "is_leaf": t.is_leaf,
             "has grad_fn": t.grad_fn is not None,
@@ -89,29 +89,31 @@ class _Observer:
             "version": None if t.is_inference() else t._version,
         }
         if not t.requires_grad:
-            seen["base"] = None if t._base is None else self.see(t._base)
+            observation["base"] = None if t._base is None else self.observe(t._base)
         if t.is_leaf or t.retains_grad:
-            seen["grad"] = self._gradient(t.grad)
-        return seen
+            observation["grad"] = self._observe_gradient(t.grad)
+        return observation
 
-    def _gradient(self, grad: Tensor | None) -> Any:
+    def _observe_gradient(self, grad: Tensor | None) -> Any:
         """A gradient without its version: how often the engine added to it in place depends on how many nodes a call
         is, and a remote one is one."""
-        seen = self.see(grad)
-        return {k: v for k, v in seen.items() if k != "version"} if isinstance(seen, dict) else seen
+        observation = self.observe(grad)
+        return (
+            {k: v for k, v in observation.items() if k != "version"} if isinstance(observation, dict) else observation
+        )
 
-    def _array(self, a: np.ndarray[Any, Any]) -> Any:
+    def _observe_array(self, a: np.ndarray[Any, Any]) -> Any:
         flags = a.flags
         return {
             "dtype": a.dtype.str,
             "shape": a.shape,
             "strides": a.strides,
-            "memory": self._memory(*_span(a)),
+            "memory": self._locate_memory(*_measure_span(a)),
             "bytes": a.tobytes(),
             "flags": (flags.writeable, flags.owndata, flags.c_contiguous, flags.f_contiguous),
         }
 
-    def _memory(self, address: int, nbytes: int) -> Any:
+    def _locate_memory(self, address: int, nbytes: int) -> Any:
         """(number of the piece, bytes from its begin, bytes). A piece is what the first to use it spans."""
         if nbytes == 0:
             return "none"
@@ -122,7 +124,7 @@ class _Observer:
         return len(self.memory) - 1, 0, nbytes
 
 
-def _bytes(t: Tensor) -> Any:
+def _read_bytes(t: Tensor) -> Any:
     """The bytes of its elements in order, with every NaN the same one."""
     with torch.no_grad():
         plain = t.detach().resolve_conj().resolve_neg().clone(memory_format=torch.contiguous_format)
@@ -131,7 +133,7 @@ def _bytes(t: Tensor) -> Any:
         return plain.reshape(-1).view(torch.uint8).numpy().tobytes() if plain.numel() else b""
 
 
-def _span(a: np.ndarray[Any, Any]) -> tuple[int, int]:
+def _measure_span(a: np.ndarray[Any, Any]) -> tuple[int, int]:
     if a.size == 0:
         return 0, 0
     steps = [(n - 1) * s for n, s in zip(a.shape, a.strides, strict=True)]

@@ -1,4 +1,4 @@
-"""A conformance program: student code, and check code that sees it once in this process and once from outside.
+"""A conformance program: student code, and check code that runs on it once in this process and once from outside.
 
     @program(f=lambda x: x.mul_(2))
     def an_in_place_change_of_a_leaf(f):
@@ -6,7 +6,7 @@
         return f(x), x
 
 The keywords are the student's objects. The function's body is the check: its parameters name the objects that it
-uses, and what it returns is compared, with all that can be seen of it. `given` holds the course's own names. A check of
+uses, and its result is compared, with all that can be observed of it. `given` holds the course's own names. A check of
 one expression is a lambda: `name = program(f=lambda x: x.mul_(2))(lambda f: (f(x := torch.ones(3)), x))`.
 """
 
@@ -36,52 +36,52 @@ class Program:
     student: dict[str, Any]
     given: dict[str, Any]
 
-    def seen_locally(self) -> Any:
-        with _clean_state():
+    def run_locally(self) -> Any:
+        with _reset_state():
             return self._run(self.student)
 
-    def seen_remotely(self) -> Any:
-        with _clean_state(), student_process({**self.given, **self.student}, list(self.given)) as channel:
+    def run_remotely(self) -> Any:
+        with _reset_state(), start_student_process({**self.given, **self.student}, list(self.given)) as channel:
             connection = Connection(channel)
             connection.channel.settimeout(600)
             world = RemoteNamespace(connection, self.given)
             return self._run({name: world.get_proxy(name) for name in self.student})
 
     def _run(self, objects: dict[str, Any]) -> Any:
-        wanted = inspect.signature(self.check).parameters
+        parameters = inspect.signature(self.check).parameters
         try:
-            result = self.check(**{name: objects[name] for name in wanted})
+            result = self.check(**{name: objects[name] for name in parameters})
         except Exception as error:
             result = error
-        return observe((result, _ambient()))
+        return observe((result, _read_ambient()))
 
 
 def program(given: dict[str, Any] | None = None, **student: Any) -> Callable[[Callable[..., Any]], Program]:
     return lambda check: Program(check, student, given or {})
 
 
-def programs_of(module: Any) -> dict[str, Program]:
+def list_programs(module: Any) -> dict[str, Program]:
     """Name -> program, in the order in which the module defines them."""
     return {name: value for name, value in vars(module).items() if isinstance(value, Program)}
 
 
 @contextmanager
-def student_process(namespace: dict[str, Any], given: list[str]) -> Iterator[socket.socket]:
+def start_student_process(namespace: dict[str, Any], given: list[str]) -> Iterator[socket.socket]:
     """A fork that serves calls of what is in the namespace."""
-    ours, theirs = socket.socketpair()
+    examiner_end, student_end = socket.socketpair()
     pid = os.fork()
     if pid == 0:
         try:
-            ours.close()
+            examiner_end.close()
             torch.set_num_threads(1)
-            serve(theirs, Calls(namespace, given, theirs))
+            serve(student_end, Calls(namespace, given, student_end))
         finally:
             os._exit(0)
-    theirs.close()
+    student_end.close()
     try:
-        yield ours
+        yield examiner_end
     finally:
-        ours.close()
+        examiner_end.close()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
@@ -95,20 +95,20 @@ def serve(channel: socket.socket, calls: Calls) -> None:
 
 
 @contextmanager
-def _clean_state() -> Iterator[None]:
-    """The same state of the process at the start of each run, and the one before at its end."""
-    kept = torch.get_rng_state(), random.getstate(), np.random.get_state()
+def _reset_state() -> Iterator[None]:
+    """Start a run with a fixed process state, and restore the previous one at its end."""
+    states = torch.get_rng_state(), random.getstate(), np.random.get_state()
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as a student process: more would add in another order
+    torch.set_num_threads(1)  # as a student process: more threads would add in another order
     for seed in (torch.manual_seed, random.seed, np.random.seed):
         seed(7)
     try:
         yield
     finally:
         torch.set_num_threads(threads)
-        torch.set_rng_state(kept[0])
-        random.setstate(kept[1])
-        np.random.set_state(kept[2])
+        torch.set_rng_state(states[0])
+        random.setstate(states[1])
+        np.random.set_state(states[2])
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
         torch.set_autocast_enabled("cpu", False)
@@ -116,8 +116,8 @@ def _clean_state() -> Iterator[None]:
         torch.use_deterministic_algorithms(False)
 
 
-def _ambient() -> Any:
-    """What the student's code, or the check, left of the state of the process."""
+def _read_ambient() -> Any:
+    """The process state after the student's code or the check."""
     return [
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),

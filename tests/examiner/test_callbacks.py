@@ -1,4 +1,4 @@
-"""What a student's function can do with a check's own functions, and what it cannot."""
+"""What a student's function can and cannot do with a check's own functions."""
 
 import functools
 import os
@@ -13,10 +13,10 @@ from autograder.examiner import callbacks, node_store
 from autograder.examiner.connection import Stopped
 from labkit.probes import ProbeError
 from labkit.recorded_calls import Seen
-from tests.examiner.test_trust import world_of
+from tests.examiner.test_trust import open_world
 
 
-class Course:
+class CourseClass:
     """As a class that a check cell defines."""
 
     __module__ = "__main__"
@@ -32,17 +32,17 @@ class Course:
 @pytest.mark.parametrize(
     "name", ["_want", "__class__", "__dict__", "__init__", "method.__globals__", "nothing", "unrecorded"]
 )
-def test_what_a_check_keeps_to_itself_is_out_of_reach(name: str) -> None:
+def test_objects_that_a_check_does_not_pass_are_out_of_reach(name: str) -> None:
     with (
-        world_of(f=lambda o: o._callbacks.use(o._number, "getattr", (name,), {})) as world,
+        open_world(f=lambda o: o._callbacks.use(o._number, "getattr", (name,), {})) as world,
         pytest.raises(AttributeError),
     ):
-        world.get_proxy("f")(Course())
+        world.get_proxy("f")(CourseClass())
 
 
-def test_what_a_class_offers_can_be_read() -> None:
-    with world_of(f=lambda o: (o.shown, o.method())) as world:
-        assert world.get_proxy("f")(Course()) == (3, 7)
+def test_attributes_of_an_objects_class_can_be_read() -> None:
+    with open_world(f=lambda o: (o.shown, o.method())) as world:
+        assert world.get_proxy("f")(CourseClass()) == (3, 7)
 
 
 class Recorder:
@@ -58,8 +58,8 @@ class Recorder:
         return self(x, seen)
 
 
-def recorders(seen: list[int]) -> list[Any]:
-    """What a check may pass that writes into `seen`, in all the ways Python binds it."""
+def make_recorders(seen: list[int]) -> list[Any]:
+    """Callables that write into `seen`, in all the ways in which Python binds it."""
 
     def plain(x: int, seen: list[int] = seen) -> int:
         seen.append(x)
@@ -85,38 +85,38 @@ def recorders(seen: list[int]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("way", range(len(recorders([]))))
+@pytest.mark.parametrize("way", range(len(make_recorders([]))))
 def test_no_call_replaces_a_record_that_a_check_has_bound(way: int) -> None:
-    seen: list[int] = []
-    with world_of(f=lambda g: g(5), liar=lambda g: g(5, seen=[]), other=lambda g: g(5, [])) as world:
-        assert world.get_proxy("f")(recorders(seen)[way]) == 5
-        before = len(seen)
+    record: list[int] = []
+    with open_world(f=lambda g: g(5), liar=lambda g: g(5, seen=[]), other=lambda g: g(5, [])) as world:
+        assert world.get_proxy("f")(make_recorders(record)[way]) == 5
+        before = len(record)
         for liar in ("liar", "other"):
             try:
-                world.get_proxy(liar)(recorders(seen)[way])
+                world.get_proxy(liar)(make_recorders(record)[way])
             except TypeError:
                 continue
-            assert len(seen) > before, "it was called, and so it was recorded"
-            before = len(seen)
+            assert len(record) > before, "a call is recorded"
+            before = len(record)
 
 
 def test_a_parameter_with_none_as_its_default_can_be_given() -> None:
     def step(x: int, closure: Any = None) -> tuple[int, Any]:
         return x, closure
 
-    with world_of(f=lambda g: (g(1), g(1, 2), g(1, closure=3))) as world:
+    with open_world(f=lambda g: (g(1), g(1, 2), g(1, closure=3))) as world:
         assert world.get_proxy("f")(step) == ((1, None), (1, 2), (1, 3))
 
 
-def test_what_an_earlier_check_passed_is_of_no_use_in_a_later_one() -> None:
-    """Otherwise an object without a record does the work while one with a record is used for show."""
-    kept: list[Any] = []
+def test_callbacks_of_an_earlier_check_cannot_be_used_in_a_later_one() -> None:
+    """Otherwise an object without a record could do the work while one with a record is only for show."""
+    callbacks: list[Any] = []
 
     def work(g: Any) -> int:
-        kept.append(g)
-        return int(kept[0](2))
+        callbacks.append(g)
+        return int(callbacks[0](2))
 
-    with world_of(f=work) as world:
+    with open_world(f=work) as world:
         world.connection.checks = 1
         assert world.get_proxy("f")(lambda x: x + 1) == 3
         world.connection.checks = 2
@@ -126,16 +126,16 @@ def test_what_an_earlier_check_passed_is_of_no_use_in_a_later_one() -> None:
 
 @pytest.mark.parametrize("name", ["f", "calls", "_f", "__globals__", "__closure__", "func"])
 def test_functions_have_no_attributes(name: str) -> None:
-    with world_of(f=lambda g: g._callbacks.use(g._number, "getattr", (name,), {})) as world:
-        for function in (Seen(len), lambda: None, Course().method):
+    with open_world(f=lambda g: g._callbacks.use(g._number, "getattr", (name,), {})) as world:
+        for function in (Seen(len), lambda: None, CourseClass().method):
             with pytest.raises(AttributeError):
                 world.get_proxy("f")(function)
 
 
 @pytest.mark.parametrize("number", [1, -1, 10**9, "0", None])
-def test_there_are_no_others_than_those_that_were_passed(number: object) -> None:
+def test_only_callbacks_that_were_passed_can_be_used(number: object) -> None:
     with (
-        world_of(f=lambda g: g._callbacks.use(number, "call", (), {})) as world,
+        open_world(f=lambda g: g._callbacks.use(number, "call", (), {})) as world,
         pytest.raises(Stopped, match="invalid reply"),
     ):
         world.get_proxy("f")(lambda: 1)
@@ -144,31 +144,31 @@ def test_there_are_no_others_than_those_that_were_passed(number: object) -> None
 @pytest.mark.parametrize("operation", ["setattr", "delattr", "bases", "__call__", "isinstance"])
 def test_the_operations_are_a_closed_set(operation: str) -> None:
     with (
-        world_of(f=lambda o: o._callbacks.use(o._number, operation, ("shown", 1), {})) as world,
+        open_world(f=lambda o: o._callbacks.use(o._number, operation, ("shown", 1), {})) as world,
         pytest.raises(Stopped, match="invalid reply"),
     ):
-        world.get_proxy("f")(Course())
+        world.get_proxy("f")(CourseClass())
 
 
 def test_objects_of_the_students_do_not_pass() -> None:
-    with world_of(f=lambda g: g(lambda: 1)) as world, pytest.raises(TypeError, match="can't be passed"):
+    with open_world(f=lambda g: g(lambda: 1)) as world, pytest.raises(TypeError, match="can't be passed"):
         world.get_proxy("f")(lambda x: x)
 
 
-def test_a_use_cannot_come_back_to_the_student() -> None:
-    with world_of(f=lambda g: g(), h=lambda: 1) as world, pytest.raises(ProbeError):
+def test_a_use_cannot_return_to_the_student() -> None:
+    with open_world(f=lambda g: g(), h=lambda: 1) as world, pytest.raises(ProbeError):
         world.get_proxy("f")(lambda: world.get_proxy("h")())
 
 
 def test_the_number_of_uses_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(callbacks, "MAX_USES", 20)
-    with world_of(f=lambda g: [g() for _ in range(30)]) as world, pytest.raises(Stopped, match="more than 20 times"):
+    with open_world(f=lambda g: [g() for _ in range(30)]) as world, pytest.raises(Stopped, match="more than 20 times"):
         world.get_proxy("f")(lambda: 1)
 
 
 def test_the_histories_that_are_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_store, "MAX_NODES", 20)
-    with world_of(
+    with open_world(
         f=lambda g, x: [g(x) for _ in range(30)], one=lambda g, x: [g(x) and None for _ in range(30)]
     ) as world:
         x = torch.ones((), requires_grad=True)
@@ -183,7 +183,7 @@ def test_the_bytes_of_the_histories_count_expanded_memory_whole(monkeypatch: pyt
     def expands(g, times):
         return [g(torch.ones(1).expand(2**14).requires_grad_()).sum() for _ in range(times)]
 
-    with world_of(f=expands) as world:
+    with open_world(f=expands) as world:
         world.get_proxy("f")(lambda t: t * t, 4)
         with pytest.raises(Stopped, match="kept for backward"):
             world.get_proxy("f")(lambda t: t * t, 40)
@@ -194,11 +194,11 @@ def test_the_time_of_a_check_counts_its_uses() -> None:
         while True:
             g()
 
-    with world_of(seconds=1.0, f=use_for_ever) as world, pytest.raises(Stopped, match="time limit"):
+    with open_world(seconds=1.0, f=use_for_ever) as world, pytest.raises(Stopped, match="time limit"):
         world.get_proxy("f")(lambda: time.sleep(0.02))
 
 
-def test_the_state_of_the_check_stays_as_it_is() -> None:
+def test_the_state_of_the_check_is_unchanged() -> None:
     def careless(g, x):
         torch.set_grad_enabled(False)
         torch.set_autocast_enabled("cpu", True)
@@ -207,51 +207,51 @@ def test_the_state_of_the_check_stays_as_it_is() -> None:
         torch.set_autocast_enabled("cpu", False)
         torch.set_grad_enabled(True)
 
-    with world_of(f=careless) as world:
-        seen = Seen(lambda x: x @ x)
-        world.get_proxy("f")(seen, torch.ones(2, 2))
-        assert [(c.grad, c.autocast) for c in seen.calls] == [(False, True)]
+    with open_world(f=careless) as world:
+        recorder = Seen(lambda x: x @ x)
+        world.get_proxy("f")(recorder, torch.ones(2, 2))
+        assert [(c.grad, c.autocast) for c in recorder.calls] == [(False, True)]
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu")
 
 
-def _by_threads(g, xs):
-    found = [None] * len(xs)
+def _run_in_threads(g, xs):
+    results = [None] * len(xs)
 
     def work(n):
-        found[n] = g(xs[n])
+        results[n] = g(xs[n])
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(len(xs))]
     [t.start() for t in threads]
     [t.join() for t in threads]
-    return found
+    return results
 
 
 def test_threads_take_turns() -> None:
-    with world_of(f=_by_threads) as world:
+    with open_world(f=_run_in_threads) as world:
         assert world.get_proxy("f")(lambda x: x * 2, list(range(20))) == [2 * n for n in range(20)]
 
 
-def _by_forks(g, xs):
-    found = []
+def _run_in_forks(g, xs):
+    pipes = []
     for x in xs:
         reading, writing = os.pipe()
         if os.fork() == 0:
             os.write(writing, str(g(x)).encode())
             os._exit(0)
         os.close(writing)
-        found.append(reading)
+        pipes.append(reading)
     [os.wait() for _ in xs]
-    return [int(os.read(end, 20)) for end in found]
+    return [int(os.read(end, 20)) for end in pipes]
 
 
 def test_forks_take_turns() -> None:
-    with world_of(f=_by_forks) as world:
+    with open_world(f=_run_in_forks) as world:
         calls = []
         assert world.get_proxy("f")(lambda x: calls.append(x) or x * 2, list(range(6))) == [0, 2, 4, 6, 8, 10]
         assert sorted(calls) == [0, 1, 2, 3, 4, 5]
 
 
-def _in_a_fork_too(g):
+def _run_in_fork_too(g):
     torch.manual_seed(1)
     first = g()
     reading, writing = os.pipe()
@@ -264,22 +264,22 @@ def _in_a_fork_too(g):
 
 
 def test_each_process_draws_from_its_own_random_numbers() -> None:
-    with world_of(f=_in_a_fork_too) as world:
+    with open_world(f=_run_in_fork_too) as world:
         got = world.get_proxy("f")(lambda: torch.rand(()).item())
-    there, here = torch.Generator().manual_seed(5), torch.Generator().manual_seed(1)
-    assert got == [torch.rand((), generator=g).item() for g in (here, there, here)]
+    student_generator, check_generator = torch.Generator().manual_seed(5), torch.Generator().manual_seed(1)
+    assert got == [torch.rand((), generator=g).item() for g in (check_generator, student_generator, check_generator)]
 
 
 @pytest.mark.parametrize(("draws", "most"), [(False, 8_000), (True, 120_000)])
-def test_the_random_state_goes_along_where_it_is_new(draws: bool, most: int) -> None:
-    with world_of(f=lambda g: [(draws and torch.rand(1), g()) for _ in range(20)] and None) as world:
+def test_the_random_state_is_sent_when_it_is_new(draws: bool, most: int) -> None:
+    with open_world(f=lambda g: [(draws and torch.rand(1), g()) for _ in range(20)] and None) as world:
         before = world.connection.bytes_left
         world.get_proxy("f")(lambda: 1)
         assert most / 3 < before - world.connection.bytes_left < most
 
 
-def test_what_was_recorded_for_nothing_is_forgotten() -> None:
-    with world_of(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
-        seen = Seen(lambda x: x * 2)
-        world.get_proxy("f")(seen, torch.ones(2, requires_grad=True))
-        assert len(seen.calls) == 5 and seen.kept == 0 and not world.callbacks._nodes
+def test_unused_records_are_forgotten() -> None:
+    with open_world(f=lambda g, x: [g(x).detach() for _ in range(5)]) as world:
+        recorder = Seen(lambda x: x * 2)
+        world.get_proxy("f")(recorder, torch.ones(2, requires_grad=True))
+        assert len(recorder.calls) == 5 and recorder.kept == 0 and not world.callbacks._nodes

@@ -1,4 +1,4 @@
-"""What a student process sends as outputs becomes sound outputs of a notebook, whatever it is."""
+"""Anything that a student process sends as outputs becomes valid outputs of a notebook."""
 
 import json
 from typing import Any
@@ -34,7 +34,7 @@ FIELDS = st.fixed_dictionaries(
 )
 
 
-def written(outputs: list[dict[str, Any]]) -> str:
+def write_outputs(outputs: list[dict[str, Any]]) -> str:
     cell = nbformat.v4.new_code_cell("x", id="a", outputs=[nbformat.from_dict(output) for output in outputs])
     notebook = nbformat.v4.new_notebook(cells=[cell])
     nbformat.validate(notebook)
@@ -46,20 +46,20 @@ def written(outputs: list[dict[str, Any]]) -> str:
 
 @given(st.lists(FIELDS | ANYTHING, max_size=5))
 def test_any_json_becomes_outputs_that_a_notebook_can_hold(sent: list[Any]) -> None:
-    written(read_outputs(json.dumps(sent)))
+    write_outputs(read_outputs(json.dumps(sent)))
 
 
 @given(st.text() | st.none() | st.integers() | st.binary())
-def test_what_is_no_list_in_json_is_no_output(sent: Any) -> None:
+def test_json_that_is_not_a_list_is_not_output(sent: Any) -> None:
     assert read_outputs(sent) == []
 
 
 def test_halves_of_characters_can_be_written() -> None:
     half = '[{"output_type": "stream", "name": "stdout", "text": "a\\ud800b"}]'
-    assert "a?b" in written(read_outputs(half))
+    assert "a?b" in write_outputs(read_outputs(half))
 
 
-def test_sound_outputs_come_through_as_they_are() -> None:
+def test_valid_outputs_are_kept_unchanged() -> None:
     outputs = [
         {"output_type": "stream", "name": "stderr", "text": "careful\n"},
         {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "<Figure>"}, "metadata": {}},
@@ -68,37 +68,37 @@ def test_sound_outputs_come_through_as_they_are() -> None:
     assert read_outputs(json.dumps(outputs)) == outputs
 
 
-def test_of_metadata_only_what_is_known_is_kept() -> None:
+def test_only_known_metadata_is_kept() -> None:
     sizes = {"width": 30, "height": "50%", "alt": "<b>", "unconfined": 1}
     metadata = {"needs_background": "dark", "image/png": sizes, "text/html": {"isolated": True}, "other": {"width": 1}}
-    shown = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "x"}, "metadata": metadata}
-    (output,) = read_outputs(json.dumps([shown]))
+    display = {"output_type": "display_data", "data": {"image/png": "AAAA", "text/plain": "x"}, "metadata": metadata}
+    (output,) = read_outputs(json.dumps([display]))
     assert output["metadata"] == {"needs_background": "dark", "image/png": {"width": 30, "height": "50%"}}
     wrong = {"width": -1, "height": '1" onload="x', "needs_background": "red", "root": "<", "expanded": None}
-    (output,) = read_outputs(json.dumps([{**shown, "metadata": {**wrong, "image/png": wrong, "text/plain": [1]}}]))
+    (output,) = read_outputs(json.dumps([{**display, "metadata": {**wrong, "image/png": wrong, "text/plain": [1]}}]))
     assert output["metadata"] == {}
 
 
 def test_an_execution_count_is_a_number_or_none() -> None:
-    for count, kept in ((3, 3), (True, None), (-1, None), (10**9, None), ("3", None), (None, None)):
+    for count, expected in ((3, 3), (True, None), (-1, None), (10**9, None), ("3", None), (None, None)):
         result = {"output_type": "execute_result", "data": {"text/plain": "x"}, "execution_count": count}
-        assert read_outputs(json.dumps([result]))[0]["execution_count"] == kept
+        assert read_outputs(json.dumps([result]))[0]["execution_count"] == expected
 
 
 def test_a_verdict_that_a_submission_displays_is_not_shown() -> None:
-    forged = {"application/vnd.gradlab.verdict+json": {"earned": 9}, "text/plain": "9"}
-    (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": forged}]))
+    forgery = {"application/vnd.gradlab.verdict+json": {"earned": 9}, "text/plain": "9"}
+    (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": forgery}]))
     assert output["data"] == {"text/plain": "9"}
 
 
-def test_display_data_that_is_nested_deep_is_left_out() -> None:
+def test_deeply_nested_display_data_is_left_out() -> None:
     deep: dict[str, Any] = {}
     for _ in range(600):
         deep = {"a": deep}
-    for value, kept in ((deep, ["text/plain"]), ({"a": [1]}, ["application/json", "text/plain"])):
+    for value, formats in ((deep, ["text/plain"]), ({"a": [1]}, ["application/json", "text/plain"])):
         data = {"application/json": value, "text/plain": "x"}
         (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": data}]))
-        assert list(output["data"]) == kept
+        assert list(output["data"]) == formats
 
 
 @pytest.mark.parametrize(
@@ -106,15 +106,15 @@ def test_display_data_that_is_nested_deep_is_left_out() -> None:
     ["vnd.vega.v5+json", "vnd.vegalite.v5+json", "vnd.plotly.v1+json", "geo+json", "javascript", "pdf", "x+json"],
 )
 def test_a_program_for_a_renderer_is_left_out(mime: str) -> None:
-    """JupyterLab would run it for whoever opens the graded notebook, with their login."""
+    """JupyterLab would run it with the login of anyone who opens the graded notebook."""
     data = {f"application/{mime}": {"data": {"url": "../../source/x.ipynb"}}, "text/plain": "x"}
     (output,) = read_outputs(json.dumps([{"output_type": "display_data", "data": data}]))
     assert list(output["data"]) == ["text/plain"]
 
 
-def test_a_number_that_json_has_not_is_a_text() -> None:
-    said = '[{"output_type": "display_data", "data": {"application/json": [1e999, -1e999, NaN, 1.5]}}]'
-    (output,) = read_outputs(said)
+def test_a_number_that_json_lacks_becomes_text() -> None:
+    reply = '[{"output_type": "display_data", "data": {"application/json": [1e999, -1e999, NaN, 1.5]}}]'
+    (output,) = read_outputs(reply)
     assert output["data"]["application/json"] == ["1e999", "-1e999", "NaN", 1.5]
 
 
@@ -128,6 +128,6 @@ def test_outputs_are_bounded() -> None:
 
 
 def test_empty_lists_count_as_output_too() -> None:
-    listed = [{"output_type": "display_data", "metadata": {}, "data": {"application/json": [[], {}] * 1_000}}]
-    (output,) = read_outputs(json.dumps(listed))
+    outputs = [{"output_type": "display_data", "metadata": {}, "data": {"application/json": [[], {}] * 1_000}}]
+    (output,) = read_outputs(json.dumps(outputs))
     assert limit_outputs([output], 10_000)[0][0]["text"] == CUT

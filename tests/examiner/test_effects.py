@@ -1,4 +1,4 @@
-"""Which cells leave earlier functions alone, and that checks which share a fork see what they would see in their own."""
+"""Which cells leave earlier functions unchanged, and that checks in a shared fork see what they would in their own."""
 
 import cProfile
 from collections.abc import Callable, Iterator
@@ -132,21 +132,21 @@ def test_a_source_too_deep_to_follow_may_do_anything(source: str) -> None:
         lambda n: "x.y = " + " + ".join(["z.u.v"] * 80) + "; setattr(x" + ".a" * 40 + ", 'b', [" + "1," * n + "])",
     ],
 )
-def test_looking_at_a_source_takes_as_long_as_the_source_is(form: Callable[[int], str]) -> None:
+def test_analysing_a_source_takes_time_in_proportion_to_its_length(form: Callable[[int], str]) -> None:
     """Counted in calls, which do not depend on the machine."""
     short, long = form(1_000), form(4_000)
     assert len(long) <= MAX_SOURCE
-    assert calls(long) < 6 * calls(short)
+    assert count_calls(long) < 6 * count_calls(short)
 
 
-def calls(source: str) -> int:
+def count_calls(source: str) -> int:
     profile = cProfile.Profile()
     profile.runcall(inspect_source.__wrapped__, source)
     return sum(entry.callcount for entry in profile.getstats())
 
 
 def test_a_notebook_that_is_too_much_to_follow_may_do_anything() -> None:
-    """Its functions read one another in every way, and each cell asks anew what an exercise may come to."""
+    """Its functions read one another in every way, and each cell asks again what an exercise can affect."""
     effects = Effects(["f"])
     names = "+".join(f"n{number}" for number in range(900))
     effects.has_no_effect(f"def f():\n    return {names}", given=False)
@@ -163,7 +163,7 @@ def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
 
 
 @pytest.mark.parametrize(
-    ("exercise", "later", "given", "alone"),
+    ("exercise", "later", "given", "is_plain"),
     [
         ("def f(x):\n    return 2 * x", "def g(x):\n    return f(x)", False, True),
         ("def f(x):\n    return 2 * x", "print(f(table))", True, True),
@@ -188,15 +188,15 @@ def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
         ("def f(x):\n    return 2 * x\ndef shows():\n    print(table)", "print(1)", False, False),
     ],
 )
-def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str, given: bool, alone: bool) -> None:
+def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str, given: bool, is_plain: bool) -> None:
     effects = Effects(["f"])
     effects.has_no_effect(GIVEN, given=True)
     effects.has_no_effect(exercise, given=False)
-    assert effects.has_no_effect(later, given) is alone
+    assert effects.has_no_effect(later, given) is is_plain
 
 
 @pytest.mark.parametrize(
-    ("cells", "alone"),
+    ("cells", "is_plain"),
     [
         (["def f(x):\n    return 2 * x", "shows = lambda: print(table)", "print(f(table))"], True),
         (["def f(x):\n    return 2 * x", "print(table)", "table = 3"], True),
@@ -208,15 +208,15 @@ def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str
     ],
     ids=["no exercise reads it", "read once", "later helper", "helper with memory", "helper", "replaced", "attribute"],
 )
-def test_what_an_exercise_may_come_to_decides(cells: list[str], alone: bool) -> None:
+def test_the_possible_effects_of_an_exercise_decide(cells: list[str], is_plain: bool) -> None:
     effects = Effects(["f"])
     effects.has_no_effect(GIVEN, given=True)
     for source in cells[:-1]:
         effects.has_no_effect(source, given=False)
-    assert effects.has_no_effect(cells[-1], given=True) is alone
+    assert effects.has_no_effect(cells[-1], given=True) is is_plain
 
 
-class Counted(ForkServer):
+class CountingForkServer(ForkServer):
     """A fork server that counts its student processes and their forks. can_fork: as those that use CUDA cannot."""
 
     can_fork = True
@@ -238,19 +238,19 @@ class Counted(ForkServer):
 
 
 @pytest.fixture(scope="module")
-def one_warm() -> Iterator[Counted]:
-    process = Counted()
+def warm_server() -> Iterator[CountingForkServer]:
+    process = CountingForkServer()
     yield process
     process.close()
 
 
 @pytest.fixture(params=[True, False], ids=["forks", "no forks"])
-def fork_server(one_warm: Counted, request: pytest.FixtureRequest) -> Counted:
-    one_warm.can_fork, one_warm.forks, one_warm.starts = request.param, 0, 0
-    return one_warm
+def fork_server(warm_server: CountingForkServer, request: pytest.FixtureRequest) -> CountingForkServer:
+    warm_server.can_fork, warm_server.forks, warm_server.starts = request.param, 0, 0
+    return warm_server
 
 
-def passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
+def list_passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
     """The outcomes of f, g and h, which are to double what they are given, with two checks each."""
     steps = [Step("start", "given", "import torch\nfrom labkit import check\n")]
     names = [source.split("(")[0].removeprefix("def ") if source.startswith("def ") else "" for source in cells]
@@ -259,21 +259,21 @@ def passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
         if name:
             tests = "".join(f'with check("{n}"):\n    assert {name}({n}) == {2 * n}\n' for n in (1, 3))
             steps.append(Step(f"check-{name}", "check", tests))
-    seen = examine(steps, fork_server.start_process)
-    return {name: [o.passed for o in seen[f"check-{name}"].outcomes] for name in names if name}
+    results = examine(steps, fork_server.start_process)
+    return {name: [o.passed for o in results[f"check-{name}"].outcomes] for name in names if name}
 
 
 RIGHT = [f"def {name}(x):\n    return 2 * x\n" for name in "fgh"]
 
 
 @pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
-def test_checks_share_one_line_whether_they_pass_or_not(
-    fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
+def test_checks_share_one_connection_whether_they_pass_or_not(
+    fork_server: CountingForkServer, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission_runner, "QUICK", quick)
-    assert passed(fork_server, *RIGHT) == {name: [True, True] for name in "fgh"}
+    assert list_passed(fork_server, *RIGHT) == {name: [True, True] for name in "fgh"}
     assert (fork_server.starts, fork_server.forks) == (1, 1)
-    assert passed(fork_server, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
+    assert list_passed(fork_server, "def f(x):\n    return 2\n", *RIGHT[1:]) == {
         "f": [True, False],
         "g": [True, True],
         "h": [True, True],
@@ -281,18 +281,22 @@ def test_checks_share_one_line_whether_they_pass_or_not(
     assert (fork_server.starts, fork_server.forks) == (2, 2)
 
 
-def test_a_function_that_spoils_the_process_costs_itself_alone(fork_server: Counted) -> None:
+def test_a_function_that_spoils_the_process_costs_only_itself(fork_server: CountingForkServer) -> None:
     spoils = "def f(x):\n    import builtins\n    builtins.abs = None\n    return 2 * x\n"
-    assert passed(fork_server, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
+    assert list_passed(fork_server, spoils, "def g(x):\n    return 2 * abs(x)\n")["g"] == [True, True]
 
 
 @pytest.mark.parametrize("quick", [0.0, 2.0], ids=["slow cells", "quick cells"])
-def test_a_check_that_ends_its_fork_costs_itself_alone(
-    fork_server: Counted, quick: float, monkeypatch: pytest.MonkeyPatch
+def test_a_check_that_ends_its_fork_costs_only_itself(
+    fork_server: CountingForkServer, quick: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(submission_runner, "QUICK", quick)
     ends = "def g(x):\n    import signal\n    return 2 * x if x == 3 else signal.raise_signal(9)\n"
-    assert passed(fork_server, RIGHT[0], ends, RIGHT[2]) == {"f": [True, True], "g": [False, True], "h": [True, True]}
+    assert list_passed(fork_server, RIGHT[0], ends, RIGHT[2]) == {
+        "f": [True, True],
+        "g": [False, True],
+        "h": [True, True],
+    }
 
 
 @pytest.mark.parametrize(
@@ -309,4 +313,4 @@ def test_a_check_that_ends_its_fork_costs_itself_alone(
     ],
 )
 def test_a_check_sees_the_state_at_its_place(fork_server: ForkServer, cells: list[str], expected: list[bool]) -> None:
-    assert passed(fork_server, *cells)["f"] == expected
+    assert list_passed(fork_server, *cells)["f"] == expected

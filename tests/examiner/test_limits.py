@@ -56,11 +56,11 @@ def fork_server() -> Iterator[ForkServer]:
     process.close()
 
 
-def indented(source: str) -> str:
+def indent(source: str) -> str:
     return "".join(f"    {line}\n" for line in source.splitlines())
 
 
-def examined(
+def run_submission(
     fork_server: ForkServer, answer: str, before: str = "", timeouts: Timeouts = PATIENCE, after: str = ""
 ) -> dict[str, StepResult]:
     steps = [
@@ -88,11 +88,11 @@ def test_a_cell_that_ends_its_process_says_why_and_costs_nothing_else(fork_serve
     if name == "killed" and "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
     source, reason = IN_A_CELL[name]
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=source)
-    assert reason in seen["added-0"].stopped
-    assert reason in str(seen["added-0"].outputs)
-    assert compute_earned(seen["check-double"].outcomes, 2) == 2
-    assert compute_earned(seen["check-add"].outcomes, 1) == 1
+    results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before=source)
+    assert reason in results["added-0"].stopped
+    assert reason in str(results["added-0"].outputs)
+    assert compute_earned(results["check-double"].outcomes, 2) == 2
+    assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
 ENDS = (EXIT, "import os\nos.execv('/bin/true', ['true'])", KILLED.replace("TERM", "KILL"), "raise SystemExit(1)")
@@ -103,9 +103,9 @@ def test_an_added_cell_that_ends_the_process_leaves_the_answer_before_it_its_poi
     fork_server: ForkServer, source: str
 ) -> None:
     for cells in ({"before": source}, {"after": source}):
-        seen = examined(fork_server, "def double(x):\n    return 2 * x\n", **cells)
-        assert compute_earned(seen["check-double"].outcomes, 2) == 2
-        assert compute_earned(seen["check-add"].outcomes, 1) == 1
+        results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", **cells)
+        assert compute_earned(results["check-double"].outcomes, 2) == 2
+        assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
 IN_A_CHECK = {
@@ -127,21 +127,21 @@ def test_an_answer_that_hits_a_limit_in_a_check_says_which_and_costs_that_check(
     fork_server: ForkServer, name: str
 ) -> None:
     source, reason = IN_A_CHECK[name]
-    answer = f"def double(x):\n    if x == 1:\n{indented(indented(source))}    return 2 * x\n"
-    seen = examined(fork_server, answer)
-    first, second = seen["check-double"].outcomes
+    answer = f"def double(x):\n    if x == 1:\n{indent(indent(source))}    return 2 * x\n"
+    results = run_submission(fork_server, answer)
+    first, second = results["check-double"].outcomes
     assert not first.passed
     assert reason in first.seen
     assert first.blame == "process"
     assert second.passed, second.seen
-    assert compute_earned(seen["check-add"].outcomes, 1) == 1
+    assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
 def test_a_limit_in_every_check_of_an_exercise_leaves_the_next_exercise_its_points(fork_server: ForkServer) -> None:
     for source in (EAT, FAMILY, FORKS):
-        seen = examined(fork_server, f"def double(x):\n{indented(source)}    return 2 * x\n")
-        assert compute_earned(seen["check-double"].outcomes, 2) == 0
-        assert compute_earned(seen["check-add"].outcomes, 1) == 1
+        results = run_submission(fork_server, f"def double(x):\n{indent(source)}    return 2 * x\n")
+        assert compute_earned(results["check-double"].outcomes, 2) == 0
+        assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
 def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut(fork_server: ForkServer) -> None:
@@ -154,13 +154,13 @@ def test_a_cell_keeps_what_it_printed_up_to_the_bound_and_says_that_more_was_cut
         "values": "from IPython.display import display\nfor n in range(5_000):\n    display(n)\n",
     }
     for name, source in floods.items():
-        seen = examined(
+        results = run_submission(
             fork_server, "def double(x):\n    return 2 * x\n", before=source, timeouts=replace(PATIENCE, cell=20)
         )
-        outputs = str(seen["added-0"].outputs)
+        outputs = str(results["added-0"].outputs)
         assert len(outputs) < 3_000_000, name
         assert "the limit on output was reached" in outputs, name
-        assert compute_earned(seen["check-double"].outcomes, 2) == 2
+        assert compute_earned(results["check-double"].outcomes, 2) == 2
 
 
 def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points(fork_server: ForkServer) -> None:
@@ -174,24 +174,24 @@ def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points
         Step("added-1", "student", endless),
         Step("check-double", "check", CHECKS),
     ]
-    seen = examine(steps, fork_server.start_process, Timeouts(cell=36000, check=9, submission=12))
-    assert seen["added-0"].stopped == "the time limit of 8 s for all cells was reached"
-    assert seen["added-1"].stopped
-    assert compute_earned(seen["check-add"].outcomes, 1) == 1
+    results = examine(steps, fork_server.start_process, Timeouts(cell=36000, check=9, submission=12))
+    assert results["added-0"].stopped == "the time limit of 8 s for all cells was reached"
+    assert results["added-1"].stopped
+    assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
 def test_a_process_that_cannot_be_forked_costs_the_cell_that_made_it_so(fork_server: ForkServer) -> None:
     answer = "def double(x):\n    return 2 * x\nimport os\nos.register_at_fork(before=lambda: os._exit(1))\n"
-    seen = examined(fork_server, answer)
-    assert "exit status 1" in seen["exercise-double"].stopped
-    assert compute_earned(seen["check-double"].outcomes, 2) == 0
-    assert compute_earned(seen["check-add"].outcomes, 1) == 1
+    results = run_submission(fork_server, answer)
+    assert "exit status 1" in results["exercise-double"].stopped
+    assert compute_earned(results["check-double"].outcomes, 2) == 0
+    assert compute_earned(results["check-add"].outcomes, 1) == 1
 
 
-def test_a_limit_that_was_hit_before_is_not_told_as_the_reason_of_what_comes_later(fork_server: ForkServer) -> None:
-    eats_in_a_child = f"import os\nif os.fork() == 0:\n{indented(EAT)}os.wait()\n"
-    seen = examined(fork_server, "import os\nos._exit(3)", before=eats_in_a_child)
-    assert "exit status 3" in seen["exercise-double"].stopped
+def test_an_earlier_limit_is_not_the_reason_for_a_later_failure(fork_server: ForkServer) -> None:
+    eats_in_a_child = f"import os\nif os.fork() == 0:\n{indent(EAT)}os.wait()\n"
+    results = run_submission(fork_server, "import os\nos._exit(3)", before=eats_in_a_child)
+    assert "exit status 3" in results["exercise-double"].stopped
 
 
 def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkServer) -> None:
@@ -204,26 +204,28 @@ def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkS
         Step("check-double", "check", CHECKS),
         Step("check-again", "check", CHECKS),
     ]
-    seen = examine(steps, fork_server.start_process, PATIENCE)
+    results = examine(steps, fork_server.start_process, PATIENCE)
     for check in ("check-double", "check-again"):
-        assert compute_earned(seen[check].outcomes, 2) == 2
+        assert compute_earned(results[check].outcomes, 2) == 2
 
 
-def test_a_signal_without_a_name_is_told_by_its_number(fork_server: ForkServer) -> None:
+def test_a_signal_without_a_name_is_reported_by_its_number(fork_server: ForkServer) -> None:
     if "pid namespace" in fork_server.layers:
         pytest.skip("the first process of a pid namespace gets no signal from inside it")
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)")
-    assert "signal 40" in seen["added-0"].stopped
+    results = run_submission(
+        fork_server, "def double(x):\n    return 2 * x\n", before="import os\nos.kill(os.getpid(), 40)"
+    )
+    assert "signal 40" in results["added-0"].stopped
 
 
-def test_outputs_that_cannot_be_written_down_are_told_and_end_nothing(fork_server: ForkServer) -> None:
+def test_outputs_that_cannot_be_encoded_are_reported_and_end_nothing(fork_server: ForkServer) -> None:
     cell = "x = []\nx.append(x)\ndisplay({'application/json': x, 'text/plain': 'round'}, raw=True)\n"
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before=cell)
-    assert "can't be shown" in str(seen["added-0"].outputs)
-    assert compute_earned(seen["check-double"].outcomes, 2) == 2
+    results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before=cell)
+    assert "can't be shown" in str(results["added-0"].outputs)
+    assert compute_earned(results["check-double"].outcomes, 2) == 2
 
 
-def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(fork_server: ForkServer) -> None:
+def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServer) -> None:
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(36000)\n    os._exit(0)\n"
     count = (
         "import os\ndef add(a, b):\n    pids = [n for n in os.listdir('/proc') if n.isdigit()]\n"
@@ -231,39 +233,41 @@ def test_processes_that_a_check_leaves_behind_are_gone_at_its_end(fork_server: F
     )
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", f"def double(x):\n{indented(daemon)}    return 2 * x\n", exercise="double"),
+        Step("exercise-double", "student", f"def double(x):\n{indent(daemon)}    return 2 * x\n", exercise="double"),
         Step("check-double", "check", CHECKS),
         Step("exercise-add", "student", count, exercise="add"),
         Step(
             "check-add",
             "check",
-            # A process that was killed is on the list until it gets its next turn.
+            # A killed process stays on the list until it gets its next turn.
             "import time\n"
             'with check("only the process, and perhaps its fork, is there"):\n'
             "    assert any(add(1, 1) <= 2 or time.sleep(0.1) for _ in range(100)), str(add(1, 1))\n",
         ),
     ]
-    seen = examine(steps, fork_server.start_process, PATIENCE)
-    assert [o.passed for o in seen["check-double"].outcomes] == [True, True]
-    assert seen["check-add"].outcomes[0].passed, seen["check-add"].outcomes[0].seen
+    results = examine(steps, fork_server.start_process, PATIENCE)
+    assert [o.passed for o in results["check-double"].outcomes] == [True, True]
+    assert results["check-add"].outcomes[0].passed, results["check-add"].outcomes[0].seen
 
 
 def test_a_default_device_that_a_student_sets_changes_nothing_for_values_that_pass(fork_server: ForkServer) -> None:
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')")
-    assert compute_earned(seen["check-double"].outcomes, 2) == 2
+    results = run_submission(
+        fork_server, "def double(x):\n    return 2 * x\n", before="torch.set_default_device('meta')"
+    )
+    assert compute_earned(results["check-double"].outcomes, 2) == 2
 
 
-def test_half_a_character_in_a_result_is_told_and_ends_nothing(fork_server: ForkServer) -> None:
-    seen = examined(fork_server, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
-    first, second = seen["check-double"].outcomes
+def test_half_a_character_in_a_result_is_reported_and_ends_nothing(fork_server: ForkServer) -> None:
+    results = run_submission(fork_server, "def double(x):\n    return 'a\\ud800' if x == 1 else 2 * x\n")
+    first, second = results["check-double"].outcomes
     assert not first.passed and "a check can't read this result" in first.seen
     assert second.passed
 
 
-def test_exit_in_a_cell_is_told_and_ends_nothing(fork_server: ForkServer) -> None:
-    seen = examined(fork_server, "def double(x):\n    return 2 * x\n", before="exit()")
-    assert "a notebook goes on after exit()" in str(seen["added-0"].outputs)
-    assert compute_earned(seen["check-double"].outcomes, 2) == 2
+def test_exit_in_a_cell_is_reported_and_ends_nothing(fork_server: ForkServer) -> None:
+    results = run_submission(fork_server, "def double(x):\n    return 2 * x\n", before="exit()")
+    assert "a notebook goes on after exit()" in str(results["added-0"].outputs)
+    assert compute_earned(results["check-double"].outcomes, 2) == 2
 
 
 def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(
@@ -273,20 +277,22 @@ def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(
     checks = "".join(f'with check("number {n}"):\n    assert double({n}) == {2 * n}\n' for n in range(5))
     steps = [
         Step("setup", "given", GIVEN),
-        Step("exercise-double", "student", f"def double(x):\n{indented(BUSY)}", exercise="double"),
+        Step("exercise-double", "student", f"def double(x):\n{indent(BUSY)}", exercise="double"),
         Step("check-double", "check", checks),
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    seen = examine(steps, fork_server.start_process, PATIENCE)
-    assert [o.seen for o in seen["check-double"].outcomes] == [
+    results = examine(steps, fork_server.start_process, PATIENCE)
+    assert [o.seen for o in results["check-double"].outcomes] == [
         "the time limit of 2 s for a check was reached",
         *["the time limit of 0.5 s for a check was reached"] * 4,
     ]
-    assert seen["check-add"].outcomes[0].passed
+    assert results["check-add"].outcomes[0].passed
 
 
-def test_what_comes_in_one_check_is_bounded_together(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_values_that_one_check_receives_share_a_bound(
+    fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each item is small, and a check that keeps them all would fill the examiner's memory."""
     monkeypatch.setattr("autograder.examiner.check_connection.MAX_BYTES", 1_000_000)
     answer = "def double(x):\n    return (torch.zeros(20_000) for _ in range(x))\n"
@@ -303,7 +309,7 @@ def test_what_comes_in_one_check_is_bounded_together(fork_server: ForkServer, mo
 def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_process_only(
     fork_server: ForkServer,
 ) -> None:
-    """Whatever the intake lets through: what is executed beside the checks is what the course calls given."""
+    """Whatever the intake lets through, only cells that the course calls given run with the checks."""
     steps = [
         Step("setup", "given", GIVEN + "limit = 3\n"),
         Step("setup", "student", "limit = 1000\ndef check(*args, **kwargs): raise SystemExit\n"),
@@ -333,10 +339,10 @@ def double(x):
 def test_checks_run_again_in_a_process_that_remembers_nothing(
     fork_server: ForkServer, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the first time: a hidden check's inputs would reach a visible one, whose text a student reads."""
+    """Otherwise a hidden check's inputs could reach a visible one, whose text a student reads."""
     monkeypatch.setattr(Effort, "was_starved", Effort.is_over)
-    came = examined(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
-    first, second = came["check-double"].outcomes
+    results = run_submission(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
+    first, second = results["check-double"].outcomes
     assert first.passed and not second.passed
     assert second.cause is Cause.BUSY and "ValueError" not in second.error
-    assert compute_earned(came["check-add"].outcomes, 1) == 1
+    assert compute_earned(results["check-add"].outcomes, 1) == 1

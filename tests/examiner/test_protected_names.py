@@ -1,4 +1,4 @@
-"""What a notebook puts in the place of the course's names is undone before the checks ask, and is told."""
+"""What a notebook binds to the course's names is undone before the checks run, and reported."""
 
 import pytest
 
@@ -27,48 +27,50 @@ CHECK = 'with check("doubles"):\n    assert asked(double, 3) == 12\nwith check("
 CHECKS = (True, CHECK)
 
 
-def graded(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
+def grade_answer(fork_server: ForkServer, answer: str, after: str = "") -> tuple[list[bool], list[str]]:
     steps = [
         Step("setup", "given", GIVEN),
         Step("exercise-double", "student", answer, exercise="double"),
         Step("added", "student", after),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, fork_server.start_process, Timeouts())
-    return [o.passed for o in seen["check-double"].outcomes], [n for came in seen.values() for n in came.changed]
+    results = examine(steps, fork_server.start_process, Timeouts())
+    return [o.passed for o in results["check-double"].outcomes], [
+        n for result in results.values() for n in result.changed
+    ]
 
 
-def test_what_checks_use_and_what_that_reads_is_kept() -> None:
+def test_names_that_checks_use_directly_or_indirectly_are_kept() -> None:
     cells = ((False, GIVEN), CHECKS, (False, "def other():\n    return factor\n"))
     assert select_protected_names(cells) == (("asked", "factor", "probes", "scaled"), (), ())
 
 
-def test_names_of_a_checks_and_of_a_functions_own_are_not_kept() -> None:
+def test_local_names_of_checks_and_functions_are_not_kept() -> None:
     """A later cell that binds such a name would make the examiner fork the process before it, 40 ms each."""
-    given = "import torch\nx = 1\ny = 2\ndef asked(f, x):\n    y = f(x)\n    return y\n"
+    source = "import torch\nx = 1\ny = 2\ndef asked(f, x):\n    y = f(x)\n    return y\n"
     check = 'with check("asks"):\n    x = 3\n    assert [y for y in asked(double, x)] == [6]\n'
-    assert select_protected_names(((False, given), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
+    assert select_protected_names(((False, source), (True, check), (False, "x = y = 5\n"))) == (("asked",), (), ())
 
 
 def test_an_honest_notebook_changes_nothing(fork_server: ForkServer) -> None:
-    assert graded(fork_server, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
+    assert grade_answer(fork_server, RIGHT, "import math\nshown = 3\ndef helper(x): return x\n") == ([True, True], [])
 
 
-def test_a_probe_that_was_redefined_is_the_courses_again(fork_server: ForkServer) -> None:
-    assert graded(fork_server, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
+def test_a_redefined_probe_is_restored(fork_server: ForkServer) -> None:
+    assert grade_answer(fork_server, BLANK, "def asked(f, x):\n    return 4 * x\n") == ([False, False], ["asked"])
 
 
-def test_what_a_probe_uses_is_the_courses_too(fork_server: ForkServer) -> None:
+def test_names_that_a_probe_uses_are_restored_too(fork_server: ForkServer) -> None:
     """By accident too: a cell for trying things may bind any name."""
-    assert graded(fork_server, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
-    assert graded(fork_server, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
+    assert grade_answer(fork_server, RIGHT, "factor = 100\n") == ([True, True], ["factor"])
+    assert grade_answer(fork_server, RIGHT, "def scaled(x):\n    return 0\n") == ([True, True], ["scaled"])
 
 
-def test_what_was_patched_in_a_library_is_told_and_in_labkit_undone(fork_server: ForkServer) -> None:
-    patched = (
+def test_a_patched_library_is_reported_and_a_patched_labkit_is_restored(fork_server: ForkServer) -> None:
+    source = (
         "import labkit.probes.dispatch, torch, builtins\ntorch.relu = 1\nbuiltins.sum = max\nlabkit.probes.saved = 2\n"
     )
-    passed, changed = graded(fork_server, RIGHT, patched)
+    passed, changed = grade_answer(fork_server, RIGHT, source)
     assert passed == [True, True] and {"torch.relu", "builtins.sum", "labkit.probes.saved"} <= set(changed)
 
 
@@ -86,26 +88,26 @@ LIE = "def lie(f, x):\n    return 12 if x == 3 else 4\n"
     ],
     ids=["the code of a probe", "the closure of a probe", "the code of a helper", "defaults"],
 )
-def test_the_insides_of_a_function_of_the_courses_are_put_back_and_told(fork_server: ForkServer, after: str) -> None:
-    passed, changed = graded(fork_server, BLANK, after)
+def test_the_contents_of_a_course_function_are_restored_and_reported(fork_server: ForkServer, after: str) -> None:
+    passed, changed = grade_answer(fork_server, BLANK, after)
     assert passed == [False, False] and set(changed) <= {"asked", "scaled"} and changed
 
 
-def test_labkit_is_the_courses_when_a_given_cell_runs(fork_server: ForkServer) -> None:
-    patched = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
+def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) -> None:
+    source = "import labkit.probes\nlabkit.probes.probe = lambda function: lambda f, x: 12 if x == 3 else 4\n"
     steps = [
-        Step("first", "student", patched),
+        Step("first", "student", source),
         Step("setup", "given", GIVEN),
         Step("exercise-double", "student", BLANK, exercise="double"),
         Step("check-double", "check", CHECK),
     ]
-    seen = examine(steps, fork_server.start_process, Timeouts())
-    assert [o.passed for o in seen["check-double"].outcomes] == [False, False]
-    assert "labkit.probes.probe" in [name for came in seen.values() for name in came.changed]
+    results = examine(steps, fork_server.start_process, Timeouts())
+    assert [o.passed for o in results["check-double"].outcomes] == [False, False]
+    assert "labkit.probes.probe" in [name for result in results.values() for name in result.changed]
 
 
 def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) -> None:
-    """A given cell further down may bind a name anew: the checks above it see the earlier value."""
+    """A given cell further down may rebind a name: the checks above it see the earlier value."""
     steps = [
         Step("setup", "given", GIVEN),
         Step("exercise-double", "student", RIGHT, exercise="double"),
@@ -119,5 +121,5 @@ def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) 
         ),
         Step("check-triple", "check", 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
     ]
-    seen = examine(steps, fork_server.start_process, Timeouts())
-    assert [o.passed for name in ("check-double", "check-triple") for o in seen[name].outcomes] == [True] * 3
+    results = examine(steps, fork_server.start_process, Timeouts())
+    assert [o.passed for name in ("check-double", "check-triple") for o in results[name].outcomes] == [True] * 3

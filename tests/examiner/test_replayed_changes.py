@@ -1,4 +1,4 @@
-"""What a reply says of an argument is done to the examiner's own; what would harm it is refused."""
+"""Changes that a reply reports are applied to the examiner's argument; harmful ones are refused."""
 
 import pytest
 import torch
@@ -7,14 +7,14 @@ from autograder.examiner.replayed_changes import Changes
 from autograder.rpc.frames import ProtocolError
 
 
-def hooked(hook: object) -> torch.Tensor:
+def make_hooked(hook: object) -> torch.Tensor:
     t = torch.ones(3, requires_grad=True)
     Changes([t], [{"hooks": [hook]}], [t._version]).apply_after_connecting()
     return t
 
 
 def test_a_hook_of_torchs_that_keeps_the_shape_is_registered() -> None:
-    t = hooked(torch.neg)
+    t = make_hooked(torch.neg)
     (2 * t).sum().backward()
     assert t.grad is not None and torch.equal(t.grad, torch.full((3,), -2.0))
 
@@ -23,4 +23,4 @@ def test_a_hook_of_torchs_that_keeps_the_shape_is_registered() -> None:
 def test_a_hook_that_changes_the_shape_is_refused_before_it_runs(hook: object) -> None:
     """Of n numbers, diag makes n * n."""
     with pytest.raises(ProtocolError):
-        hooked(hook)
+        make_hooked(hook)

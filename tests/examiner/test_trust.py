@@ -1,4 +1,4 @@
-"""What a student process can say to the examiner, and what the examiner makes of it."""
+"""Replies of a student process, and how the examiner treats them."""
 
 import os
 import subprocess
@@ -17,21 +17,21 @@ from autograder.examiner.effort import Effort
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import decode_message, encode_message
 from autograder.student_process.calls import Calls
-from tests.examiner.program import student_process
+from tests.examiner.program import start_student_process
 
 
 @contextmanager
-def world_of(
+def open_world(
     seconds: float | None = 600.0, given: dict[str, Any] | None = None, **student: Any
 ) -> Iterator[RemoteNamespace]:
-    with student_process({**(given or {}), **student}, list(given or {})) as channel:
+    with start_student_process({**(given or {}), **student}, list(given or {})) as channel:
         connection = Connection(channel)
         connection.begin_check(None if seconds is None else Effort(seconds))
         yield RemoteNamespace(connection, given or {})
 
 
-class Yes:
-    """Says yes to everything."""
+class YesObject:
+    """Equals everything."""
 
     def __getattr__(self, name):
         return lambda *_, **__: True
@@ -45,8 +45,8 @@ class Yes:
     __hash__ = None
 
 
-def test_an_object_that_says_yes_is_equal_to_nothing():
-    with world_of(f=Yes) as world:
+def test_an_object_that_claims_to_equal_everything_equals_nothing():
+    with open_world(f=YesObject) as world:
         got = world.get_proxy("f")()
         assert got != 3 and got != [1, 2, 3]
         with pytest.raises(TypeError):
@@ -61,8 +61,8 @@ def test_an_object_that_says_yes_is_equal_to_nothing():
 )
 def test_no_object_passes_for_a_value(name):
     module, _, last = name.rpartition(".")
-    liar = type(last, (Yes,), {"__module__": module, "__qualname__": last})
-    with world_of(f=liar) as world:
+    liar = type(last, (YesObject,), {"__module__": module, "__qualname__": last})
+    with open_world(f=liar) as world:
         got = world.get_proxy("f")()
         assert not isinstance(got, torch.Tensor | list | int | np.ndarray)
 
@@ -72,20 +72,20 @@ def test_a_tensor_subclass_arrives_as_a_tensor():
         def __eq__(self, other):
             return torch.tensor(True)
 
-    with world_of(f=lambda: torch.zeros(2).as_subclass(Equal)) as world:
+    with open_world(f=lambda: torch.zeros(2).as_subclass(Equal)) as world:
         got = world.get_proxy("f")()
         assert type(got) is torch.Tensor
         assert not (got == torch.ones(2)).any()
 
 
-def test_a_process_that_ends_is_told_from_one_that_hangs():
-    with world_of(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
+def test_a_process_that_ends_is_distinguished_from_one_that_hangs():
+    with open_world(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
         world.get_proxy("f")()
-    with world_of(0.3, f=lambda: time.sleep(3600)) as world:
+    with open_world(0.3, f=lambda: time.sleep(3600)) as world:
         f = world.get_proxy("f")
         with pytest.raises(Stopped, match="time limit"):
             f()
-        world.connection.channel.close()  # nothing is asked any more: the late answer would be taken for that
+        world.connection.channel.close()  # nothing more is asked: the late answer would be taken for the next one
         with pytest.raises(Stopped, match="time limit"):
             f()
 
@@ -94,7 +94,7 @@ def test_exit_and_interrupt_are_exceptions_of_the_students():
     def interrupt():
         raise KeyboardInterrupt
 
-    with world_of(leave=sys.exit, interrupt=interrupt, f=lambda: 1) as world:
+    with open_world(leave=sys.exit, interrupt=interrupt, f=lambda: 1) as world:
         for name in ("leave", "interrupt"):
             with pytest.raises(RuntimeError) as caught:
                 world.get_proxy(name)()
@@ -102,7 +102,7 @@ def test_exit_and_interrupt_are_exceptions_of_the_students():
         assert world.get_proxy("f")() == 1
 
 
-def test_a_result_that_cannot_be_looked_at_is_the_students_error():
+def test_a_result_that_cannot_be_inspected_is_the_students_error():
     results = [
         torch.eye(2).to_sparse(),
         np.array([object()]),
@@ -110,14 +110,14 @@ def test_a_result_that_cannot_be_looked_at_is_the_students_error():
         torch.zeros(1).expand(2**30),
         [[torch.eye(2).to_sparse()]],
     ]
-    with world_of(f=lambda n: results[n]) as world:
+    with open_world(f=lambda n: results[n]) as world:
         for n in range(len(results)):
             with pytest.raises((TypeError, Stopped)):
                 world.get_proxy("f")(n)
 
 
 def test_an_unknown_name_is_a_name_error():
-    with world_of(f=lambda g: g) as world:
+    with open_world(f=lambda g: g) as world:
         with pytest.raises(NameError):
             world.get_proxy("missing")()
         with pytest.raises(NameError):
@@ -125,24 +125,24 @@ def test_an_unknown_name_is_a_name_error():
         assert world.get_proxy("f")(1) == 1
 
 
-def test_a_check_that_passes_a_module_is_told():
-    with world_of(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
+def test_a_check_that_passes_a_module_gets_an_error():
+    with open_world(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
         world.get_proxy("f")(torch.nn.Identity())
 
 
-def test_what_is_printed_goes_nowhere(capfd):
+def test_printed_text_goes_nowhere(capfd):
     def loud():
         for _ in range(1000):
             print("x" * 100_000)
         sys.stderr.write("secret")
         return 1
 
-    with world_of(f=loud) as world:
+    with open_world(f=loud) as world:
         assert world.get_proxy("f")() == 1
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_nothing_refers_to_any_more_is_forgotten():
+def test_unreferenced_objects_are_forgotten():
     calls = Calls({"f": lambda x: x * 2, "make": lambda x: lambda: x})
 
     class Direct:
@@ -172,17 +172,17 @@ def test_what_nothing_refers_to_any_more_is_forgotten():
 def test_a_random_state_is_sent_only_when_it_is_new():
     from autograder.rpc.global_state import GlobalState
 
-    ours = GlobalState()
-    first, second = len(encode_message(ours.read())), len(encode_message(ours.read()))
+    state = GlobalState()
+    first, second = len(encode_message(state.read())), len(encode_message(state.read()))
     assert first > 5000 and second < 200
     torch.rand(1)
-    assert 5000 < len(encode_message(ours.read())) < 6000
+    assert 5000 < len(encode_message(state.read())) < 6000
 
 
 def test_a_handle_of_one_process_means_nothing_in_another():
-    with world_of(make=Yes) as world:
+    with open_world(make=YesObject) as world:
         stale = world.get_proxy("make")()
-        with student_process({"make": Yes}, []) as channel:
+        with start_student_process({"make": YesObject}, []) as channel:
             world.connection = Connection(channel)
             world.get_proxy("make")()
             with pytest.raises(Stopped):
@@ -190,7 +190,7 @@ def test_a_handle_of_one_process_means_nothing_in_another():
 
 
 def test_a_call_imports_nothing():
-    """What it would import beyond what a fork server has, each fork would import anew: it once took two seconds."""
+    """Each fork would repeat any import beyond the fork server's: it once took two seconds."""
     code = """
 import importlib, sys, torch
 from autograder.forkserver.imports import ALWAYS, FIRST_USED
@@ -215,5 +215,5 @@ g.sum().backward()
 list(world.get_proxy("g")())
 print(sorted(set(sys.modules) - before))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert process.stdout.strip() == "[]", process.stdout + process.stderr

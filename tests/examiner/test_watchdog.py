@@ -1,4 +1,4 @@
-"""A check that keeps the examiner busy without end loses itself alone."""
+"""A check that keeps the examiner busy endlessly loses only itself."""
 
 import signal
 import threading
@@ -21,8 +21,8 @@ with check("last"):
 """
 
 
-class NoLine:
-    """No check here calls a student's function."""
+class DeadConnection:
+    """A connection that no check here uses."""
 
     def renew(self) -> None: ...
 
@@ -32,7 +32,7 @@ class NoLine:
 
 def test_a_busy_check_ends_and_the_next_one_runs() -> None:
     before = signal.getsignal(signal.SIGPROF)
-    outcomes = run_checks(BUSY, "<c>", {}, [], NoLine(), seconds=0.2)
+    outcomes = run_checks(BUSY, "<c>", {}, [], DeadConnection(), seconds=0.2)
     assert [o.passed for o in outcomes] == [True, False, True]
     assert outcomes[1].seen == "working with this result took too long"
     assert outcomes[1].blame == "process"
@@ -40,15 +40,15 @@ def test_a_busy_check_ends_and_the_next_one_runs() -> None:
     assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
 
 
-def test_a_given_cell_that_never_ends_is_left() -> None:
+def test_a_given_cell_that_never_ends_is_abandoned() -> None:
     with pytest.raises(Stopped, match="took too long"):
-        run_given("while True:\n    pass", "<g>", {}, [], NoLine(), seconds=0.2)
+        run_given("while True:\n    pass", "<g>", {}, [], DeadConnection(), seconds=0.2)
 
 
 def test_checks_run_in_other_threads_too() -> None:
     outcomes = []
     quick = BUSY.replace("while True", "while False")
-    thread = threading.Thread(target=lambda: outcomes.extend(run_checks(quick, "<c>", {}, [], NoLine())))
+    thread = threading.Thread(target=lambda: outcomes.extend(run_checks(quick, "<c>", {}, [], DeadConnection())))
     thread.start()
     thread.join()
     assert [o.passed for o in outcomes] == [True, True, True]

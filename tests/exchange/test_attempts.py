@@ -13,11 +13,11 @@ VERSIONS = Versions(gradlab="0", python="3", torch="2")
 
 
 def mark(minutes_ago: float, command: str = "watch") -> HistoryEntry:
-    """Of a submission that came a minute before it was marked."""
-    when = NOW - timedelta(minutes=minutes_ago)
-    submitted = when - timedelta(minutes=1)
+    """The mark of a submission that arrived a minute before it was marked."""
+    mark_time = NOW - timedelta(minutes=minutes_ago)
+    submitted = mark_time - timedelta(minutes=1)
     return HistoryEntry(
-        when=when.replace(tzinfo=UTC), command=command, points=1, worth=2, submitted=submitted, versions=VERSIONS
+        when=mark_time.replace(tzinfo=UTC), command=command, points=1, worth=2, submitted=submitted, versions=VERSIONS
     )
 
 
@@ -35,22 +35,22 @@ def test_attempts_are_those_that_a_watch_has_marked() -> None:
 
 
 def test_a_wait_begins_with_the_last_mark() -> None:
-    found = decide(NOW, [mark(30), mark(4)], LabTerm(wait_minutes=10), NOW)
-    assert not found.is_due and found.due_from == NOW + timedelta(minutes=6)
+    decision = decide(NOW, [mark(30), mark(4)], LabTerm(wait_minutes=10), NOW)
+    assert not decision.is_due and decision.due_from == NOW + timedelta(minutes=6)
     assert decide(NOW, [mark(10)], LabTerm(wait_minutes=10), NOW).is_due
 
 
-def test_what_came_after_the_end_is_left_for_grade() -> None:
+def test_submissions_after_the_end_of_marking_are_left_for_gradlab_grade() -> None:
     until = LabTerm(until=datetime(2026, 2, 1, 13, 0, tzinfo=UTC))
-    assert decide(NOW, [], until, NOW + timedelta(days=1)).is_due, "it came in time"
+    assert decide(NOW, [], until, NOW + timedelta(days=1)).is_due, "it arrived in time"
     never = decide(NOW + timedelta(hours=2), [], until, NOW, zone=ZoneInfo("Europe/Berlin")).refusal
     assert never == "it arrived after the lab closed at 2026-02-01 14:00 CET"
 
 
 def test_an_extension_moves_the_end_for_its_student() -> None:
     until = datetime(2026, 2, 1, 10, 0, tzinfo=UTC)
-    more = Extension(lab="x", student="ben", until=until + timedelta(hours=5))
-    term = Term(labs={"x": LabTerm(until=until)}, extension=(more,))
+    extension = Extension(lab="x", student="ben", until=until + timedelta(hours=5))
+    term = Term(labs={"x": LabTerm(until=until)}, extension=(extension,))
     assert decide(NOW, [], resolve_lab_term(term, "x", "ada"), NOW).refusal
     assert decide(NOW, [], resolve_lab_term(term, "x", "ben"), NOW).is_due
 
@@ -79,24 +79,24 @@ def test_a_page_says_how_many_are_left_when_the_next_is_marked_and_until_when() 
     )
     later = describe_attempts(first.submitted or NOW, [first], settings, NOW + timedelta(days=5))
     assert later == "Attempt 1 of 3. The lab closed at 2026-02-03 18:00 UTC."
-    assert describe_attempts(NOW, [mark(5)], LabTerm(), NOW) == "", "where nothing is set nothing is said"
+    assert describe_attempts(NOW, [mark(5)], LabTerm(), NOW) == "", "without settings there is no message"
 
 
-def test_what_counts_in_place_of_an_unmarked_one_is_the_last_mark() -> None:
+def test_the_last_mark_counts_instead_of_an_unmarked_submission() -> None:
     assert describe_counting_mark([mark(9), mark(5)]).startswith(
         "The mark of the submission from 2026-02-01 11:54 UTC counts"
     )
     assert describe_counting_mark([]).startswith("You have no mark until")
 
 
-def test_what_has_its_mark_may_still_get_its_page() -> None:
+def test_a_marked_submission_may_still_get_its_page() -> None:
     before = mark(5)
     assert before.submitted and decide(before.submitted, [before], LabTerm(attempts=1), NOW).is_due
 
 
-def test_who_says_the_time_of_another_submission_of_the_team_gets_no_further_attempt() -> None:
+def test_a_submission_with_the_time_of_a_teammates_gets_no_extra_attempt() -> None:
     marks = [mark(30)]
-    (when,) = (each.submitted for each in marks)
-    assert when is not None
-    assert decide(when, marks, LabTerm(attempts=3), NOW, is_collected=True).is_due, "perhaps its page is missing"
-    assert "exactly the same time" in decide(when, marks, LabTerm(attempts=3), NOW, is_collected=False).refusal
+    (timestamp,) = (each.submitted for each in marks)
+    assert timestamp is not None
+    assert decide(timestamp, marks, LabTerm(attempts=3), NOW, is_collected=True).is_due, "perhaps its page is missing"
+    assert "exactly the same time" in decide(timestamp, marks, LabTerm(attempts=3), NOW, is_collected=False).refusal

@@ -1,4 +1,4 @@
-"""A fork server gives student processes in which honest labs work, and leaves nothing behind."""
+"""A fork server forks student processes in which honest labs work, and leaves nothing running."""
 
 import contextlib
 import os
@@ -55,11 +55,11 @@ HONEST = {
 }
 
 
-def test_what_honest_labs_do_works_in_the_sandbox(fork_server: ForkServer) -> None:
+def test_honest_labs_work_in_the_sandbox(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-    seen = examine(steps, fork_server.start_process)
+    results = examine(steps, fork_server.start_process)
     for name, (_, printed) in HONEST.items():
-        assert printed in str(seen[name].outputs), (name, seen[name].outputs)
+        assert printed in str(results[name].outputs), (name, results[name].outputs)
 
 
 FIGURES = {
@@ -79,17 +79,17 @@ def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_th
         assert first[name].outputs == second[name].outputs, name
 
 
-def test_without_what_few_labs_name_they_work_too() -> None:
+def test_honest_labs_work_without_rarely_used_imports() -> None:
     with contextlib.closing(ForkServer(Purpose(LEVEL), server=start_server(1, ()))) as light:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
         )
         steps = [Step("loaded", "student", loaded)]
         steps += [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-        seen = examine(steps, light.start_process)
-    assert "[]" in str(seen["loaded"].outputs)
+        results = examine(steps, light.start_process)
+    assert "[]" in str(results["loaded"].outputs)
     for name, (_, printed) in HONEST.items():
-        assert printed in str(seen[name].outputs), (name, seen[name].outputs)
+        assert printed in str(results[name].outputs), (name, results[name].outputs)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_without_what_few_labs_name_they_work_too() -> None:
         ("from labkit import check, show_strides", {"labkit"}),
     ],
 )
-def test_a_lab_is_asked_what_it_names_of_what_is_long_to_import(
+def test_slow_imports_are_chosen_by_the_names_in_a_labs_notebooks(
     tmp_path: Path, source: str, expected: set[str]
 ) -> None:
     folder = tmp_path / "source" / "ps1"
@@ -116,14 +116,14 @@ def test_a_lab_is_asked_what_it_names_of_what_is_long_to_import(
 
 
 def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: ForkServer) -> None:
-    """Each of the two would cost every submission tens of milliseconds."""
+    """Either would cost every submission tens of milliseconds."""
     before = "import inspect, sys\nloaded, looked = set(sys.modules), []\nfound = inspect.ismodule\n"
     before += "inspect.ismodule = lambda each: looked.append(each) or found(each)"
     after = "inspect.ismodule = found\nprint(sorted(set(sys.modules) - loaded), len(looked) < 100)"
     cells = {"before": before, "raises": "def f(): raise ValueError\nf()", "after": after}
-    seen = examine([Step(name, "student", source) for name, source in cells.items()], fork_server.start_process)
-    assert "ValueError" in str(seen["raises"].outputs)
-    assert "[] True" in str(seen["after"].outputs), seen["after"].outputs
+    results = examine([Step(name, "student", source) for name, source in cells.items()], fork_server.start_process)
+    assert "ValueError" in str(results["raises"].outputs)
+    assert "[] True" in str(results["after"].outputs), results["after"].outputs
 
 
 def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) -> None:
@@ -178,7 +178,7 @@ def test_a_warm_process_that_died_is_replaced_for_the_next_submission(tmp_path: 
 
 @pytest.mark.parametrize("order", ["start", "why"])
 def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next order would take that reply for its own: one submission's for another's."""
+    """The next order would take that reply for its own and mix up two submissions."""
 
     def break_off(*_: object) -> None:
         raise Stopped("working with this result took too long")

@@ -1,4 +1,4 @@
-"""A lab names what its submissions import: else each of them would import it anew."""
+"""A lab names what its submissions import: otherwise each of them would import it again."""
 
 import contextlib
 
@@ -23,14 +23,14 @@ LEFT_OUT = {COMPILER: "torch._dynamo", FIGURES: "matplotlib", SKLEARN: "sklearn"
 def test_no_worked_solution_imports_what_its_fork_server_left_out(labs: list[Lab]) -> None:
     """Slow: a fork server for each lab, whose cells run."""
     level = find_strongest_level(find_layers())
-    told = Step("told", "student", f"import sys\nprint([n for n in {list(LEFT_OUT.values())} if n in sys.modules])")
+    report = Step("report", "student", f"import sys\nprint([n for n in {list(LEFT_OUT.values())} if n in sys.modules])")
     for lab in labs:
         groups = find_course_groups(ROOT, [lab.name])
         with contextlib.closing(ForkServer(Purpose(level), server=start_server(1, groups))) as fork_server:
-            seen = examine(
-                [*[cell.step for cell in parse_cells(build_source_notebook(lab))], told], fork_server.start_process
+            results = examine(
+                [*[cell.step for cell in parse_cells(build_source_notebook(lab))], report], fork_server.start_process
             )
-        printed = str(seen["told"].outputs)
+        printed = str(results["report"].outputs)
         assert "[" in printed and not [m for group, m in LEFT_OUT.items() if group not in groups and m in printed], (
             lab.name
         )

@@ -1,4 +1,4 @@
-"""A run's processes are gone when the supervisor says so, also on a kernel that does not tell when one ends."""
+"""A run's processes are gone when the supervisor says so, even on a kernel that doesn't report their end."""
 
 import errno
 import functools
@@ -28,7 +28,7 @@ MEMORY = 400 << 20
 
 
 @pytest.fixture
-def runs() -> Iterator[Supervisor]:
+def supervisor() -> Iterator[Supervisor]:
     layers = require(find_strongest_level(find_layers()))
     running = Supervisor(layers, Limits(), find_runtime_paths(), choose_network(layers), "cpu", _fork_and_wait)
     yield running
@@ -45,40 +45,40 @@ def _fork_and_wait(control: int) -> None:
     time.sleep(3600)
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["told", "looked for"])
+@pytest.mark.parametrize("by_pidfd", [True, False], ids=["by pidfd", "looked for"])
 def test_a_group_is_gone_when_it_was_killed_and_the_run_goes_on(
-    told: bool, runs: Supervisor, monkeypatch: pytest.MonkeyPatch
+    by_pidfd: bool, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not told:
-        monkeypatch.setattr(os, "pidfd_open", _unknown_to_the_kernel)
-    ours, theirs = socket.socketpair()
-    with ours:
-        pid, trouble = runs.start(theirs.detach())
+    if not by_pidfd:
+        monkeypatch.setattr(os, "pidfd_open", _refuse_pidfd)
+    parent_end, child_end = socket.socketpair()
+    with parent_end:
+        pid, trouble = supervisor.start(child_end.detach())
         assert isinstance(pid, int) and pid, trouble
-        assert ours.recv(64) == b"in its sandbox"
-        runs.adopt(pid, "")
-        ours.send(b"go on")
-        came = 0
-        while came < CHILDREN + 1:
-            came += len(ours.recv(16))
-        runs.adopt(pid, "check")
-        forks = runs.running[pid].groups["check"]
+        assert parent_end.recv(64) == b"in its sandbox"
+        supervisor.adopt(pid, "")
+        parent_end.send(b"go on")
+        byte_count = 0
+        while byte_count < CHILDREN + 1:
+            byte_count += len(parent_end.recv(16))
+        supervisor.adopt(pid, "check")
+        forks = supervisor.running[pid].groups["check"]
         assert len(forks) == CHILDREN
-        runs.kill_group(pid, "check")
+        supervisor.kill_group(pid, "check")
         assert not [fork for fork in forks if (fields := read_stat_fields(fork)) and is_alive(fields)]
-        assert runs.check_status(pid) == ["", None]
+        assert supervisor.check_status(pid) == ["", None]
 
 
-def _unknown_to_the_kernel(pid: int, flags: int = 0) -> int:
+def _refuse_pidfd(pid: int, flags: int = 0) -> int:
     raise OSError(errno.ENOSYS, f"pidfd_open({pid}, {flags})")
 
 
-def _fork_when_told(memory: int, control: int) -> None:
-    """Fork one that takes this memory where it is told "memory", and one that waits where it is told anything else."""
+def _fork_on_order(memory: int, control: int) -> None:
+    """Fork a process for each order: "memory" makes it take this memory, anything else makes it wait."""
     os.write(control, b"in its sandbox")
-    while told := os.read(control, 16):
+    while order := os.read(control, 16):
         if os.fork() == 0:
-            block = bytearray(b"x") * (memory if told == b"memory" else 1)
+            block = bytearray(b"x") * (memory if order == b"memory" else 1)
             os.write(control, b"!")
             time.sleep(3600)
             del block
@@ -89,9 +89,9 @@ def _fork_when_told(memory: int, control: int) -> None:
 def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None:
     layers = {KEEPER} if keeps else require(find_strongest_level(find_layers()))
     running = Supervisor(frozenset(layers), Limits(), find_runtime_paths(), "local", "cpu", lambda _: time.sleep(3600))
-    ours, theirs = socket.socketpair()
-    with ours:
-        pid, trouble = running.start(theirs.detach())
+    parent_end, child_end = socket.socketpair()
+    with parent_end:
+        pid, trouble = running.start(child_end.detach())
         assert isinstance(pid, int) and pid, trouble
         running.limits = Limits(memory=1)
         while running.running[pid].status is None:
@@ -101,63 +101,65 @@ def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None
 
 
 @pytest.fixture
-def small() -> Iterator[Supervisor]:
+def small_supervisor() -> Iterator[Supervisor]:
     layers = require(find_strongest_level(find_layers()))
-    own = measure_own_memory()
-    limits = Limits(memory=own + MEMORY // 2)
-    take = functools.partial(_fork_when_told, own + MEMORY)
+    own_memory = measure_own_memory()
+    limits = Limits(memory=own_memory + MEMORY // 2)
+    take = functools.partial(_fork_on_order, own_memory + MEMORY)
     running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", take)
     yield running
     running.stop_all()
 
 
 @pytest.fixture
-def run(small: Supervisor) -> Iterator[tuple[int, socket.socket]]:
-    ours, theirs = socket.socketpair()
-    with ours:
-        pid, trouble = small.start(theirs.detach())
+def run(small_supervisor: Supervisor) -> Iterator[tuple[int, socket.socket]]:
+    parent_end, child_end = socket.socketpair()
+    with parent_end:
+        pid, trouble = small_supervisor.start(child_end.detach())
         assert isinstance(pid, int) and pid, trouble
-        assert ours.recv(64) == b"in its sandbox"
-        small.adopt(pid, "")
-        yield pid, ours
+        assert parent_end.recv(64) == b"in its sandbox"
+        small_supervisor.adopt(pid, "")
+        yield pid, parent_end
 
 
-def _told(ours: socket.socket, word: bytes) -> None:
-    ours.send(word)
-    assert ours.recv(1) == b"!"
+def _send_order(parent_end: socket.socket, word: bytes) -> None:
+    parent_end.send(word)
+    assert parent_end.recv(1) == b"!"
 
 
-def test_the_limit_that_ended_a_fork_is_told_once_and_not_of_what_comes_later(
-    small: Supervisor, run: tuple[int, socket.socket]
+def test_the_limit_that_ended_a_fork_is_reported_once_and_not_for_later_failures(
+    small_supervisor: Supervisor, run: tuple[int, socket.socket]
 ) -> None:
-    pid, ours = run
-    _told(ours, b"memory")
-    small.adopt(pid, "check")
-    assert [small.check_status(pid)[0] for _ in range(2)] == ["memory", ""]
-    for begins in (small.adopt, small.kill_group):
-        _told(ours, b"memory")
-        small.adopt(pid, "check")
-        small.poll()
+    pid, parent_end = run
+    _send_order(parent_end, b"memory")
+    small_supervisor.adopt(pid, "check")
+    assert [small_supervisor.check_status(pid)[0] for _ in range(2)] == ["memory", ""]
+    for begins in (small_supervisor.adopt, small_supervisor.kill_group):
+        _send_order(parent_end, b"memory")
+        small_supervisor.adopt(pid, "check")
+        small_supervisor.poll()
         begins(pid, "check")
-        assert small.check_status(pid) == ["", None]
+        assert small_supervisor.check_status(pid) == ["", None]
 
 
 def test_a_program_that_holds_too_much_is_no_reason_for_the_end_of_its_run(
-    small: Supervisor, run: tuple[int, socket.socket]
+    small_supervisor: Supervisor, run: tuple[int, socket.socket]
 ) -> None:
-    pid, ours = run
-    _told(ours, b"memory")
-    assert small.check_status(pid) == ["", None]
-    ours.shutdown(socket.SHUT_WR)
-    while (status := small.check_status(pid)[1]) is None:
+    pid, parent_end = run
+    _send_order(parent_end, b"memory")
+    assert small_supervisor.check_status(pid) == ["", None]
+    parent_end.shutdown(socket.SHUT_WR)
+    while (status := small_supervisor.check_status(pid)[1]) is None:
         time.sleep(0.01)
-    assert small.check_status(pid) == ["", status] and isinstance(status, int)
+    assert small_supervisor.check_status(pid) == ["", status] and isinstance(status, int)
     assert os.waitstatus_to_exitcode(status) == 3
 
 
-def test_the_limit_that_ended_a_run_stays_its_reason(small: Supervisor, run: tuple[int, socket.socket]) -> None:
-    pid, ours = run
-    _told(ours, b"memory")
-    small.adopt(pid, "")
-    small.poll()
-    assert [small.check_status(pid)[0] for _ in range(2)] == ["memory"] * 2
+def test_the_limit_that_ended_a_run_stays_its_reason(
+    small_supervisor: Supervisor, run: tuple[int, socket.socket]
+) -> None:
+    pid, parent_end = run
+    _send_order(parent_end, b"memory")
+    small_supervisor.adopt(pid, "")
+    small_supervisor.poll()
+    assert [small_supervisor.check_status(pid)[0] for _ in range(2)] == ["memory"] * 2

@@ -1,4 +1,4 @@
-"""autograded/STUDENT/LAB holds what nbgrader needs, and of a team each member's own secret."""
+"""autograded/STUDENT/LAB has what nbgrader needs, and for a team each member's own secret."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def hand_in(course: Path, student: str) -> None:
 
 @pytest.mark.parametrize(("student", "secret"), [("ada", "ada's"), ("ben", "ben's"), ("cy", None)])
 def test_a_page_of_a_team_is_fetched_by_each_members_own_secret(tmp_path: Path, student: str, secret: str) -> None:
-    """Else the pages of a team would take each other's place in the exchange."""
+    """Otherwise the pages of a team would replace each other in the exchange."""
     for member in ("ada", "ben"):
         hand_in(tmp_path, member)
     write_autograded(tmp_path, LAB, student, {LAB: "{}"}, CopyRules(), "ada")
@@ -63,37 +63,37 @@ def test_the_files_are_those_that_nbgrader_finds(tmp_path: Path, ignore: list[st
 def test_folders_are_listed_no_more_often_with_many_files_in_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else one submission of many files keeps the watch from all others."""
+    """Otherwise one submission of many files would delay all others in a watch."""
     for place in ("submitted/ada/x/data", "source/x"):
         (tmp_path / place).mkdir(parents=True)
         for number in range(100):
             (tmp_path / place / f"{number}.txt").touch()
-    listed: list[str] = []
+    folders: list[str] = []
     real = os.scandir
 
     def count(path: str) -> Iterator[os.DirEntry[str]]:
-        listed.append(os.fspath(path))
+        folders.append(os.fspath(path))
         return real(path)
 
     monkeypatch.setattr(os, "scandir", count)
     assert len(list_companion_files(tmp_path, LAB, "ada", CopyRules(PATTERNS))) == 200
-    assert len(listed) <= 4  # of three folders; the source's once more, for its notebooks
+    assert len(folders) <= 4  # of three folders; the source's once more, for its notebooks
 
 
 def test_the_older_folder_is_there_until_the_new_one_is_whole(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada")
     write_autograded(tmp_path, LAB, "ada", {LAB: "old"}, CopyRules())
     notebook = tmp_path / "autograded" / "ada" / LAB / f"{LAB}.ipynb"
-    seen: list[str] = []
+    contents: list[str] = []
     with pytest.raises(OSError):
         write_autograded(
-            tmp_path, LAB, "ada", {"n" * 300: "new"}, CopyRules(), before_replace=lambda: seen.append("called")
+            tmp_path, LAB, "ada", {"n" * 300: "new"}, CopyRules(), before_replace=lambda: contents.append("called")
         )
-    assert notebook.read_text() == "old" and not seen
+    assert notebook.read_text() == "old" and not contents
     write_autograded(
-        tmp_path, LAB, "ada", {LAB: "new"}, CopyRules(), before_replace=lambda: seen.append(notebook.read_text())
+        tmp_path, LAB, "ada", {LAB: "new"}, CopyRules(), before_replace=lambda: contents.append(notebook.read_text())
     )
-    assert notebook.read_text() == "new" and seen == ["old"]
+    assert notebook.read_text() == "new" and contents == ["old"]
     assert os.listdir(notebook.parent.parent) == [LAB]
 
 
@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_copied_costs_the_others_nothing(tmp_path: Path) -
     assert {"data.csv", f"{LAB}.ipynb"} <= set(os.listdir(tmp_path / "autograded" / "ada" / LAB))
 
 
-def test_a_folder_in_the_place_of_the_secret_keeps_no_team_from_its_mark(tmp_path: Path) -> None:
+def test_a_folder_instead_of_the_secret_does_not_cost_a_team_its_mark(tmp_path: Path) -> None:
     hand_in(tmp_path, "ada")
     secret = tmp_path / "submitted" / "ada" / LAB / SECRET
     secret.unlink()

@@ -1,4 +1,4 @@
-"""A class is read at once: what the gradebook has, and what lies in files."""
+"""A class is read at once, from the gradebook and from files."""
 
 from datetime import datetime
 from pathlib import Path
@@ -18,32 +18,42 @@ from autograder.model.fingerprint import digest_lab
 from autograder.model.term import Excuse, Extension, Term, add_excuse, add_extension
 from autograder.reports.status import compute_status
 from labkit.outcome import Outcome
-from tests.reports.written_class import EXERCISE, LAB, RIGHT, WRONG, Handed, by_hand, document, put, write_class
+from tests.reports.written_class import (
+    EXERCISE,
+    LAB,
+    RIGHT,
+    WRONG,
+    StudentWork,
+    make_document,
+    mark_by_hand,
+    put,
+    write_class,
+)
 
 FAILED = Outcome("value", "the value is right", seen="your result is 3")
 NOON = datetime(2027, 1, 31, 12)
 CLASS = [
-    Handed("ada", submitted=NOON),
-    Handed("ben", WRONG, 0.5, [FAILED], submitted=datetime(2027, 2, 1, 12)),
-    Handed("cleo", None, 0.0, [FAILED]),
+    StudentWork("ada", submitted=NOON),
+    StudentWork("ben", WRONG, 0.5, [FAILED], submitted=datetime(2027, 2, 1, 12)),
+    StudentWork("cleo", None, 0.0, [FAILED]),
 ]
 
 
 def test_marks_are_those_that_feedback_shows(small_course: Path) -> None:
-    written = write_class(small_course, CLASS)
-    by_hand(written, "ben", manual_score=1.5, extra_credit=0.25)
-    group = written.read()
-    shown = {result.student: result.points for result in read_results(written.url, small_course, LAB)}
-    assert {member.student: member.points for member in group.members} == shown == {"ada": 2, "ben": 1.75, "cleo": 0}
+    written_class = write_class(small_course, CLASS)
+    mark_by_hand(written_class, "ben", manual_score=1.5, extra_credit=0.25)
+    group = written_class.read()
+    points = {result.student: result.points for result in read_results(written_class.url, small_course, LAB)}
+    assert {member.student: member.points for member in group.members} == points == {"ada": 2, "ben": 1.75, "cleo": 0}
     assert (group.worth, [column.name for column in group.columns]) == (2, [EXERCISE])
 
 
-def test_what_a_student_wrote_is_told_from_what_was_handed_out(small_course: Path) -> None:
+def test_a_students_text_is_distinguished_from_the_released_text(small_course: Path) -> None:
     ada, ben, cleo = write_class(small_course, CLASS).read().members
     assert (ada.written, ben.written, cleo.written) == ({EXERCISE: RIGHT}, {EXERCISE: WRONG}, {})
 
 
-def test_who_is_missing_late_or_to_grade_is_known(small_course: Path) -> None:
+def test_missing_late_and_ungraded_students_are_known(small_course: Path) -> None:
     folder = small_course / "submitted"
     for student in ("ada", "dan"):
         (folder / student / LAB).mkdir(parents=True)
@@ -55,78 +65,80 @@ def test_who_is_missing_late_or_to_grade_is_known(small_course: Path) -> None:
     assert (eve.handed_in, eve.graded) == (False, False)
 
 
-def test_an_extension_counts_from_when_it_is_written_and_before_anything_is_handed_in(small_course: Path) -> None:
-    written = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"])
-    assert not written.read().extended
+def test_an_extension_counts_once_written_even_before_a_submission(small_course: Path) -> None:
+    written_class = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"])
+    assert not written_class.read().extended
     for student, until in (("ben", "2027-02-01T06:00Z"), ("eve", "2027-02-03T18:00Z"), ("ada", "2027-01-01T00:00Z")):
         add_extension(small_course, Extension(lab=LAB, student=student, until=until))
-    group = written.read()
+    group = written_class.read()
     ada, ben, *_ = group.members
     assert (ben.until, ben.late) == (datetime(2027, 2, 1, 6), 6 * 3600)
     assert ada.late == 0, "an extension that ends before the due date takes no time away"
     assert [(member.student, until.day) for member, until in group.extended] == [("eve", 3), ("ben", 1), ("ada", 1)]
 
 
-def test_an_extension_that_was_given_in_nbgrader_is_one(small_course: Path) -> None:
-    written = write_class(small_course, CLASS, "2027-01-31 18:00 UTC")
-    with Gradebook(written.url) as gradebook:
+def test_an_extension_given_in_nbgrader_counts(small_course: Path) -> None:
+    written_class = write_class(small_course, CLASS, "2027-01-31 18:00 UTC")
+    with Gradebook(written_class.url) as gradebook:
         gradebook.grant_extension(LAB, "ben", days=1)
-    _, ben, _ = written.read().members
+    _, ben, _ = written_class.read().members
     assert (ben.until, ben.late) == (datetime(2027, 2, 1, 18), 0)
 
 
-def test_a_mark_that_waits_counts_what_it_has(small_course: Path) -> None:
-    written = write_class(small_course, CLASS)
-    by_hand(written, "ada", auto_score=None, needs_manual_grade=True)
-    by_hand(written, "ben", manual_score=1.0, needs_manual_grade=True)
-    ada, ben, _ = written.read().members
+def test_a_mark_that_waits_counts_the_points_that_it_has(small_course: Path) -> None:
+    written_class = write_class(small_course, CLASS)
+    mark_by_hand(written_class, "ada", auto_score=None, needs_manual_grade=True)
+    mark_by_hand(written_class, "ben", manual_score=1.0, needs_manual_grade=True)
+    ada, ben, _ = written_class.read().members
     assert (ada.marks[EXERCISE].points, ada.waits, ada.points) == (None, True, 0)
     assert (ben.marks[EXERCISE].points, ben.waits, ben.points) == (1.0, True, 1)
 
 
 def test_an_excused_check_counts_as_passed(small_course: Path) -> None:
-    written = write_class(small_course, CLASS)
+    written_class = write_class(small_course, CLASS)
     add_excuse(small_course, Excuse(lab=LAB, exercise=EXERCISE, check="value", student="ben"))
-    _, ben, cleo = written.read().members
+    _, ben, cleo = written_class.read().members
     assert ben.checks[EXERCISE][0].passed and not cleo.checks[EXERCISE][0].passed
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_an_excuse_waits_for_the_grading_that_writes_it(whole: bool, small_course: Path) -> None:
-    written = write_class(small_course, CLASS)
+    written_class = write_class(small_course, CLASS)
     add_excuse(small_course, Excuse(lab=LAB, exercise=EXERCISE, check="value", student="ben"))
-    assert [member.again for member in written.read(whole=whole).members] == [False, True, False]
-    by_hand(written, "ben", auto_score=2.0)
-    assert not any(member.again for member in written.read(whole=whole).members)
+    assert [member.again for member in written_class.read(whole=whole).members] == [False, True, False]
+    mark_by_hand(written_class, "ben", auto_score=2.0)
+    assert not any(member.again for member in written_class.read(whole=whole).members)
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_an_excuse_that_is_taken_back_waits_too(whole: bool, small_course: Path) -> None:
-    written = write_class(small_course, CLASS)
+    written_class = write_class(small_course, CLASS)
     excused = {EXERCISE: frozenset({"value"})}
     for one in CLASS:
-        remember_mark(small_course, document(one), one.points, None, "grade", excused if one.student == "ben" else {})
-    assert not any(member.again for member in written.read(whole=whole).members), "it moved no points"
-    by_hand(written, "ben", auto_score=2.0)
-    assert [member.again for member in written.read(whole=whole).members] == [False, True, False]
+        remember_mark(
+            small_course, make_document(one), one.points, None, "grade", excused if one.student == "ben" else {}
+        )
+    assert not any(member.again for member in written_class.read(whole=whole).members), "no points changed"
+    mark_by_hand(written_class, "ben", auto_score=2.0)
+    assert [member.again for member in written_class.read(whole=whole).members] == [False, True, False]
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_mark_of_an_earlier_build_of_the_lab_is_told(whole: bool, small_course: Path) -> None:
-    written = write_class(small_course, CLASS)
+def test_a_mark_of_an_earlier_build_of_the_lab_is_reported(whole: bool, small_course: Path) -> None:
+    written_class = write_class(small_course, CLASS)
     ada, ben = (load_result(small_course, LAB, student) for student in ("ada", "ben"))
     source = small_course / "source" / LAB / f"{LAB}.ipynb"
     write_result(small_course, ada.model_copy(update={"made_of": {"the lab": digest_lab(source.read_bytes())}}))
     write_result(small_course, ben.model_copy(update={"made_of": {"the lab": digest_lab(b"an earlier one")}}))
-    assert [member.older for member in written.read(whole=whole).members] == [False, True, False]
-    (step,) = (step for step in compute_status(written.read(whole=whole)).list_next_steps() if "regrade" in step)
+    assert [member.older for member in written_class.read(whole=whole).members] == [False, True, False]
+    (step,) = (step for step in compute_status(written_class.read(whole=whole)).list_next_steps() if "regrade" in step)
     assert step == f"gradlab regrade {LAB}: 1 marked by an earlier build; it shows what would change"
 
 
-def test_the_quick_way_knows_the_same_marks_and_notes(small_course: Path) -> None:
-    written = write_class(small_course, [Handed("ada", notes=("Something was put right.",))])
-    whole, quick = written.read().members[0], written.read(whole=False).members[0]
-    assert (quick.points, quick.messages) == (whole.points, whole.messages) == (2, ["Something was put right."])
+def test_the_quick_reader_finds_the_same_marks_and_notes(small_course: Path) -> None:
+    written_class = write_class(small_course, [StudentWork("ada", notes=("Something was put right.",))])
+    full, quick = written_class.read().members[0], written_class.read(whole=False).members[0]
+    assert (quick.points, quick.messages) == (full.points, full.messages) == (2, ["Something was put right."])
     assert not quick.checks
 
 
@@ -141,12 +153,12 @@ def test_attempts_are_the_folders_of_the_exchange_that_count(small_course: Path)
     assert ada.attempts == (datetime(2026, 1, 1, 10), datetime(2026, 1, 2, 10, 0, 0, 500000))
 
 
-def test_who_is_on_no_roster_is_in_a_lab_that_they_handed_in_and_in_no_other(small_course: Path) -> None:
-    written = write_class(small_course, CLASS, missing=["a_typo", "waits"])
-    with Gradebook(written.url) as gradebook:
+def test_a_student_missing_from_the_roster_is_only_in_labs_they_submitted(small_course: Path) -> None:
+    written_class = write_class(small_course, CLASS, missing=["a_typo", "waits"])
+    with Gradebook(written_class.url) as gradebook:
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="dee", last_name="Young")])
     put(small_course / "inbound" / "waits+01_squares+2026-01-01 10:00:00.0 UTC")
-    members = written.read(small_course / "inbound").members
+    members = written_class.read(small_course / "inbound").members
     assert {m.student: (m.on_roster, m.handed_in) for m in members} == {
         "ada": (True, True),
         "ben": (False, True),
@@ -157,39 +169,39 @@ def test_who_is_on_no_roster_is_in_a_lab_that_they_handed_in_and_in_no_other(sma
 
 
 def test_a_teams_newest_submission_settles_those_of_its_members(small_course: Path) -> None:
-    written = write_class(small_course, [Handed("ada", submitted=datetime(2026, 2, 1, 12))])
+    written_class = write_class(small_course, [StudentWork("ada", submitted=datetime(2026, 2, 1, 12))])
     for student, hour in (("ada", 10), ("cy", 12)):
         folder = small_course / "submitted" / student / LAB
         folder.mkdir(parents=True)
         (folder / "timestamp.txt").write_text(f"2026-02-01 {hour}:00:00 UTC")
     put(small_course / "inbound" / f"ada+{LAB}+2026-02-01 11:00:00 UTC")
-    (ada, *_) = written.read(small_course / "inbound").members
+    (ada, *_) = written_class.read(small_course / "inbound").members
     assert ada.again and ada.uncollected
     (small_course / "term.toml").write_text('[[team]]\nname = "blue"\nmembers = ["ada", "cy"]\n')
-    (ada, *_) = written.read(small_course / "inbound").members
+    (ada, *_) = written_class.read(small_course / "inbound").members
     assert (ada.again, ada.uncollected, ada.team) == (False, False, "blue")
 
 
-def test_a_timestamp_that_is_none_is_no_time(tmp_path: Path) -> None:
+def test_an_invalid_timestamp_is_ignored(tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "ada" / "x"
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text("yesterday, or so")
     assert find_counting_times(tmp_path, "x", Term()) == {"ada": None}
 
 
-def test_what_is_wrong_is_said_with_what_to_do(small_course: Path) -> None:
-    written = write_class(small_course, CLASS)
+def test_a_problem_is_reported_with_a_fix(small_course: Path) -> None:
+    written_class = write_class(small_course, CLASS)
     with pytest.raises(GradlabError, match="no lab '02_none' in "):
-        read_class(written.url, small_course, "02_none")
+        read_class(written_class.url, small_course, "02_none")
     (small_course / "results" / LAB / "ada.json").write_text("{")
     with pytest.raises(GradlabError, match="grade this submission again"):
-        written.read()
+        written_class.read()
     with pytest.raises(GradlabError, match="grade this submission again"):
-        written.read(whole=False)
+        written_class.read(whole=False)
 
 
 @pytest.mark.parametrize("time", ["2027-02-03 10:00:00 /proc/kmsg", "2027-02-03 10:00:00 ../../x", "x" * 1000])
-def test_a_time_that_a_student_made_up_opens_no_file_and_is_none(time: str, tmp_path: Path) -> None:
+def test_a_time_that_a_student_made_up_opens_no_file_and_is_ignored(time: str, tmp_path: Path) -> None:
     folder = tmp_path / "submitted" / "ada" / LAB
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text(time)

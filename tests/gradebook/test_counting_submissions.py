@@ -1,4 +1,4 @@
-"""A team's members get the newest submission of any of them; whose that is must be clear."""
+"""A team's members get the newest submission of any of them, and it must be clear whose it is."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who is on the roster, by what a roster brings and grading does not."""
+"""Students on the roster are known by fields that a roster has and grading doesn't."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,17 +14,17 @@ from autograder.lms.roster import write_roster
 
 @pytest.fixture
 def gradebook(tmp_path: Path) -> Iterator[Gradebook]:
-    with open_gradebook(f"sqlite:///{tmp_path}/gradebook.db") as found:
-        yield found
+    with open_gradebook(f"sqlite:///{tmp_path}/gradebook.db") as book:
+        yield book
 
 
-def test_who_has_nothing_but_an_id_was_added_by_grading(gradebook: Gradebook) -> None:
+def test_a_student_with_only_an_id_was_added_by_grading(gradebook: Gradebook) -> None:
     write_roster(gradebook, [Person(id="ada", first_name="Ada"), Person(id="ben", email="ben@example.org")])
-    gradebook.add_student("cy")  # as grading adds who handed in
+    gradebook.add_student("cy")  # as grading adds submitters
     assert find_strangers(gradebook, ["dee", "cy", "ben", "ada"]) == ["cy", "dee"]
 
 
-def test_without_a_roster_or_with_one_of_ids_alone_nothing_is_said(gradebook: Gradebook) -> None:
+def test_without_a_roster_or_with_one_of_ids_only_there_is_no_message(gradebook: Gradebook) -> None:
     assert find_strangers(gradebook, ["ada"]) == []
     write_roster(gradebook, [Person(id="ada")])
     assert find_strangers(gradebook, ["ada", "ben"]) == []

@@ -1,4 +1,4 @@
-"""A gradebook that another program holds is waited for, and then named."""
+"""Gradlab waits for a gradebook that another program has locked, and then names it."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ from autograder.model.marks import MarkSheet
 def gradebook(built_course: Path, tmp_path: Path) -> Iterator[Gradebook]:
     path = tmp_path / "gradebook.db"
     path.write_bytes((built_course / "gradebook.db").read_bytes())
-    with Gradebook(f"sqlite:///{path}?timeout=0.2") as found:
-        found.add_assignment("a")
-        yield found
+    with Gradebook(f"sqlite:///{path}?timeout=0.2") as book:
+        book.add_assignment("a")
+        yield book
 
 
-def score(gradebook: Gradebook) -> list[str]:
+def list_submitters(gradebook: Gradebook) -> list[str]:
     return [submission.student_id for submission in gradebook.assignment_submissions("a")]
 
 
@@ -32,8 +32,8 @@ def record_ada(gradebook: Gradebook) -> None:
 
 
 @contextmanager
-def held(path: Path) -> Iterator[sqlite3.Connection]:
-    """Another program that writes meanwhile."""
+def lock_database(path: Path) -> Iterator[sqlite3.Connection]:
+    """Lock the database as another program that is writing."""
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN EXCLUSIVE")
         yield other
@@ -43,7 +43,7 @@ def test_a_gradebook_that_is_held_for_a_while_gets_its_marks(
     gradebook: Gradebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits: list[float] = []
-    with held(tmp_path / "gradebook.db") as other:
+    with lock_database(tmp_path / "gradebook.db") as other:
 
         def wait(seconds: float) -> None:
             waits.append(seconds)
@@ -52,7 +52,7 @@ def test_a_gradebook_that_is_held_for_a_while_gets_its_marks(
 
         monkeypatch.setattr(writer.time, "sleep", wait)
         record_ada(gradebook)
-    assert tuple(waits) == writer.WAITS[:2] and score(gradebook) == ["ada"]
+    assert tuple(waits) == writer.WAITS[:2] and list_submitters(gradebook) == ["ada"]
 
 
 def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
@@ -60,17 +60,17 @@ def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
 ) -> None:
     monkeypatch.setattr(writer, "WAITS", (0.1,))
     with (
-        held(tmp_path / "gradebook.db"),
+        lock_database(tmp_path / "gradebook.db"),
         pytest.raises(GradlabError, match="another program has locked the gradebook"),
     ):
         record_ada(gradebook)
     record_ada(gradebook)
-    assert score(gradebook) == ["ada"]
+    assert list_submitters(gradebook) == ["ada"]
 
 
 def test_one_that_is_held_when_it_is_opened_is_named_too(gradebook: Gradebook, tmp_path: Path) -> None:
     with (
-        held(tmp_path / "gradebook.db"),
+        lock_database(tmp_path / "gradebook.db"),
         pytest.raises(GradlabError, match="another program has locked the gradebook"),
         open_gradebook(f"sqlite:///{tmp_path}/gradebook.db?timeout=0.2"),
     ):

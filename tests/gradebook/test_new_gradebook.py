@@ -1,4 +1,4 @@
-"""A new gradebook has the version that nbgrader gives it, without the program that nbgrader starts for that."""
+"""A new gradebook has the version that nbgrader would record, without starting nbgrader's program for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_new_gradebook_has_it_and_starts_no_program(tmp_path: Path, monkeypatc
         assert gradebook.db.execute(text("SELECT * FROM alembic_version")).scalar() == find_newest_version()
 
 
-def test_where_it_is_not_clear_alembic_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alembic_is_asked_in_unclear_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "versions").mkdir()
     for name in ("a1", "b2"):
         (tmp_path / f"versions/{name}.py").write_text(f"revision = '{name}'\ndown_revision = None\n")

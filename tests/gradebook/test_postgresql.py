@@ -1,4 +1,4 @@
-"""The gradebook on PostgreSQL: a real server gets the rows that SQLite gets, and every page is made of them."""
+"""The gradebook on PostgreSQL: a real server gets the same rows as SQLite, and every page is made from them."""
 
 import os
 import re
@@ -32,7 +32,7 @@ from autograder.reports.feedback import write_feedback
 from autograder.reports.report import write_report
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB
-from tests.classroom.test_like_nbgrader import make_class, opened
+from tests.classroom.test_like_nbgrader import make_class, open_class
 from tests.conftest import need
 from tests.desk import answered_class
 
@@ -41,11 +41,11 @@ DEBIAN = Path("/usr/lib/postgresql")  # where Debian keeps the server's programs
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Path]:
-    """The folder of the socket of a server of our own, which everybody on this machine may use as `postgres`."""
-    found = sorted(DEBIAN.glob("*/bin"), key=lambda path: float(path.parent.name))
-    initdb, postgres = (str(found[-1] / name) if found else name for name in ("initdb", "postgres"))
+    """The socket's folder of a new server that all users of this machine may use as `postgres`."""
+    folders = sorted(DEBIAN.glob("*/bin"), key=lambda path: float(path.parent.name))
+    initdb, postgres = (str(folders[-1] / name) if folders else name for name in ("initdb", "postgres"))
     need(initdb)
-    user = "postgres" if os.getuid() == 0 else None  # the server refuses to be root's
+    user = "postgres" if os.getuid() == 0 else None  # the server refuses to run as root
     with tempfile.TemporaryDirectory() as folder:
         if user:
             shutil.chown(folder, user)
@@ -82,33 +82,33 @@ def db_url(server: Path) -> str:
     return f"postgresql+psycopg://postgres@/{name}?host={server}"
 
 
-def on_postgresql(course: Path, db_url: str) -> Any:
+def use_postgresql(course: Path, db_url: str) -> Any:
     with (course / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.CourseDirectory.db_url = {db_url!r}\n")
-    api = opened(course)
+    api = open_class(course)
     assert api.db_url == db_url
     return api
 
 
-def graded(api: Any, where: LocalExecutor) -> dict[str, bool]:
-    """student -> whether it had been graded before."""
-    done = list(grade_lab(api, LAB, where))
-    assert not any(d.failure for d in done)
-    return {d.student: d.kept for d in done}
+def grade_class(api: Any, executor: LocalExecutor) -> dict[str, bool]:
+    """student -> whether the submission had been graded before."""
+    outcomes = list(grade_lab(api, LAB, executor))
+    assert not any(d.failure for d in outcomes)
+    return {d.student: d.kept for d in outcomes}
 
 
-def all_rows(db_url: str) -> dict[str, list[str]]:
-    """Every row of every table. A random id is replaced by what its row says."""
-    said: dict[Any, str] = {}
+def read_all_rows(db_url: str) -> dict[str, list[str]]:
+    """Every row of every table. A random id is replaced by its row's contents."""
+    contents: dict[Any, str] = {}
     rows: dict[str, list[str]] = {}
     engine = create_engine(db_url)
     with engine.connect() as connection:
         for table in Base.metadata.sorted_tables:
             rows[table.name] = []
             for row in connection.execute(select(table)).mappings():
-                shown = repr({k: said.get(v, v) for k, v in row.items() if v in said or not is_random(v)})
-                said.setdefault(row.get("id"), shown)
-                rows[table.name].append(shown)
+                row_text = repr({k: contents.get(v, v) for k, v in row.items() if v in contents or not is_random(v)})
+                contents.setdefault(row.get("id"), row_text)
+                rows[table.name].append(row_text)
             rows[table.name].sort()
         rows["alembic_version"] = [repr(row) for row in connection.execute(text("SELECT * FROM alembic_version"))]
     engine.dispose()
@@ -119,8 +119,8 @@ def is_random(value: object) -> bool:
     return re.fullmatch("[0-9a-f]{32}", str(value)) is not None
 
 
-def pages(api: Any, course: Path) -> dict[str, bytes]:
-    """All that is written from the gradebook for people, by path."""
+def write_pages(api: Any, course: Path) -> dict[str, bytes]:
+    """All pages that are written from the gradebook, by path."""
     results = read_results(api.db_url, course, LAB)
     paths = write_feedback(results, course, LAB)
     write_report(read_class(api.db_url, course, LAB), course / "results" / "report.html")
@@ -138,32 +138,34 @@ def test_rows_and_pages_are_those_of_sqlite_and_a_second_run_does_nothing(
 ) -> None:
     """Slow: a class is graded, with a late penalty, and a server is started."""
     make_class(small_course)
-    sqlite, other = opened(small_course), tmp_path / "other"
-    assert set(graded(sqlite, two_graders).values()) == {False}
+    sqlite, other = open_class(small_course), tmp_path / "other"
+    assert set(grade_class(sqlite, two_graders).values()) == {False}
     shutil.copytree(small_course, other, ignore=shutil.ignore_patterns("gradebook.db"))
-    postgresql = on_postgresql(other, db_url)
-    assert set(graded(postgresql, two_graders).values()) == {True}, "its results are there, and its gradebook is empty"
-    rows = all_rows(db_url)
-    assert rows == all_rows(sqlite.db_url)
+    postgresql = use_postgresql(other, db_url)
+    assert set(grade_class(postgresql, two_graders).values()) == {True}, (
+        "its results are there, and its gradebook is empty"
+    )
+    rows = read_all_rows(db_url)
+    assert rows == read_all_rows(sqlite.db_url)
     assert len(rows["submitted_assignment"]) == 6 and any(
         "'late_submission_penalty': 0.5" in row for row in rows["submitted_notebook"]
     )
-    assert pages(postgresql, other) == pages(sqlite, small_course)
+    assert write_pages(postgresql, other) == write_pages(sqlite, small_course)
     assert not (other / "gradebook.db").exists()
-    assert set(graded(postgresql, two_graders).values()) == {True}
-    assert all_rows(db_url) == rows
+    assert set(grade_class(postgresql, two_graders).values()) == {True}
+    assert read_all_rows(db_url) == rows
 
 
-def test_marks_given_at_the_desk_are_there_and_who_did_not_see_them_is_told(small_course: Path, db_url: str) -> None:
+def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small_course: Path, db_url: str) -> None:
     (small_course / "gradebook.db").unlink()
     answered_class.add_question(small_course)
-    on_postgresql(small_course, db_url)
+    use_postgresql(small_course, db_url)
     answered_class.hand_in(small_course)
     desk, question = open_desk(small_course), (answered_class.LAB, answered_class.LAB, answered_class.QUESTION)
     assert desk.db_url == db_url
     with open_gradebook(db_url, desk.course_id) as one, open_gradebook(db_url, desk.course_id) as other:
-        asked = list_questions(desk, one)[answered_class.LAB]
-        assert {q.name: q.waiting for q in asked} == {"why": 4, "sum_of_squares": 0}
+        questions = list_questions(desk, one)[answered_class.LAB]
+        assert {q.name: q.waiting for q in questions} == {"why": 4, "sum_of_squares": 0}
         place = find_place(desk, one, *question)
         half, full = (Item(id=f"{n:08x}", text="x", points=n) for n in (1, 3))
         assert change_items(desk, one, place, (half, full), Rubric().version, lambda _: False)
@@ -177,11 +179,11 @@ def test_marks_given_at_the_desk_are_there_and_who_did_not_see_them_is_told(smal
         one.db.rollback()
         dearer = half.model_copy(update={"points": 1.5})
         assert change_items(desk, one, place, (dearer, full), read_rubric(desk, place).version, lambda n: n == 1)
-    given = "SELECT manual_score FROM grade WHERE manual_score IS NOT NULL AND NOT needs_manual_grade ORDER BY 1"
+    query = "SELECT manual_score FROM grade WHERE manual_score IS NOT NULL AND NOT needs_manual_grade ORDER BY 1"
     with psycopg.connect(db_url.replace("+psycopg", "")) as connection:
-        assert connection.execute(given).fetchall() == [(1.5,), (2.5,)]
-        said = connection.execute("SELECT manual_comment FROM comment WHERE manual_comment IS NOT NULL")
-        assert said.fetchall() == [("Why $x$?",)]
+        assert connection.execute(query).fetchall() == [(1.5,), (2.5,)]
+        comments = connection.execute("SELECT manual_comment FROM comment WHERE manual_comment IS NOT NULL")
+        assert comments.fetchall() == [("Why $x$?",)]
     assert not (small_course / "gradebook.db").exists()
 
 
@@ -196,6 +198,6 @@ def test_marks_given_at_the_desk_are_there_and_who_did_not_see_them_is_told(smal
 def test_a_database_that_cannot_be_opened_is_named_without_its_password(
     small_course: Path, url: str, word: str
 ) -> None:
-    with pytest.raises(GradlabError, match=word) as raised:
+    with pytest.raises(GradlabError, match=word) as error_info:
         read_results(url, small_course, LAB)
-    assert "c.CourseDirectory.db_url" in str(raised.value) and "secret" not in str(raised.value)
+    assert "c.CourseDirectory.db_url" in str(error_info.value) and "secret" not in str(error_info.value)

@@ -1,4 +1,4 @@
-"""The result document: its schema is documented, it is written whole, and a damaged one is refused."""
+"""The result document: its schema is documented, it's written whole, and a damaged one is refused."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 VERSIONS = Versions(gradlab="0", python="3", torch="2")
 
 
-def document(student: str = "ada", note: str = "", seen: str = "") -> Result:
+def make_document(student: str = "ada", note: str = "", seen: str = "") -> Result:
     check = Outcome("finite", hidden=True, seen=seen)
     cell = GradedCell(id="check-f", points=0, worth=2, checks=(check,))
     return Result(
@@ -30,28 +30,28 @@ def document(student: str = "ada", note: str = "", seen: str = "") -> Result:
 
 
 def test_the_documented_schema_is_that_of_the_model() -> None:
-    documented = json.loads((ROOT / "docs" / "result.schema.json").read_text())
-    assert documented == Result.model_json_schema()
+    schema = json.loads((ROOT / "docs" / "result.schema.json").read_text())
+    assert schema == Result.model_json_schema()
 
 
 @given(note=st.text(), seen=st.text())
 def test_a_document_reads_back_as_it_was_whatever_a_submission_wrote(note: str, seen: str) -> None:
-    text = document(note=note, seen=seen).to_json()
-    assert Result.model_validate_json(text) == document(note=note, seen=seen)
+    text = make_document(note=note, seen=seen).to_json()
+    assert Result.model_validate_json(text) == make_document(note=note, seen=seen)
 
 
 def test_a_document_is_replaced_whole_and_is_that_students(tmp_path: Path) -> None:
-    write_result(tmp_path, document(note="first"))
-    write_result(tmp_path, document(note="second"))
-    write_result(tmp_path, document("ben"))
-    loaded = load_result(tmp_path, "x", "ada")
-    assert loaded is not None and loaded.notes == (Note(words="second"),)
+    write_result(tmp_path, make_document(note="first"))
+    write_result(tmp_path, make_document(note="second"))
+    write_result(tmp_path, make_document("ben"))
+    result = load_result(tmp_path, "x", "ada")
+    assert result is not None and result.notes == (Note(words="second"),)
     assert sorted(p.name for p in (tmp_path / "results" / "x").iterdir()) == ["ada.json", "ben.json"]
     assert load_result(tmp_path, "x", "eve") is None
 
 
 def test_a_damaged_document_is_an_error_that_names_it(tmp_path: Path) -> None:
-    write_result(tmp_path, document())
+    write_result(tmp_path, make_document())
     path = get_result_path(tmp_path, "x", "ada")
     path.write_text(path.read_text()[:100])
     with pytest.raises(GradlabError, match=r"ada\.json isn't a result document"):
@@ -62,7 +62,7 @@ def test_a_difference_reads_back_and_a_document_without_one_still_does() -> None
     with record_outcomes() as outcomes, check("same", "the same", hint=("first", "second")):
         assert_close(torch.zeros(3, 4), torch.ones(3, 4))
     cell = GradedCell(id="check-f", points=0, worth=2, checks=tuple(outcomes))
-    result = document().model_copy(update={"cells": (cell,)})
+    result = make_document().model_copy(update={"cells": (cell,)})
     assert Result.model_validate_json(result.to_json()) == result
     old = json.loads(result.to_json())
     for name in ("difference", "further_hints"):

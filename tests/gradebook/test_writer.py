@@ -1,4 +1,4 @@
-"""What a new grading leaves of a mark that a person gave."""
+"""A new grading keeps or drops a mark that a person gave."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ from nbgrader.api import Gradebook
 
 from autograder.gradebook.writer import write_marks
 from autograder.model.marks import MarkSheet
-from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
+from tests.reports.written_class import CHECK, LAB, StudentWork, mark_by_hand, write_class
 
 
 @pytest.mark.parametrize(
-    ("marks", "kept"),
+    ("marks", "expected_mark"),
     [
         (MarkSheet("ada", {CHECK: None}, same=frozenset({CHECK})), (1.5, False)),
         (MarkSheet("ada", {CHECK: None}), (1.5, True)),
@@ -22,11 +22,11 @@ from tests.reports.written_class import CHECK, LAB, Handed, by_hand, write_class
     ids=["the same answer", "another", "a question left blank now", "blank then and now", "an exercise left blank"],
 )
 def test_a_mark_by_hand_is_of_the_answer_that_it_was_given_for(
-    small_course: Path, marks: MarkSheet, kept: tuple[float | None, bool]
+    small_course: Path, marks: MarkSheet, expected_mark: tuple[float | None, bool]
 ) -> None:
-    written = write_class(small_course, [Handed("ada")])
-    by_hand(written, "ada", manual_score=1.5, needs_manual_grade=False)
-    with Gradebook(written.url) as gradebook:
+    written_class = write_class(small_course, [StudentWork("ada")])
+    mark_by_hand(written_class, "ada", manual_score=1.5, needs_manual_grade=False)
+    with Gradebook(written_class.url) as gradebook:
         write_marks(gradebook, LAB, [marks], lambda *_: None, {})
         grade = gradebook.find_grade(CHECK, LAB, LAB, "ada")
-        assert (grade.manual_score, grade.needs_manual_grade) == kept
+        assert (grade.manual_score, grade.needs_manual_grade) == expected_mark

@@ -1,4 +1,4 @@
-"""What of a check's outcome goes into the result document."""
+"""The parts of a check's outcome that go into the result document."""
 
 from pathlib import Path
 
@@ -13,15 +13,15 @@ from labkit import assert_close, check
 from labkit.check import record_outcomes
 
 
-def test_two_matrices_are_kept_of_visible_checks_alone(small_course: Path) -> None:
+def test_two_matrices_are_kept_only_for_visible_checks(small_course: Path) -> None:
     notebook = build_source_notebook(next(read_labs(read_course(small_course))))
     cell = next(cell for cell in parse_cells(notebook) if cell.facts.checks)
     facts = cell.facts
     with record_outcomes() as outcomes:
-        for planned in facts.checks:
-            with check(planned.id, planned.label):
+        for facts_check in facts.checks:
+            with check(facts_check.id, facts_check.label):
                 assert_close(torch.zeros(3, 4), torch.ones(3, 4))
     assert all(outcome.difference for outcome in outcomes)
-    kept = _grade_cell(cell, StepResult(outcomes=outcomes), "").checks
-    assert [bool(outcome.difference) for outcome in kept] == [not planned.hidden for planned in facts.checks]
-    assert {planned.hidden for planned in facts.checks} == {True, False}
+    checks = _grade_cell(cell, StepResult(outcomes=outcomes), "").checks
+    assert [bool(outcome.difference) for outcome in checks] == [not facts_check.hidden for facts_check in facts.checks]
+    assert {facts_check.hidden for facts_check in facts.checks} == {True, False}

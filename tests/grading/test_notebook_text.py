@@ -1,4 +1,4 @@
-"""A notebook's text is what nbformat writes, whatever it holds."""
+"""Any notebook's text is what nbformat writes."""
 
 import copy
 from typing import Any

@@ -1,4 +1,4 @@
-"""What cells put out in a student process is what a stock ipykernel puts out through nbclient, pictures byte for byte.
+"""Cells have the same outputs in a student process as in a stock ipykernel through nbclient, pictures byte for byte.
 
 Three things are made equal before the comparison: addresses in memory, times, and the name of a cell's temporary file,
 which holds the kernel's pid. Consecutive texts of a stream are one output: where a kernel cuts them depends on time.
@@ -32,7 +32,7 @@ SAME = {
     r"\b[0-9a-f]{32}\b": "ID",  # of widgets and of displays
 }
 CELLS = {
-    # First, since a stock kernel that hangs here is asked anew from the first cell on.
+    # First, because a stock kernel that hangs here starts again with the first cell.
     "a worker": """import multiprocessing, time
 worker = multiprocessing.get_context("fork").Process(target=print, args=("at work",))
 worker.start()
@@ -154,19 +154,19 @@ out""",
 }
 
 
-# What other processes and descriptors put out, a stock kernel shows when a thread of it gets a turn.
+# A stock kernel shows the output of other processes and descriptors when one of its threads gets a turn.
 LATE = {"a worker": "at work", "a descriptor": "b\n", "a program": "err\n"}
 
 
-def here(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
+def run_in_gradlab(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
     """The outputs of each of these cells in a student process."""
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(sources, start=1)]
-    seen = examine(steps, fork_server.start_process)
-    return [came.outputs for came in seen.values()]
+    results = examine(steps, fork_server.start_process)
+    return [result.outputs for result in results.values()]
 
 
-def stock(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str, Any]]]:
-    """The same of a stock kernel. If it hangs, loses a reply or shows something only after its cell, ask another one."""
+def run_in_stock_kernel(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str, Any]]]:
+    """The same in a stock kernel. If it hangs, loses a reply or shows output after its cell only, another one runs them."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
     place = {"metadata": {"path": home}}
     client = NotebookClient(notebook, kernel_name="python3", allow_errors=True, resources=place)
@@ -179,59 +179,61 @@ def stock(sources: list[str], home: Path, tries: int = 5) -> list[list[dict[str,
     except CellTimeoutError:
         if tries == 1:
             raise
-        return stock(sources, home, tries - 1)
+        return run_in_stock_kernel(sources, home, tries - 1)
     texts = {cell.source: "".join(output.get("text", "") for output in cell.outputs) for cell in notebook.cells}
-    if tries > 1 and any(shown not in texts.get(CELLS[name], shown) for name, shown in LATE.items()):
-        return stock(sources, home, tries - 1)
+    if tries > 1 and any(text not in texts.get(CELLS[name], text) for name, text in LATE.items()):
+        return run_in_stock_kernel(sources, home, tries - 1)
     return [cell.outputs for cell in notebook.cells]
 
 
-def same(outputs: list[dict[str, Any]]) -> Any:
-    """The outputs with what may differ made equal."""
-    joined: list[dict[str, Any]] = []
+def normalize_outputs(outputs: list[dict[str, Any]]) -> Any:
+    """Replace what may differ in outputs."""
+    joined_outputs: list[dict[str, Any]] = []
     for output in outputs:
-        if joined and output["output_type"] == "stream" and output["name"] == joined[-1].get("name"):
-            joined[-1]["text"] += output["text"]
+        if joined_outputs and output["output_type"] == "stream" and output["name"] == joined_outputs[-1].get("name"):
+            joined_outputs[-1]["text"] += output["text"]
         else:
-            joined.append(dict(output))
-    return _same(joined)
+            joined_outputs.append(dict(output))
+    return _normalize(joined_outputs)
 
 
-def _same(value: Any) -> Any:
+def _normalize(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _digest(inner) if key.startswith("image/") else _same(inner) for key, inner in value.items()}
+        return {key: _digest(inner) if key.startswith("image/") else _normalize(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_same(inner) for inner in value]
+        return [_normalize(inner) for inner in value]
     if isinstance(value, str):
-        for found, put in SAME.items():
-            value = re.sub(found, put, value)
+        for pattern, replacement in SAME.items():
+            value = re.sub(pattern, replacement, value)
     return value
 
 
 def _digest(value: Any) -> Any:
-    """For a picture: a report of two that differ should be short."""
+    """A digest for a picture keeps the report of a difference short."""
     return hashlib.sha256(value.encode()).hexdigest() if isinstance(value, str) else value
 
 
 @pytest.fixture(scope="module")
 def small_cells(fork_server: ForkServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Any]]:
     sources = [SEEDS, *CELLS.values()]
-    pairs = zip(here(fork_server, sources), stock(sources, tmp_path_factory.mktemp("home")), strict=True)
+    pairs = zip(
+        run_in_gradlab(fork_server, sources), run_in_stock_kernel(sources, tmp_path_factory.mktemp("home")), strict=True
+    )
     return dict(zip(["seeds", *CELLS], pairs, strict=True))
 
 
 @pytest.mark.parametrize("name", CELLS)
-def test_a_cell_puts_out_what_it_does_in_a_stock_kernel(name: str, small_cells: dict[str, tuple[Any, Any]]) -> None:
-    ours, theirs = small_cells[name]
-    assert same(ours) == same(theirs)
+def test_a_cell_has_the_same_outputs_as_in_a_stock_kernel(name: str, small_cells: dict[str, tuple[Any, Any]]) -> None:
+    gradlab_outputs, stock_outputs = small_cells[name]
+    assert normalize_outputs(gradlab_outputs) == normalize_outputs(stock_outputs)
 
 
-def test_what_a_stock_kernel_cannot_do_well_is_done_otherwise(fork_server: ForkServer) -> None:
-    deep, group, left, mute, closed, after = here(
+def test_cells_that_a_stock_kernel_handles_badly_are_handled_differently(fork_server: ForkServer) -> None:
+    deep, group, exited, mute, closed, after = run_in_gradlab(
         fork_server,
         [
             "def down(n):\n    return down(n + 1)\ndown(0)",  # a kernel takes seconds for a thousand frames
-            "raise ExceptionGroup('both', [ValueError()])",  # and shows no output of the kind error
+            "raise ExceptionGroup('both', [ValueError()])",  # and shows no output of type error
             "exit()",  # and ends
             "class Mute(Exception):\n    def __str__(self): raise ValueError\nraise Mute",
             "import os, sys\nos.close(1)\nsys.stdout = sys.stderr = None\n1 / 0",
@@ -240,22 +242,22 @@ def test_what_a_stock_kernel_cannot_do_well_is_done_otherwise(fork_server: ForkS
     )
     assert len(deep[0]["traceback"]) < 70 and "frames in the middle were left out" in deep[0]["traceback"][-2]
     assert [output["output_type"] for output in group] == ["stream", "error"]
-    assert "a notebook goes on after exit()" in left[0]["text"]
+    assert "a notebook goes on after exit()" in exited[0]["text"]
     assert mute[0]["evalue"] == "(its message can't be shown)"
     assert closed[0]["ename"] == "ZeroDivisionError"
     assert after == [{"output_type": "stream", "name": "stdout", "text": "1\n2\n"}]
 
 
-def test_nested_loops_run_where_a_package_allows_them(fork_server: ForkServer) -> None:
-    """Not asked of a stock kernel, whose own loops the package changes too: once in a while that one hangs."""
-    *_, shown = here(
+def test_nested_loops_run_if_a_package_allows_them(fork_server: ForkServer) -> None:
+    """Not run in a stock kernel, whose own loops the package changes too: it hangs now and then."""
+    *_, last_outputs = run_in_gradlab(
         fork_server,
         [
             "import asyncio\nasync def three():\n    return 3",
             "import nest_asyncio2\nnest_asyncio2.apply()\nasyncio.run(three()) + await three()",
         ],
     )
-    assert shown[0]["data"]["text/plain"] == "6"
+    assert last_outputs[0]["data"]["text/plain"] == "6"
 
 
 def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: ForkServer) -> None:
@@ -269,34 +271,34 @@ def test_the_next_cells_run_whatever_one_does_to_the_event_loop(fork_server: For
         "async def on():\n    while True:\n        await asyncio.sleep(0)\ngoing_on = asyncio.create_task(on())",
     ]
     for number, cell in enumerate(harm):
-        *_, shown = here(fork_server, [*harm[:1], cell, "print(await asyncio.sleep(0, 7))"])
-        assert shown == [{"output_type": "stream", "name": "stdout", "text": "7\n"}], number
+        *_, last_outputs = run_in_gradlab(fork_server, [*harm[:1], cell, "print(await asyncio.sleep(0, 7))"])
+        assert last_outputs == [{"output_type": "stream", "name": "stdout", "text": "7\n"}], number
 
 
 def test_cd_goes_back_to_where_the_notebook_is(fork_server: ForkServer) -> None:
-    *_, shown = here(
+    *_, last_outputs = run_in_gradlab(
         fork_server, ["import os\nhome = os.getcwd()", "%cd -q /\n%cd -q -\nprint(os.getcwd() == home, _dh[0] == home)"]
     )
-    assert shown[0]["text"] == "True True\n"
+    assert last_outputs[0]["text"] == "True True\n"
 
 
 def test_a_command_does_not_wait_for_the_programs_that_it_leaves_running(fork_server: ForkServer) -> None:
     """A kernel hangs up the terminal of such programs; here they end with the submission."""
-    (shown,) = here(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
-    assert shown[0]["text"].replace("\r", "") == "started\ngoes on\n"
+    (outputs,) = run_in_gradlab(fork_server, ["!sleep 600 & echo started\nprint('goes on')"])
+    assert outputs[0]["text"].replace("\r", "") == "started\ngoes on\n"
 
 
-def test_all_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
-    """And it ends, where a program that it leaves running goes on writing for ever."""
-    whole, beside = here(
+def test_everything_that_a_command_wrote_before_it_ended_is_shown(fork_server: ForkServer) -> None:
+    """The cell ends although a program that it leaves running writes endlessly."""
+    long_output, next_output = run_in_gradlab(
         fork_server, ["!head -c 60000 /dev/zero | tr '\\0' x", "!yes & echo started\nprint('goes on')"]
     )
-    assert whole[0]["text"] == "x" * 60_000
-    assert beside[0]["text"]
+    assert long_output[0]["text"] == "x" * 60_000
+    assert next_output[0]["text"]
 
 
-def test_outputs_are_bounded_but_not_what_was_cleared(fork_server: ForkServer) -> None:
-    lines, characters, shown, written, piped, frames = here(
+def test_outputs_are_bounded_without_counting_cleared_ones(fork_server: ForkServer) -> None:
+    lines, characters, shown, written, piped, frames = run_in_gradlab(
         fork_server,
         [
             "for i in range(9000): print(i)",
@@ -319,16 +321,27 @@ def test_outputs_are_bounded_but_not_what_was_cleared(fork_server: ForkServer) -
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.parametrize("lab", LABS)
-def test_a_worked_solution_puts_out_what_it_does_in_a_stock_kernel(
+def test_a_worked_solution_has_the_same_outputs_as_in_a_stock_kernel(
     lab: str, fork_server: ForkServer, tmp_path: Path
 ) -> None:
-    """Slow: a kernel starts for each lab, and imports torch. By day CELLS hold what a lab may put out."""
+    """Slow: a kernel starts for each lab, and imports torch. By day CELLS cover what a lab may output."""
     notebook = nbformat.read(ROOT / "source" / lab / f"{lab}.ipynb", as_version=4)
     steps = [cell.step for cell in parse_cells(notebook) if cell.step.kind != "check"]
     sources = [SEEDS, *(step.source for step in steps)]
-    ours, theirs = here(fork_server, sources)[1:], stock(sources, tmp_path)[1:]
-    differing = [n for n, (own, its) in enumerate(zip(ours, theirs, strict=True)) if same(own) != same(its)]
-    again = stock(sources, tmp_path)[1:] if differing else theirs
-    for n in differing:  # pids and times of the lab's own: a stock kernel puts out others, too, when it is asked again
-        assert same(theirs[n]) != same(again[n]), (steps[n].id, ours[n], theirs[n])
+    gradlab_outputs, stock_outputs = (
+        run_in_gradlab(fork_server, sources)[1:],
+        run_in_stock_kernel(sources, tmp_path)[1:],
+    )
+    differing = [
+        n
+        for n, (own, its) in enumerate(zip(gradlab_outputs, stock_outputs, strict=True))
+        if normalize_outputs(own) != normalize_outputs(its)
+    ]
+    second_outputs = run_in_stock_kernel(sources, tmp_path)[1:] if differing else stock_outputs
+    for n in differing:  # the lab's own pids and times: a stock kernel's differ too when it runs again
+        assert normalize_outputs(stock_outputs[n]) != normalize_outputs(second_outputs[n]), (
+            steps[n].id,
+            gradlab_outputs[n],
+            stock_outputs[n],
+        )
     assert len(differing) < len(steps) / 4

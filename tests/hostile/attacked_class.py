@@ -1,4 +1,4 @@
-"""A class in which two of three students attack: graded end to end in the sandbox, with canaries wherever secrets are."""
+"""A class in which two of three students attack, graded end to end in the sandbox, with a canary in every secret."""
 
 import copy
 import ctypes
@@ -22,14 +22,14 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.reports.feedback import write_feedback
-from tests.hostile.attackers import hand_in, names, read_attack
+from tests.hostile.attackers import hand_in, list_attack_names, read_attack
 from tests.hostile.edits import LAB, LAB_SOURCE, write
-from tests.hostile.small_class import folder_of, make_course
+from tests.hostile.small_class import make_course, make_folder
 
 LEFT = f"left-by-an-attack-{os.getpid()}"
 HIDDEN_INPUT, HIDDEN_WANT = "48151.625", "96303.25"
-HIDDEN_DIGITS = ("48151", "96303")  # however they are written
-# Checks that work on a result before they compare it, as those of real labs do.
+HIDDEN_DIGITS = ("48151", "96303")  # in any notation
+# Checks that use a result before they compare it, as in real labs.
 MORE_CHECKS = """\
 with check("sum", "the sum is doubled too"):
     assert_close(double(torch.ones(4)).sum(), torch.tensor(8.0))
@@ -46,8 +46,8 @@ SHARED_PLACES = ("/tmp", "/var/tmp", "/dev/shm", "/", "/root", "/etc", "/usr/loc
 
 
 @dataclass
-class Attacked:
-    """What became of the class. outputs: of all cells that are not the course's checks, as JSON."""
+class AttackedClass:
+    """The class after grading. outputs: those of all cells that aren't the course's checks, as JSON."""
 
     results: dict[str, SubmissionResult]
     failures: dict[str, str]
@@ -60,35 +60,35 @@ class Attacked:
     heard: list[str] = field(default_factory=list)
 
 
-def attacker(name: str) -> str:
-    return f"{names().index(name):03d}_{name}"
+def make_attacker_id(name: str) -> str:
+    return f"{list_attack_names().index(name):03d}_{name}"
 
 
-def followed() -> list[str]:
-    """Every second attack, and the last. What another leaves behind meets the next attacker, who has honest exercises."""
-    return names()[::-2]
+def list_followed() -> list[str]:
+    """Every second attack, and the last: an honest student follows. The others are followed by the next attacker."""
+    return list_attack_names()[::-2]
 
 
-def after(name: str) -> str:
-    """The honest student who is graded next."""
-    return f"{attacker(name)}_then_honest"
+def make_follower_id(name: str) -> str:
+    """The id of the honest student who is graded next."""
+    return f"{make_attacker_id(name)}_then_honest"
 
 
-def grade_attacked(root: Path) -> Attacked:
+def grade_attacked(root: Path) -> AttackedClass:
     canaries = {
-        what: f"canary-{what}-{secrets.token_hex(8)}"
-        for what in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
+        kind: f"canary-{kind}-{secrets.token_hex(8)}"
+        for kind in ("hidden", "solution", "config", "gradebook", "neighbour", "environment", "memory")
     }
-    breach, there = f"breach-{secrets.token_hex(8)}", frozenset(_pids())
+    breach, old_pids = f"breach-{secrets.token_hex(8)}", frozenset(_list_pids())
     with ExitStack() as stack:
-        known, heard = stack.enter_context(_surroundings())
+        attack_values, heard = stack.enter_context(_set_up_surroundings())
         memory = ctypes.create_string_buffer(canaries["memory"].encode())
         os.environ["GRADLAB_TEST_SECRET"] = canaries["environment"]
         stack.callback(os.environ.pop, "GRADLAB_TEST_SECRET")
-        sound = make_course(root, LAB, _lab_source(canaries))
+        sound = make_course(root, LAB, _build_lab_source(canaries))
         with (root / "nbgrader_config.py").open("a") as config:
             config.write(f"{LIMITS}# {canaries['config']}\n")
-        known |= {
+        attack_values |= {
             "COURSE": str(root),
             "NEIGHBOUR": "000_a_neighbour",
             "BREACH": breach,
@@ -96,23 +96,23 @@ def grade_attacked(root: Path) -> Attacked:
         }
         neighbour = copy.deepcopy(sound)
         neighbour["cells"][1]["source"] += f"\n{canaries['neighbour']}"
-        write(folder_of(root, "000_a_neighbour", LAB), neighbour)
-        for name in names():
-            folder = folder_of(root, attacker(name), LAB)
-            hand_in(read_attack(name), folder, copy.deepcopy(sound), known)
-            if name in followed():
-                write(folder_of(root, after(name), LAB), sound)
+        write(make_folder(root, "000_a_neighbour", LAB), neighbour)
+        for name in list_attack_names():
+            folder = make_folder(root, make_attacker_id(name), LAB)
+            hand_in(read_attack(name), folder, copy.deepcopy(sound), attack_values)
+            if name in list_followed():
+                write(make_folder(root, make_follower_id(name), LAB), sound)
         api = open_course(root)
         with Gradebook(api.db_url, "gradlab") as book:
             book.add_student("registrar", last_name=canaries["gradebook"])
-        before = _hashes(root)
-        failures = {done.student: done.failure for done in grade_lab(api, LAB) if done.failure}
-        damage = sorted({str(path) for path, _ in before.items() ^ _hashes(root).items()})
+        before = _hash_files(root)
+        failures = {outcome.student: outcome.failure for outcome in grade_lab(api, LAB) if outcome.failure}
+        damage = sorted({str(path) for path, _ in before.items() ^ _hash_files(root).items()})
         results = read_results(api.db_url, root, LAB)
-        attacks = [result for result in results if result.student in map(attacker, names())]
+        attacks = [result for result in results if result.student in map(make_attacker_id, list_attack_names())]
         pages = {p.parent.parent.name: p.read_text() for p in write_feedback(attacks, root, LAB)}
-        outputs = {r.student: _outputs(root, r.student) for r in results}
-        return Attacked(
+        outputs = {r.student: _read_outputs(root, r.student) for r in results}
+        return AttackedClass(
             {r.student: r for r in results},
             failures,
             outputs,
@@ -120,12 +120,12 @@ def grade_attacked(root: Path) -> Attacked:
             list(canaries.values()),
             breach,
             damage,
-            [*_files_left(Path(known["DROP"])), *_processes_left(there)],
+            [*_list_files_left(Path(attack_values["DROP"])), *_list_processes_left(old_pids)],
             heard(),
         )
 
 
-def _lab_source(canaries: dict[str, str]) -> str:
+def _build_lab_source(canaries: dict[str, str]) -> str:
     hidden = f'    marker = "{canaries["hidden"]}"\n    assert_close(double(torch.tensor([3.5])), torch.tensor([7.0]))'
     source = LAB_SOURCE.replace("    assert_close(double(torch.tensor([3.5])), torch.tensor([7.0]))", hidden)
     source = source.replace("[3.5]", f"[{HIDDEN_INPUT}]").replace("[7.0]", f"[{HIDDEN_WANT}]")
@@ -135,12 +135,12 @@ def _lab_source(canaries: dict[str, str]) -> str:
 
 
 @contextmanager
-def _surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
-    """(what an attacker is told of this machine, what gives all that was heard on its sockets)."""
+def _set_up_surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
+    """(values that an attacker gets about this machine, a function that lists all messages on its sockets)."""
     drop = Path(tempfile.mkdtemp(prefix="gradlab-drop-", dir="/tmp"))
     drop.chmod(0o777)
-    named = Path(tempfile.mkdtemp(prefix="gradlab-socket-", dir="/tmp"))
-    named.chmod(0o755)
+    folder = Path(tempfile.mkdtemp(prefix="gradlab-socket-", dir="/tmp"))
+    folder.chmod(0o755)
     abstract = f"gradlab-test-{os.getpid()}"
     with (
         socket.socket() as tcp,
@@ -150,28 +150,31 @@ def _surroundings() -> Iterator[tuple[dict[str, Any], Any]]:
     ):
         tcp.bind(("127.0.0.1", 0))
         udp.bind(("127.0.0.1", 0))
-        unix.bind(str(named / "socket"))
+        unix.bind(str(folder / "socket"))
         nameless.bind(f"\0{abstract}")
-        (named / "socket").chmod(0o777)
+        (folder / "socket").chmod(0o777)
         for each in (tcp, unix, nameless):
             each.listen()
-        known = {
+        attack_values = {
             "DROP": str(drop),
             "GRADER": os.getpid(),
             "LEFT": LEFT,
             "TCP": tcp.getsockname()[1],
             "UDP": udp.getsockname()[1],
-            "UNIX": str(named / "socket"),
+            "UNIX": str(folder / "socket"),
             "ABSTRACT": abstract,
         }
         try:
-            yield known, lambda: [*_heard((tcp, unix, nameless), "accept"), *_heard((udp,), "recv", 100)]
+            yield (
+                attack_values,
+                lambda: [*_list_heard((tcp, unix, nameless), "accept"), *_list_heard((udp,), "recv", 100)],
+            )
         finally:
             shutil.rmtree(drop)
-            shutil.rmtree(named)
+            shutil.rmtree(folder)
 
 
-def _heard(sockets: tuple[socket.socket, ...], act: str, *arguments: int) -> list[str]:
+def _list_heard(sockets: tuple[socket.socket, ...], act: str, *arguments: int) -> list[str]:
     heard = []
     for one in sockets:
         one.setblocking(False)
@@ -182,63 +185,69 @@ def _heard(sockets: tuple[socket.socket, ...], act: str, *arguments: int) -> lis
     return heard
 
 
-def _hashes(root: Path) -> dict[Path, str]:
-    """All that grading does not write: the course's own files, and what was handed in."""
-    kept = [p for top in ("labs", "source", "release", "solutions", "submitted") for p in (root / top).rglob("*")]
-    kept += [p for p in root.iterdir() if p.is_file() and not p.name.startswith("gradebook.db")]
-    # The runner puts links aside in the folder of whoever handed them in.
-    own = [p for p in kept if "submitted" in p.parts and ".not-followed" in p.name]
+def _hash_files(root: Path) -> dict[Path, str]:
+    """Hashes of all files that grading doesn't write: the course's own, and the submissions."""
+    paths = [p for top in ("labs", "source", "release", "solutions", "submitted") for p in (root / top).rglob("*")]
+    paths += [p for p in root.iterdir() if p.is_file() and not p.name.startswith("gradebook.db")]
+    # The runner renames links in the submission's folder.
+    renamed_files = [p for p in paths if "submitted" in p.parts and ".not-followed" in p.name]
     return {
         p.relative_to(root).with_name(p.name.removesuffix(".not-run")): hashlib.sha256(p.read_bytes()).hexdigest()
-        for p in kept
-        if p.is_file() and not p.is_symlink() and p not in own
+        for p in paths
+        if p.is_file() and not p.is_symlink() and p not in renamed_files
     }
 
 
-def _outputs(root: Path, student: str) -> str:
+def _read_outputs(root: Path, student: str) -> str:
     notebook = json.loads((root / "autograded" / student / LAB / f"{LAB}.ipynb").read_text())
-    shown = [c for c in notebook["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
-    return json.dumps([c.get("outputs", []) for c in shown], ensure_ascii=False)
+    cells = [c for c in notebook["cells"] if not c["metadata"].get("nbgrader", {}).get("grade")]
+    return json.dumps([c.get("outputs", []) for c in cells], ensure_ascii=False)
 
 
-def _files_left(drop: Path) -> list[str]:
-    left = [str(p) for p in drop.iterdir()]
+def _list_files_left(drop: Path) -> list[str]:
+    paths = [str(p) for p in drop.iterdir()]
     for place in filter(_is_listable, SHARED_PLACES):
-        left += [f"{place}/{name}" for name in os.listdir(place) if LEFT in name]
-    return left + [str(p) for fork_server in _fork_servers() for p in (_home(fork_server) / "tmp").glob("gradlab-*")]
+        paths += [f"{place}/{name}" for name in os.listdir(place) if LEFT in name]
+    return paths + [
+        str(p) for fork_server in _list_fork_servers() for p in (_find_home(fork_server) / "tmp").glob("gradlab-*")
+    ]
 
 
 def _is_listable(place: str) -> bool:
     return os.access(place, os.R_OK | os.X_OK)
 
 
-def _processes_left(there: frozenset[int]) -> list[str]:
-    """Processes with the attacks' mark, and children of the fork server, which has none when nobody is graded.
+def _list_processes_left(old_pids: frozenset[int]) -> list[str]:
+    """Processes with the attacks' mark, and children of the fork server, which has none when it's idle.
 
-    there: before anybody was graded.
+    old_pids: those from before the grading.
     """
-    left = []
-    for pid in sorted({*_pids()} - there):
-        marked = LEFT.encode() in _read(pid, "cmdline")
-        if (marked or _parent(pid) in _fork_servers()) and b"\nState:\tZ" not in _read(pid, "status"):
-            left.append(f"process {pid}: {_read(pid, 'cmdline')!r}")
-    return left
+    processes = []
+    for pid in sorted({*_list_pids()} - old_pids):
+        is_marked = LEFT.encode() in _read(pid, "cmdline")
+        if (is_marked or _read_parent(pid) in _list_fork_servers()) and b"\nState:\tZ" not in _read(pid, "status"):
+            processes.append(f"process {pid}: {_read(pid, 'cmdline')!r}")
+    return processes
 
 
-def _fork_servers() -> list[int]:
-    return [p for p in _pids() if _parent(p) == os.getpid() and b"autograder.forkserver.server" in _read(p, "cmdline")]
+def _list_fork_servers() -> list[int]:
+    return [
+        p
+        for p in _list_pids()
+        if _read_parent(p) == os.getpid() and b"autograder.forkserver.server" in _read(p, "cmdline")
+    ]
 
 
-def _home(pid: int) -> Path:
+def _find_home(pid: int) -> Path:
     names = dict(pair.split(b"=", 1) for pair in _read(pid, "environ").split(b"\0") if b"=" in pair)
     return Path(os.fsdecode(names[b"TMPDIR"])).parent
 
 
-def _pids() -> list[int]:
+def _list_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def _parent(pid: int) -> int:
+def _read_parent(pid: int) -> int:
     line = next((text for text in _read(pid, "status").splitlines() if text.startswith(b"PPid:")), b"PPid: 0")
     return int(line.split()[1])
 

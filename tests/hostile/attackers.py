@@ -1,14 +1,14 @@
-"""Reads the files in attacks/: each is one submission that tries something, written as cells in the percent format.
+"""Reads the files in attacks/: each is a submission that tries something, written as cells in the percent format.
 
-The first line says what it tries. Then come options as comments, and the cells, by where they go:
+The first line says what it tries. Options follow as comments, and then the cells, with their places:
   first     the top of the notebook          before, after   around the exercise `double`
-  exercise  in place of `double`             end             behind the last check
-  file: X   beside the notebook              folder          run by the test, with `folder` and `notebook`, to spoil these
-Where there is no `exercise`, the answer of `double` is wrong, or right where `# expects: double=2` says so. `# expects:
-shift=any` says that the attacker's other marks may be lost; without it they stay. `# told: TEXT | TEXT` says
-that one of these must be in the result that the student reads: which limit comes first can depend on the machine.
-Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, as if they had been told, and HELPERS. What they
-catch they print: BREACH, or a canary.
+  exercise  instead of `double`              end             after the last check
+  file: X   next to the notebook             folder          run by the test, with `folder` and `notebook`, to spoil these
+Without an `exercise`, the answer of `double` is wrong, or right if `# expects: double=2` says so. `# expects: shift=any`
+allows the attacker's other marks to be lost; without it they are kept. `# message: TEXT | TEXT` says that one of these
+texts must be in the result that the student reads: which limit is hit first can depend on the machine.
+Attacks find COURSE, NEIGHBOUR, DROP, GRADER and others in their namespace, and HELPERS. They print what they catch: BREACH,
+or a canary.
 """
 
 import re
@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.hostile.edits import DOUBLE, LAB, Notebook, at, cell, code, write
+from tests.hostile.edits import DOUBLE, LAB, Notebook, find_cell, find_index, make_code_cell, write
 
 ATTACKS = Path(__file__).parent / "attacks"
 HEADER = re.compile(r"^# %% (?P<where>.+)$", re.MULTILINE)
@@ -51,46 +51,52 @@ WRONG, RIGHT = "def double(x):\n    return 0 * x\n", "def double(x):\n    return
 
 @dataclass(frozen=True)
 class Attack:
-    """expects: exercise -> points, None where any number of them will do."""
+    """expects: exercise -> points, None if any number will do."""
 
     name: str
     tries: str
     cells: dict[str, str]
     expects: dict[str, float | None] = field(default_factory=dict)
-    told: str = ""
+    message: str = ""
 
 
-def names() -> list[str]:
-    """Of all attacks, by kind, in the order in which they are graded."""
+def list_attack_names() -> list[str]:
+    """All attacks, by kind, in the order in which they are graded."""
     return [path.stem for path in sorted(ATTACKS.glob("*/*.py"))]
 
 
 def read_attack(name: str) -> Attack:
     (path,) = ATTACKS.glob(f"*/{name}.py")
-    head, *rest = HEADER.split(path.read_text())
+    head, *parts = HEADER.split(path.read_text())
     options = dict(re.findall(r"^# (\w+): (.+)$", head, re.MULTILINE))
     expects: dict[str, float | None] = {"double": 0.0, "shift": 1.0, "total": 1.0}
     for pair in options.get("expects", "").split():
         exercise, points = pair.split("=")
         expects[exercise] = None if points == "any" else float(points)
-    cells = {where: source.strip("\n") for where, source in zip(rest[::2], rest[1::2], strict=True)}
-    return Attack(name, head.splitlines()[0].removeprefix("# "), cells, expects, options.get("told", ""))
+    cells = {place: source.strip("\n") for place, source in zip(parts[::2], parts[1::2], strict=True)}
+    return Attack(name, head.splitlines()[0].removeprefix("# "), cells, expects, options.get("message", ""))
 
 
-def hand_in(attack: Attack, folder: Path, notebook: Notebook, known: dict[str, Any]) -> None:
-    """Write the attack into a submission's folder. known: the names that the attacker's cells find."""
-    cell(notebook, DOUBLE)["source"] = attack.cells.get("exercise", RIGHT if attack.expects["double"] == 2 else WRONG)
-    preamble = "\n".join(f"{name} = {value!r}" for name, value in known.items()) + HELPERS
-    for where, place in (("after", at(notebook, DOUBLE) + 1), ("before", at(notebook, DOUBLE)), ("first", 0)):
-        if where in attack.cells:
-            notebook["cells"].insert(place, code(attack.cells[where], id=f"attack-{where}"))
-    notebook["cells"].insert(0, code(preamble, id="attack-known"))
+def hand_in(attack: Attack, folder: Path, notebook: Notebook, values: dict[str, Any]) -> None:
+    """Write the attack into a submission's folder. values: the names that the attacker's cells find."""
+    find_cell(notebook, DOUBLE)["source"] = attack.cells.get(
+        "exercise", RIGHT if attack.expects["double"] == 2 else WRONG
+    )
+    preamble = "\n".join(f"{name} = {value!r}" for name, value in values.items()) + HELPERS
+    for position, place in (
+        ("after", find_index(notebook, DOUBLE) + 1),
+        ("before", find_index(notebook, DOUBLE)),
+        ("first", 0),
+    ):
+        if position in attack.cells:
+            notebook["cells"].insert(place, make_code_cell(attack.cells[position], id=f"attack-{position}"))
+    notebook["cells"].insert(0, make_code_cell(preamble, id="attack-known"))
     if "end" in attack.cells:
-        notebook["cells"].append(code(attack.cells["end"], id="attack-end"))
-    for where, source in attack.cells.items():
-        if where.startswith("file: "):
-            (folder / where.removeprefix("file: ")).write_text(source)
+        notebook["cells"].append(make_code_cell(attack.cells["end"], id="attack-end"))
+    for position, source in attack.cells.items():
+        if position.startswith("file: "):
+            (folder / position.removeprefix("file: ")).write_text(source)
     if "folder" in attack.cells:
-        exec(attack.cells["folder"], {"folder": folder, "notebook": notebook, **known})
+        exec(attack.cells["folder"], {"folder": folder, "notebook": notebook, **values})
     write(folder, notebook)
     assert (folder / f"{LAB}.ipynb").exists()

@@ -1,4 +1,4 @@
-"""A small lab, and what turns the sound submission of it into a damaged or a hostile one."""
+"""A small lab, and edits that turn its sound submission into a damaged or a hostile one."""
 
 import copy
 import json
@@ -84,46 +84,46 @@ def write_bytes(folder: Path, data: bytes) -> None:
     (folder / FILE).write_bytes(data)
 
 
-def courses_notebook(folder: Path) -> Path:
+def find_course_notebook(folder: Path) -> Path:
     """The source of the lab, with solutions, in the course that a submission's folder is in."""
     source = folder.parent.parent.parent / "source" / LAB / FILE
     assert source.exists()
     return source
 
 
-def at(notebook: Notebook, identity: str) -> int:
+def find_index(notebook: Notebook, identity: str) -> int:
     (place,) = [i for i, c in enumerate(notebook["cells"]) if c["id"] == identity]
     return place
 
 
-def cell(notebook: Notebook, identity: str) -> dict[str, Any]:
-    found: dict[str, Any] = notebook["cells"][at(notebook, identity)]
-    return found
+def find_cell(notebook: Notebook, identity: str) -> dict[str, Any]:
+    cell: dict[str, Any] = notebook["cells"][find_index(notebook, identity)]
+    return cell
 
 
-def constant(notebook: Notebook) -> dict[str, Any]:
+def find_constant(notebook: Notebook) -> dict[str, Any]:
     """The given cell that sets STEP."""
     return next(c for c in notebook["cells"] if c["source"].startswith("STEP"))
 
 
-def flags(notebook: Notebook, identity: str) -> dict[str, Any]:
+def get_flags(notebook: Notebook, identity: str) -> dict[str, Any]:
     """nbgrader's metadata of a cell."""
-    found: dict[str, Any] = cell(notebook, identity)["metadata"]["nbgrader"]
-    return found
+    flags: dict[str, Any] = find_cell(notebook, identity)["metadata"]["nbgrader"]
+    return flags
 
 
-def untouched(notebook: Notebook, identity: str) -> str:
-    """An exercise as it was handed out."""
-    head = cell(notebook, identity)["source"].split("\n")[:2]
+def build_untouched(notebook: Notebook, identity: str) -> str:
+    """An exercise as released."""
+    head = find_cell(notebook, identity)["source"].split("\n")[:2]
     return "\n".join([*head, "    # YOUR CODE HERE", "    raise NotImplementedError()"])
 
 
-def pasted(notebook: Notebook, identity: str) -> dict[str, Any]:
-    """A copy as JupyterLab pastes it: the same metadata, an id of its own."""
-    return {**copy.deepcopy(cell(notebook, identity)), "id": f"pasted-{identity}"}
+def copy_cell(notebook: Notebook, identity: str) -> dict[str, Any]:
+    """A copy as JupyterLab pastes it: the same metadata, a new id."""
+    return {**copy.deepcopy(find_cell(notebook, identity)), "id": f"pasted-{identity}"}
 
 
-def code(source: str, **fields: Any) -> dict[str, Any]:
+def make_code_cell(source: str, **fields: Any) -> dict[str, Any]:
     return {
         "cell_type": "code",
         "id": "mine",
@@ -135,7 +135,7 @@ def code(source: str, **fields: Any) -> dict[str, Any]:
 
 
 def add(notebook: Notebook, source: str, **fields: Any) -> None:
-    notebook["cells"].insert(1, code(source, **fields))
+    notebook["cells"].insert(1, make_code_cell(source, **fields))
 
 
 def drop(notebook: Notebook, *identities: str) -> None:
@@ -144,15 +144,15 @@ def drop(notebook: Notebook, *identities: str) -> None:
 
 def merge(notebook: Notebook, into: str, *others: str) -> None:
     """As JupyterLab merges selected cells: the texts with an empty line between, in the first one's cell."""
-    texts = [cell(notebook, identity)["source"] for identity in (into, *others)]
-    cell(notebook, into)["source"] = "\n\n".join(texts)
+    texts = [find_cell(notebook, identity)["source"] for identity in (into, *others)]
+    find_cell(notebook, into)["source"] = "\n\n".join(texts)
     drop(notebook, *others)
 
 
 def split(notebook: Notebook, identity: str, at_line: int) -> None:
     """As JupyterLab splits a cell: the metadata goes to both halves, the id to the last."""
-    place, whole = at(notebook, identity), cell(notebook, identity)
-    lines = whole["source"].split("\n")
-    first = {**copy.deepcopy(whole), "id": "first-half", "source": "\n".join(lines[:at_line]).strip("\n")}
-    whole["source"] = "\n".join(lines[at_line:]).strip("\n")
+    place, original = find_index(notebook, identity), find_cell(notebook, identity)
+    lines = original["source"].split("\n")
+    first = {**copy.deepcopy(original), "id": "first-half", "source": "\n".join(lines[:at_line]).strip("\n")}
+    original["source"] = "\n".join(lines[at_line:]).strip("\n")
     notebook["cells"].insert(place, first)

@@ -16,7 +16,7 @@ from tests.lab_files import write_files
 
 
 def make_course(root: Path, lab: str, source: str) -> dict[str, Any]:
-    """Build a course of one lab in this folder, and give the sound submission of it. source: as files_of() takes it."""
+    """Build a course of one lab in this folder, and return its sound submission. source: as split_files() takes it."""
     (root / "labs" / lab).mkdir(parents=True)
     (root / "labs" / "course.toml").write_text(
         f'title = "A small course"\n\n[[labs]]\nname = "{lab}"\ntitle = "Small"\nminutes = 5\n'
@@ -29,15 +29,15 @@ def make_course(root: Path, lab: str, source: str) -> dict[str, Any]:
     return sound
 
 
-def folder_of(root: Path, student: str, lab: str) -> Path:
-    """The folder of a submission, empty."""
+def make_folder(root: Path, student: str, lab: str) -> Path:
+    """Create the empty folder of a submission."""
     folder = root / "submitted" / student / lab
     folder.mkdir(parents=True)
     return folder
 
 
 def grade(root: Path, lab: str) -> tuple[dict[str, SubmissionResult], dict[str, str]]:
-    """(student -> result, student -> what kept the course from grading it)."""
+    """(student -> result, student -> why the submission couldn't be graded)."""
     api = open_course(root)
-    failures = {done.student: done.failure for done in grade_lab(api, lab) if done.failure}
+    failures = {outcome.student: outcome.failure for outcome in grade_lab(api, lab) if outcome.failure}
     return {r.student: r for r in read_results(api.db_url, root, lab)}, failures

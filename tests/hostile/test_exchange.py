@@ -1,4 +1,4 @@
-"""A student who writes what they like into the exchange stops no watch, reads nobody's files and shadows nobody."""
+"""A student who writes anything into the exchange stops no watch, reads no one's files and shadows no one."""
 
 import contextlib
 import io
@@ -40,23 +40,23 @@ def inbox(tmp_path: Path) -> Inbox:
     return Inbox(tmp_path / "inbound", tmp_path / "outbound", tmp_path / "feedback", check_owner=False)
 
 
-def submit(inbox: Inbox, student: str, when: str = ONE, secret: str = "a secret", name: str = "x") -> Path:
-    folder = inbox.inbound / f"{student}+{LAB}+{when}+{name}"
+def submit(inbox: Inbox, student: str, timestamp: str = ONE, secret: str = "a secret", name: str = "x") -> Path:
+    folder = inbox.inbound / f"{student}+{LAB}+{timestamp}+{name}"
     folder.mkdir()
     (folder / f"{LAB}.ipynb").write_text("the notebook")
-    (folder / "timestamp.txt").write_text(when)
+    (folder / "timestamp.txt").write_text(timestamp)
     if secret:
         (folder / SECRET).write_text(secret)
     return folder
 
 
-def arrivals(inbox: Inbox) -> list[Arrival]:
+def list_arrivals(inbox: Inbox) -> list[Arrival]:
     return list(inbox.iter_arrivals([LAB]))
 
 
-def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
-    """What lies in submitted/ of the only submission, by path; links and pipes would fail here."""
-    (arrival,) = arrivals(inbox)
+def collect_files(inbox: Inbox, course: Path) -> dict[str, bytes]:
+    """The files of the only submission in submitted/, by path; links and pipes would fail here."""
+    (arrival,) = list_arrivals(inbox)
     collect_submission(arrival, course)
     folder = course / "submitted" / arrival.student / LAB
     every = [path for path in sorted(folder.rglob("*")) if not path.is_dir() or path.is_symlink()]
@@ -65,7 +65,7 @@ def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("student", "when", "why"),
+    ("student", "timestamp", "reason"),
     [
         ("ada", "2026-99-99 99:99:99 UTC", "no valid time"),
         ("ada", "9999-12-31 23:59:59 -2359", "no valid time"),
@@ -78,39 +78,41 @@ def brought_in(inbox: Inbox, course: Path) -> dict[str, bytes]:
         (f"ada+{LAB}", ONE, "no valid student"),
     ],
 )
-def test_a_name_that_says_nothing_counts_for_nobody_and_can_be_shown(
-    inbox: Inbox, student: str, when: str, why: str
+def test_a_malformed_name_counts_for_no_one_and_can_be_displayed(
+    inbox: Inbox, student: str, timestamp: str, reason: str
 ) -> None:
-    submit(inbox, student, when)
+    submit(inbox, student, timestamp)
     submit(inbox, "ben")
-    wrong, sound = sorted(arrivals(inbox), key=lambda arrival: not arrival.problem)
-    assert why in wrong.problem and select_newest([wrong, sound], NOW) == [sound]
+    wrong, sound = sorted(list_arrivals(inbox), key=lambda arrival: not arrival.problem)
+    assert reason in wrong.problem and select_newest([wrong, sound], NOW) == [sound]
     io.TextIOWrapper(io.BytesIO(), encoding="utf-8").write(wrong.shown_name)
     assert wrong.shown_name.isprintable()
 
 
-def _pipe(path: Path) -> None:
+def _make_pipe(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
 
-def _endless(path: Path) -> None:
+def _make_endless_file(path: Path) -> None:
     path.unlink()
     path.symlink_to("/dev/zero")
 
 
-def _huge(path: Path) -> None:
+def _make_huge_file(path: Path) -> None:
     os.truncate(path, 2**40)
 
 
-def _no_text(path: Path) -> None:
+def _write_bad_text(path: Path) -> None:
     path.write_bytes(b"\xff\xfe")
 
 
-@pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("")])
-def test_a_secret_that_is_none_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    "change", [_make_pipe, _make_endless_file, _make_huge_file, _write_bad_text, lambda path: path.write_text("")]
+)
+def test_an_invalid_secret_has_not_arrived(inbox: Inbox, change: Callable[[Path], None]) -> None:
     change(submit(inbox, "ada") / SECRET)
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     assert (
         arrival.in_transit
         and "no readable submission_secret.txt" in arrival.problem
@@ -118,39 +120,44 @@ def test_a_secret_that_is_none_has_not_arrived(inbox: Inbox, change: Callable[[P
     )
 
 
-@pytest.mark.parametrize("change", [_pipe, _endless, _huge, _no_text, lambda path: path.write_text("2000-01-01")])
+@pytest.mark.parametrize(
+    "change",
+    [_make_pipe, _make_endless_file, _make_huge_file, _write_bad_text, lambda path: path.write_text("2000-01-01")],
+)
 def test_the_time_of_a_submission_is_the_one_in_its_name(
     inbox: Inbox, tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
-    """Else each of many submissions could say the time of the first, and cost no attempt."""
+    """Otherwise each of many submissions could claim the time of the first, and cost no attempt."""
     change(submit(inbox, "ada") / "timestamp.txt")
-    assert brought_in(inbox, tmp_path)["timestamp.txt"].decode() == ONE
+    assert collect_files(inbox, tmp_path)["timestamp.txt"].decode() == ONE
     assert read_time(tmp_path / "submitted" / "ada" / LAB) == datetime(2026, 2, 1, 10, 1)
 
 
 def test_a_secret_is_believed_once(inbox: Inbox) -> None:
     folder = submit(inbox, "ada")
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     before = inbox.get_page_path(arrival, LAB)
-    _pipe(folder / SECRET)
+    _make_pipe(folder / SECRET)
     assert inbox.get_page_path(arrival, LAB) == before
 
 
-def test_a_folder_of_somebody_else_does_not_stand_before_the_students_own(inbox: Inbox, tmp_path: Path) -> None:
+def test_a_folder_of_another_user_does_not_precede_the_students_own(inbox: Inbox, tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a folder to another user")
-    owned = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, check_owner=True)
-    submit(owned, "root", ONE)
-    os.chown(submit(owned, "root", TWO), 54321, 54321)  # who has no name
-    (found,) = select_newest(arrivals(owned), NOW)
-    assert found.when == datetime(2026, 2, 1, 10, 1)
-    assert [a.problem.split(" (")[0] for a in arrivals(owned) if a.problem] == ["its folder belongs to user 54321"]
-    os.chown(found.folder, 54321, 54321)  # another has put a folder in its place
+    strict_inbox = Inbox(inbox.inbound, inbox.outbound, inbox.feedback, check_owner=True)
+    submit(strict_inbox, "root", ONE)
+    os.chown(submit(strict_inbox, "root", TWO), 54321, 54321)  # who has no name
+    (arrival,) = select_newest(list_arrivals(strict_inbox), NOW)
+    assert arrival.when == datetime(2026, 2, 1, 10, 1)
+    assert [a.problem.split(" (")[0] for a in list_arrivals(strict_inbox) if a.problem] == [
+        "its folder belongs to user 54321"
+    ]
+    os.chown(arrival.folder, 54321, 54321)  # another user has replaced the folder
     with pytest.raises(OSError, match="belonged to root, and now belongs to user 54321"):
-        collect_submission(found, tmp_path)
+        collect_submission(arrival, tmp_path)
 
 
-def test_a_hard_link_to_a_file_of_somebody_else_is_left_out(inbox: Inbox, tmp_path: Path) -> None:
+def test_a_hard_link_to_a_file_of_another_user_is_left_out(inbox: Inbox, tmp_path: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("only root can give a file to another user")
     folder = submit(inbox, "root")
@@ -158,10 +165,12 @@ def test_a_hard_link_to_a_file_of_somebody_else_is_left_out(inbox: Inbox, tmp_pa
     solution.write_text("the instructor's")
     os.chown(solution, 54321, 54321)
     os.link(solution, folder / "mine.py")
-    assert brought_in(inbox, tmp_path)[f"mine.py{NOT_FOLLOWED}"] == b""
+    assert collect_files(inbox, tmp_path)[f"mine.py{NOT_FOLLOWED}"] == b""
 
 
-def test_who_hands_in_without_end_is_looked_at_so_often_only(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_bounded_number_of_folders_of_each_student_is_read(
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(grading_inbox, "MAX_EACH", 3)
     for number in range(9):
         submit(inbox, "mallory", ONE, name=str(number))
@@ -175,11 +184,11 @@ def test_who_hands_in_without_end_is_looked_at_so_often_only(inbox: Inbox, monke
 def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
     inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[str] = []
+    names_opened: list[str] = []
 
     @contextlib.contextmanager
     def count(path: Path) -> Iterator[int]:
-        opened.append(path.name)
+        names_opened.append(path.name)
         with open_folder(path) as descriptor:
             yield descriptor
 
@@ -193,15 +202,15 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
     memory = InboxMemory()
 
     def look(now: datetime) -> tuple[list[str], list[Arrival]]:
-        opened.clear()
+        names_opened.clear()
         found = list(inbox.iter_arrivals([LAB], memory, now))
         assert "ada" in {each.student for each in select_newest(found, now)}
-        return list(opened), found
+        return list(names_opened), found
 
     now = get_utc_now()
     names, found = look(now)
-    assert len(names) == 50 + 1 and len(found) == 51 + 1, "one stands for all that are too many"
-    assert len(look(now)[0]) == 5, "what may still be copied is opened again, a few at a time"
+    assert len(names) == 50 + 1 and len(found) == 51 + 1, "one represents all that are too many"
+    assert len(look(now)[0]) == 5, "folders that may still be copied are opened again, a few at a time"
     late = now + HANDING_IN * 2
     for _ in range(10):
         look(late)
@@ -215,7 +224,7 @@ def test_folders_that_never_become_submissions_are_not_opened_at_each_look(
 
 def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
     memory = InboxMemory()
-    kept = submit(inbox, "ada").name
+    current_name = submit(inbox, "ada").name
     for look in range(3):
         names = [f"junk{look}", f"mallory{look}+{LAB}+{ONE}+x", f"eve{look}+{LAB}+never+x"]
         for name in names:
@@ -224,27 +233,32 @@ def test_names_that_are_gone_again_are_forgotten(inbox: Inbox) -> None:
         list(inbox.iter_arrivals([LAB], memory))
         for name in [*names, f"made_up{look}+{LAB}+{ONE}+x"]:
             shutil.rmtree(inbox.inbound / name)
-    assert [each.folder.name for each in inbox.iter_arrivals([LAB], memory)] == [kept]
-    assert set(memory.arrivals) == {kept} and not memory.skipped and not memory.incomplete and len(memory.counts) == 1
+    assert [each.folder.name for each in inbox.iter_arrivals([LAB], memory)] == [current_name]
+    assert (
+        set(memory.arrivals) == {current_name}
+        and not memory.skipped
+        and not memory.incomplete
+        and len(memory.counts) == 1
+    )
 
 
-def test_a_time_ahead_neither_hides_what_came_nor_freezes_a_team(inbox: Inbox) -> None:
+def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox: Inbox) -> None:
     submit(inbox, "ada", ONE)
     submit(inbox, "ada", AHEAD)
-    (found,) = select_newest(arrivals(inbox), NOW)
-    assert found.when == datetime(2026, 2, 1, 10, 1)
+    (arrival,) = select_newest(list_arrivals(inbox), NOW)
+    assert arrival.when == datetime(2026, 2, 1, 10, 1)
 
 
 def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) -> None:
     submit(inbox, "ada", "2026-02-01 10:00:00 UTC")
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     until = arrival.written - timedelta(hours=1)
     assert arrival.when < until
-    found = decide(arrival.when, [], LabTerm(until=until), arrival.written, arrival.written - CLOCKS)
-    assert found.refusal.startswith("it arrived after")
+    decision = decide(arrival.when, [], LabTerm(until=until), arrival.written, arrival.written - CLOCKS)
+    assert decision.refusal.startswith("it arrived after")
 
 
-def test_links_and_pipes_are_neither_followed_nor_waited_for(inbox: Inbox, tmp_path: Path) -> None:
+def test_links_are_not_followed_and_pipes_not_waited_for(inbox: Inbox, tmp_path: Path) -> None:
     secret = tmp_path / "solutions"
     secret.mkdir()
     (secret / "solution.ipynb").write_text("the instructor's")
@@ -253,9 +267,9 @@ def test_links_and_pipes_are_neither_followed_nor_waited_for(inbox: Inbox, tmp_p
     (folder / f"{LAB}.ipynb").symlink_to(secret / "solution.ipynb")
     (folder / "all").symlink_to(secret)
     os.mkfifo(folder / "pipe")
-    found = brought_in(inbox, tmp_path)
-    assert b"the instructor's" not in found.values()
-    assert set(found) == {
+    files = collect_files(inbox, tmp_path)
+    assert b"the instructor's" not in files.values()
+    assert set(files) == {
         *(f"{name}{NOT_FOLLOWED}" for name in (f"{LAB}.ipynb", "all", "pipe")),
         "timestamp.txt",
         SECRET,
@@ -269,17 +283,17 @@ def test_configurations_are_kept_under_names_that_no_tool_reads(inbox: Inbox, tm
     for name in ("jupyter_server_config.d", "jupyter_server_config.d.not-run", "deep"):
         (folder / name).mkdir()
         (folder / name / "ipython_kernel_config.py").write_text(name)
-    found = set(brought_in(inbox, tmp_path))
-    parts = {part for name in found for part in Path(name).parts if not part.endswith(NOT_RUN)}
+    files = set(collect_files(inbox, tmp_path))
+    parts = {part for name in files for part in Path(name).parts if not part.endswith(NOT_RUN)}
     run = {part for part in parts if CONFIGURATION.fullmatch(part)}
     assert not run
-    assert {"helper.py", f"nbgrader_config.py{NOT_RUN}"} <= found
+    assert {"helper.py", f"nbgrader_config.py{NOT_RUN}"} <= files
 
 
 def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other_names(
     inbox: Inbox, tmp_path: Path
 ) -> None:
-    """A kernel that is started in a folder imports from there first, before any cell runs."""
+    """A kernel started in a folder imports from it first, before any cell runs."""
     folder = submit(inbox, "ada")
     for name in ("json", "mine", "data", "deep"):
         (folder / name).mkdir()
@@ -296,28 +310,28 @@ def test_modules_that_a_kernel_would_import_from_the_folder_are_kept_under_other
         "deep/work.ipynb",
     ):
         (folder / name).write_text("raise SystemExit")
-    found = set(brought_in(inbox, tmp_path))
-    renamed = {
+    files = set(collect_files(inbox, tmp_path))
+    new_names = {
         "ipykernel_launcher.py",
         "runpy.cpython-311.pyc",
         "traitlets.abi3.so",
         "json/__init__.py",
         "deep/torch.py",
     }
-    assert {name.removesuffix(NOT_RUN) for name in found if name.endswith(NOT_RUN)} == renamed
-    assert {"helper.py", "mine/__init__.py", "mine/json.py", "data/json.py", "deep/work.ipynb"} <= found
+    assert {name.removesuffix(NOT_RUN) for name in files if name.endswith(NOT_RUN)} == new_names
+    assert {"helper.py", "mine/__init__.py", "mine/json.py", "data/json.py", "deep/work.ipynb"} <= files
 
 
-def test_a_folder_that_is_a_link_is_nobodys(inbox: Inbox, tmp_path: Path) -> None:
+def test_a_folder_that_is_a_link_belongs_to_no_one(inbox: Inbox, tmp_path: Path) -> None:
     another = submit(inbox, "ben")
     (inbox.inbound / f"mallory+{LAB}+{TWO}").symlink_to(another)
-    (wrong,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
+    (wrong,) = [arrival for arrival in list_arrivals(inbox) if arrival.student == "mallory"]
     assert wrong.problem == "its folder is a link"
     (inbox.inbound / wrong.folder.name).unlink()
-    own = submit(inbox, "mallory")
-    (arrival,) = [arrival for arrival in arrivals(inbox) if arrival.student == "mallory"]
-    own.rename(tmp_path / "aside")
-    own.symlink_to(another)  # swapped between the look and the copy
+    folder = submit(inbox, "mallory")
+    (arrival,) = [arrival for arrival in list_arrivals(inbox) if arrival.student == "mallory"]
+    folder.rename(tmp_path / "aside")
+    folder.symlink_to(another)  # swapped between the look and the copy
     with pytest.raises(OSError):
         collect_submission(arrival, tmp_path)
     assert not (tmp_path / "submitted" / "mallory" / LAB).exists()
@@ -326,11 +340,11 @@ def test_a_folder_that_is_a_link_is_nobodys(inbox: Inbox, tmp_path: Path) -> Non
 def test_a_file_that_becomes_a_link_while_it_is_copied_is_not_followed(inbox: Inbox, tmp_path: Path) -> None:
     folder = submit(inbox, "ada")
     (tmp_path / "solution").write_text("the instructor's")
-    (arrival,) = arrivals(inbox)
-    done = Event()
+    (arrival,) = list_arrivals(inbox)
+    end = Event()
 
     def swap() -> None:
-        while not done.is_set():
+        while not end.is_set():
             (folder / "link").symlink_to(tmp_path / "solution")
             os.replace(folder / "link", folder / f"{LAB}.ipynb")
             (folder / "file").write_text("the notebook")
@@ -342,13 +356,13 @@ def test_a_file_that_becomes_a_link_while_it_is_copied_is_not_followed(inbox: In
         for number in range(200):
             collect_submission(arrival, tmp_path / str(number))
     finally:
-        done.set()
+        end.set()
         swapping.join()
-    copied = [path.read_text() for path in tmp_path.glob(f"*/submitted/ada/{LAB}/{LAB}.ipynb")]
-    assert copied and set(copied) <= {"the notebook", ""}
+    copies = [path.read_text() for path in tmp_path.glob(f"*/submitted/ada/{LAB}/{LAB}.ipynb")]
+    assert copies and set(copies) <= {"the notebook", ""}
 
 
-def test_what_is_too_deep_too_large_or_too_much_is_left_out(
+def test_files_that_are_too_deep_too_large_or_too_many_are_left_out(
     inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = submit(inbox, "ada")
@@ -360,10 +374,10 @@ def test_what_is_too_deep_too_large_or_too_much_is_left_out(
     for number in range(300):
         (folder / f"z{number:03}").touch()
     monkeypatch.setattr(copying, "MAX_FILES", 150)
-    found = brought_in(inbox, tmp_path)
-    assert found[f"{LAB}.ipynb"] == b"the notebook" and len(found) <= 152
-    assert max(path.count("/") for path in found) <= copying.MAX_DEPTH
-    assert any(path.startswith("z") and path.endswith(LEFT_OUT) for path in found), "too many are noted"
+    files = collect_files(inbox, tmp_path)
+    assert files[f"{LAB}.ipynb"] == b"the notebook" and len(files) <= 152
+    assert max(path.count("/") for path in files) <= copying.MAX_DEPTH
+    assert any(path.startswith("z") and path.endswith(LEFT_OUT) for path in files), "too many are noted"
 
 
 def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inbox: Inbox, tmp_path: Path) -> None:
@@ -378,25 +392,25 @@ def test_paths_and_names_as_long_as_can_be_keep_no_submission_from_its_score(inb
         (folder / name).write_text(name)
         (folder / f"in{name[5:]}").mkdir()
     (folder / ("l" * 255)).symlink_to("nowhere")
-    found = brought_in(inbox, tmp_path)
-    assert max(len(name.encode()) for name in found) < 1000
-    assert any(name.startswith("d") and name.endswith(LEFT_OUT) for name in found)
-    assert sum(content.startswith(b"yyy") for content in found.values()) == 2
+    files = collect_files(inbox, tmp_path)
+    assert max(len(name.encode()) for name in files) < 1000
+    assert any(name.startswith("d") and name.endswith(LEFT_OUT) for name in files)
+    assert sum(content.startswith(b"yyy") for content in files.values()) == 2
     normalize_folder(tmp_path / "submitted" / "ada" / LAB, LAB)
     assert write_autograded(tmp_path, LAB, "ada", {LAB: "{}"}, CopyRules()) == []
 
 
-def test_a_notebook_without_end_is_cut_where_the_intake_refuses_it(
+def test_an_endless_notebook_is_cut_at_the_size_that_the_intake_refuses(
     inbox: Inbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(copying, "MAX_FILE", 1000)
     os.truncate(submit(inbox, "ada") / f"{LAB}.ipynb", 2**40)
-    assert len(brought_in(inbox, tmp_path)[f"{LAB}.ipynb"]) == 1000
+    assert len(collect_files(inbox, tmp_path)[f"{LAB}.ipynb"]) == 1000
 
 
-def test_only_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -> None:
+def test_only_someone_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -> None:
     submit(inbox, "ada")
-    (arrival,) = arrivals(inbox)
+    (arrival,) = list_arrivals(inbox)
     page = tmp_path / f"{LAB}.html"
     page.write_text("ada's page")
     page.chmod(0o600)
@@ -405,27 +419,27 @@ def test_only_who_knows_a_pages_name_can_read_it(inbox: Inbox, tmp_path: Path) -
     assert stat.S_IMODE(inbox.get_page_path(arrival, LAB).stat().st_mode) == 0o644
 
 
-def test_a_time_that_names_a_file_is_none() -> None:
-    """dateutil opens what stands where a time zone's name is expected."""
+def test_a_time_that_names_a_file_is_invalid() -> None:
+    """dateutil opens the file that a time zone's name refers to."""
     for zone in ("/proc/kmsg", ":/proc/kmsg", "../../proc/kmsg", "x/../../proc/kmsg"):
         assert parse_time(f"2026-02-01 10:00:00 {zone}") is None
     assert parse_time("2026-02-01 10:00:00 Europe/Berlin") == datetime(2026, 2, 1, 9)
     assert parse_time("") is None and NEVER < NOW
 
 
-def test_what_changed_later_came_later_whatever_its_secret_says(inbox: Inbox, tmp_path: Path) -> None:
+def test_a_folder_changed_later_counts_as_later_whatever_its_secret_says(inbox: Inbox, tmp_path: Path) -> None:
     folder = submit(inbox, "ada")
-    (before,) = arrivals(inbox)
+    (before,) = list_arrivals(inbox)
     while not (folder / f"{LAB}.ipynb").stat().st_ctime > (folder / SECRET).stat().st_ctime:
         (folder / f"{LAB}.ipynb").write_text("the solution")
-    (after,) = arrivals(inbox)
+    (after,) = list_arrivals(inbox)
     assert after.written > before.written
     with pytest.raises(OSError, match="changed after"):
         collect_submission(replace(after, written=after.written - CLOCKS * 2), tmp_path)
 
 
 @pytest.mark.parametrize("year", ["0001", "1000", "1970"])
-def test_a_time_that_no_calendar_can_move_is_none(inbox: Inbox, year: str) -> None:
+def test_a_time_outside_the_calendar_is_invalid(inbox: Inbox, year: str) -> None:
     submit(inbox, "mallory", f"{year}-01-01 00:00:00 UTC")
-    (found,) = arrivals(inbox)
-    assert found.problem == "its name has no valid time"
+    (arrival,) = list_arrivals(inbox)
+    assert arrival.problem == "its name has no valid time"

@@ -1,4 +1,4 @@
-"""docs/security.md says what the code does: its tests exist, its limits are the ones in force."""
+"""docs/security.md agrees with the code: its tests exist, its limits are the ones in force."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The two images, built once from the checkout as it stands. Only `make image-test` does it: it takes minutes."""
+"""The two images, built once from the checkout as it is. Only `make image-test` does it: it takes minutes."""
 
 import os
 from pathlib import Path
@@ -12,9 +12,9 @@ from tests.images import engine
 def scratch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.environ.get("GRADLAB_IMAGES") != "1":
         pytest.skip("builds images for minutes: make image-test")
-    engine.tools()
+    engine.require_tools()
     folder = tmp_path_factory.mktemp("images")
-    engine.base(folder)
+    engine.import_base_image(folder)
     return folder
 
 
@@ -24,7 +24,7 @@ def build(target: str, scratch: Path) -> str:
 
 @pytest.fixture(scope="session")
 def packages(scratch: Path) -> str:
-    """What the student's image rests on: nothing of the course is in it."""
+    """The base of the student's image, with nothing of the course in it."""
     return build("packages", scratch)
 
 

@@ -18,21 +18,22 @@ from tests.conftest import ROOT
 
 TOOLS = ("buildah", "podman", "runc", "debootstrap")
 BASE = "debian:bookworm-slim"
-LISTS = ("extra-index-url", "find-links", "trusted-host")  # settings of pip that add up
+LISTS = ("extra-index-url", "find-links", "trusted-host")  # settings of pip that accumulate
 
 
 def call(*command: str | Path, check: bool = True, seconds: float = 1800) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds)
-    if check and done.returncode:
+    process = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds)
+    if check and process.returncode:
         line = " ".join(map(str, command))
         pytest.fail(
-            f"{line}\nended with {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}", pytrace=False
+            f"{line}\nended with {process.returncode}\n{process.stdout[-4000:]}\n{process.stderr[-8000:]}",
+            pytrace=False,
         )
-    return done
+    return process
 
 
-def tools() -> None:
-    """Install what is missing where that is allowed; else skip, which under CI=true is an error."""
+def require_tools() -> None:
+    """Install missing tools if that's allowed; otherwise skip, which under CI=true is an error."""
     missing = [name for name in TOOLS if shutil.which(name) is None]
     root = os.getuid() == 0
     if missing and root and shutil.which("apt-get"):
@@ -44,7 +45,7 @@ def tools() -> None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"images cannot be built without {lacking}")
 
 
-def base(scratch: Path) -> None:
+def import_base_image(scratch: Path) -> None:
     """Put Debian into podman's store under the name of its slim image."""
     if call("podman", "image", "exists", f"localhost/{BASE}", check=False).returncode == 0:
         return
@@ -58,7 +59,7 @@ def base(scratch: Path) -> None:
     archive.unlink()
 
 
-def pip_options(scratch: Path) -> list[str]:
+def build_pip_options(scratch: Path) -> list[str]:
     """This machine's settings of pip as a secret of the build; files and folders that they name are mounted for it."""
     settings: dict[str, str] = {}
     for line in call(sys.executable, "-m", "pip", "config", "list").stdout.splitlines():
@@ -69,12 +70,12 @@ def pip_options(scratch: Path) -> list[str]:
     volumes: dict[Path, str] = {}
 
     def placed(word: str) -> str:
-        """The word with the path in it as the build sees it: elsewhere, for the build may write to the same path."""
+        """The word with its path as the build sees it: another one, because the build may write to the same path."""
         scheme = "file://" if word.startswith("file://") else ""
         path = Path(word.removeprefix(scheme))
         if not path.is_absolute() or not path.exists():
             return word
-        folder = path.parent if scheme else path  # the pages of an index point to files beside it
+        folder = path.parent if scheme else path  # the pages of an index point to files next to it
         place = Path(volumes.setdefault(folder, f"/run/pip/{len(volumes)}"))
         return f"{scheme}{place / path.relative_to(folder)}"
 
@@ -86,21 +87,21 @@ def pip_options(scratch: Path) -> list[str]:
 
 
 def build(target: str, scratch: Path, *options: str, file: Path = ROOT / "Dockerfile") -> str:
-    """The name of the image that was built from the checkout as it stands."""
+    """The name of the image that was built from the checkout as it is."""
     name = f"localhost/gradlab-{target}"
     line = ["buildah", "bud", "--isolation=chroot", "--pull-never", "--layers", "--format=docker", f"--tag={name}"]
-    call(*line, f"--file={file}", *pip_options(scratch), *options, ROOT, seconds=3600)
+    call(*line, f"--file={file}", *build_pip_options(scratch), *options, ROOT, seconds=3600)
     return name
 
 
-def inspect(image: str) -> dict[str, Any]:
-    (found,) = json.loads(call("podman", "image", "inspect", image).stdout)
-    return dict(found)
+def inspect_image(image: str) -> dict[str, Any]:
+    (facts,) = json.loads(call("podman", "image", "inspect", image).stdout)
+    return dict(facts)
 
 
 @contextmanager
-def files(image: str) -> Iterator[Path]:
-    """Where the image's files can be read."""
+def mount_image(image: str) -> Iterator[Path]:
+    """Mount the image, and yield the folder of its files."""
     place = call("podman", "image", "mount", image).stdout.strip()
     try:
         yield Path(place)
@@ -108,21 +109,21 @@ def files(image: str) -> Iterator[Path]:
         call("podman", "image", "unmount", image)
 
 
-# podman would ask for higher limits than every machine gives. A health check needs systemd to run by itself: the tests
+# podman would ask for higher limits than every machine gives. A health check needs systemd to run on its own: the tests
 # run its command.
 LIMITS = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096")
 RUN = ("podman", "--runtime=runc", "run", "--rm", "--no-healthcheck", "--network=none", *LIMITS)
 
 
 def run(image: str, *command: str, options: tuple[str, ...] = (), check: bool = True, seconds: float = 1800) -> str:
-    """What a container prints, on both its outputs."""
-    done = call(*RUN, *options, image, *command, check=check, seconds=seconds)
-    return done.stdout + done.stderr
+    """The output of a container, stdout and stderr."""
+    process = call(*RUN, *options, image, *command, check=check, seconds=seconds)
+    return process.stdout + process.stderr
 
 
 @contextmanager
-def running(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
-    """A container that runs the image's own command; its id."""
+def run_container(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
+    """Run the image's own command in a container, and yield its id."""
     container = call(*RUN, "--detach", *options, image).stdout.strip()
     try:
         yield container
@@ -130,6 +131,6 @@ def running(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
         call("podman", "rm", "--force", "--time=0", container, check=False)
 
 
-def inside(container: str, *command: str, check: bool = True, seconds: float = 1800) -> str:
-    done = call("podman", "--runtime=runc", "exec", container, *command, check=check, seconds=seconds)
-    return done.stdout + done.stderr
+def run_inside(container: str, *command: str, check: bool = True, seconds: float = 1800) -> str:
+    process = call("podman", "--runtime=runc", "exec", container, *command, check=check, seconds=seconds)
+    return process.stdout + process.stderr

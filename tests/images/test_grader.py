@@ -11,11 +11,11 @@ import pytest
 
 from autograder.model.course import Lab
 from tests.conftest import ROOT
-from tests.images.engine import build, inspect, run
+from tests.images.engine import build, inspect_image, run
 
 LAB = "01_tensors"
-OWNER = 4321  # of the folder that is mounted: somebody of whom the image knows nothing
-# What docs/containers.md says to give for full isolation.
+OWNER = 4321  # the mounted folder's owner: a user unknown to the image
+# The options of docs/containers.md for full isolation.
 FULL = tuple(f"--security-opt={each}" for each in ("seccomp=unconfined", "systempaths=unconfined", "no-new-privileges"))
 FULL += ("--cap-drop=all",)
 NAMESPACES = (
@@ -25,12 +25,12 @@ PLAIN_CLONE = {"index": 0, "value": 0x7E020000, "valueTwo": 0, "op": "SCMP_CMP_M
 
 
 @pytest.fixture(scope="session")
-def as_docker(scratch: Path) -> tuple[str, ...]:
-    """podman's profile with the one thing in which Docker's is narrower for a grader: no namespaces, no mounts."""
+def docker_profile(scratch: Path) -> tuple[str, ...]:
+    """podman's profile without namespaces and mounts, the one way in which Docker's is narrower for a grader."""
     profile = json.loads(Path("/usr/share/containers/seccomp.json").read_text())
-    refused = {*NAMESPACES.split(), "umount2", "unshare"}
+    calls = {*NAMESPACES.split(), "umount2", "unshare"}
     for rule in profile["syscalls"]:
-        rule["names"] = [name for name in rule["names"] if name not in refused]
+        rule["names"] = [name for name in rule["names"] if name not in calls]
     profile["syscalls"] = [rule for rule in profile["syscalls"] if rule["names"]]
     profile["syscalls"].append({"names": ["clone"], "action": "SCMP_ACT_ALLOW", "args": [PLAIN_CLONE]})
     profile["syscalls"].append({"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38})
@@ -42,18 +42,18 @@ def as_docker(scratch: Path) -> tuple[str, ...]:
 
 @pytest.fixture(params=["full", "docker"])
 def options(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    """A container as docs/containers.md starts it, and an ordinary one of Docker's."""
-    return tuple(request.getfixturevalue("as_docker")) if request.param == "docker" else FULL
+    """Options of a container as in docs/containers.md, and of an ordinary Docker container."""
+    return tuple(request.getfixturevalue("docker_profile")) if request.param == "docker" else FULL
 
 
-def level(doctor: str) -> str:
-    """The strongest that `gradlab doctor` names."""
+def read_level(doctor: str) -> str:
+    """The strongest level that `gradlab doctor` names."""
     weaker = re.search(r"The strongest level of this machine is --isolation=(\S+)\.", doctor)
     return weaker[1] if weaker else "full"
 
 
 @pytest.fixture(scope="session")
-def with_pytest(grader: str, scratch: Path) -> str:
+def pytest_image(grader: str, scratch: Path) -> str:
     """The grader's image, and pytest."""
     file = scratch / "Dockerfile"
     file.write_text(
@@ -65,7 +65,7 @@ def with_pytest(grader: str, scratch: Path) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A course with three submissions: one worked, one blank, one that is no notebook."""
+    """A course with three submissions: one worked, one blank, one that isn't a notebook."""
     for name in ("labs", "source", "release"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
@@ -82,29 +82,29 @@ def test_its_user_is_not_root_and_it_says_what_it_gives(grader: str, options: tu
     assert run(grader, "id", "-u", options=options).strip() == "1000"
     doctor = run(grader, options=options)
     print(f"\ngradlab doctor in a container with {' '.join(options)}:\n{doctor}")
-    assert level(doctor) == ("full" if options == FULL else "same-user")
-    run(grader, *inspect(grader)["Healthcheck"]["Test"][1:], options=options)
+    assert read_level(doctor) == ("full" if options == FULL else "same-user")
+    run(grader, *inspect_image(grader)["Healthcheck"]["Test"][1:], options=options)
 
 
-def test_the_sandbox_holds_inside(with_pytest: str) -> None:
-    """All of tests/sandbox but what needs root; under CI=true a layer that is missing fails them."""
+def test_the_sandbox_holds_inside(pytest_image: str) -> None:
+    """All of tests/sandbox except tests that need root; under CI=true a missing layer fails them."""
     mounts = tuple(f"--volume={ROOT / name}:/checkout/{name}:ro" for name in ("tests", "pyproject.toml"))
     line = "cd /checkout && pytest -q -p no:cacheprovider tests/sandbox"
-    told = run(with_pytest, "sh", "-c", line, options=(*FULL, *mounts, "--env=CI=true"), check=False)
-    print(f"\ntests/sandbox in a container with full isolation:\n{told}")
-    assert re.search(r"\n\d+ passed, \d+ skipped in ", told)
+    result = run(pytest_image, "sh", "-c", line, options=(*FULL, *mounts, "--env=CI=true"), check=False)
+    print(f"\ntests/sandbox in a container with full isolation:\n{result}")
+    assert re.search(r"\n\d+ passed, \d+ skipped in ", result)
 
 
 def test_it_grades_a_class(grader: str, options: tuple[str, ...], folder: Path, labs: list[Lab]) -> None:
     options = (*options, f"--user={OWNER}:{OWNER}", f"--volume={folder}:/course")
-    strongest = level(run(grader, options=options))
+    strongest = read_level(run(grader, options=options))
     grade = f"gradlab grade {LAB}"
     if strongest != "full":
         refusal = run(grader, "sh", "-c", grade, options=options, check=False)
         assert "Missing:" in refusal and f"--isolation={strongest}" in refusal
     line = f"{grade} --isolation={strongest} && gradlab feedback {LAB} && gradlab report {LAB} && gradlab export"
-    told = run(grader, "sh", "-c", line, options=options)
-    print(f"\ngraded at {strongest}:\n{told}")
+    result = run(grader, "sh", "-c", line, options=options)
+    print(f"\ngraded at {strongest}:\n{result}")
     with (folder / "results" / "marks.csv").open() as file:
         marks = {row["id"]: float(row[LAB]) for row in csv.DictReader(file)}
     (lab,) = (lab for lab in labs if lab.name == LAB)

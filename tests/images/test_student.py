@@ -10,14 +10,14 @@ import nbformat
 import pytest
 
 from tests.conftest import ROOT
-from tests.images.engine import files, inside, inspect, run, running
+from tests.images.engine import inspect_image, mount_image, run, run_container, run_inside
 
 MARKERS = ("### BEGIN HIDDEN", "### END HIDDEN", "### BEGIN SOLUTION", "### END SOLUTION")
 VERDICT = "application/vnd.gradlab.verdict+json"
-SHORTEST = 16  # a shorter line, as `return x`, stands in many a file
+SHORTEST = 16  # a shorter line, such as `return x`, is in many files
 
 
-def lines_of(path: Path) -> set[str]:
+def read_lines(path: Path) -> set[str]:
     if path.suffix == ".ipynb":
         text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
     else:
@@ -25,85 +25,85 @@ def lines_of(path: Path) -> set[str]:
     return {line.strip() for line in text.splitlines()}
 
 
-def private_lines() -> set[str]:
+def list_private_lines() -> set[str]:
     """Lines of the course that neither a released notebook nor labkit has: hidden tests, solutions, answers."""
     private = [*ROOT.glob("labs/*/*.py"), *ROOT.glob("source/*/*.ipynb"), *ROOT.glob("solutions/*/*.ipynb")]
     public = [*ROOT.glob("release/*/*.ipynb"), *ROOT.glob("labkit/**/*.py"), *ROOT.glob("labext/**/*.py")]
-    shown = "\n".join(line for path in public for line in lines_of(path))
-    lines = {line for path in private for line in lines_of(path)}
-    return {line for line in lines if len(line) >= SHORTEST and line not in shown}
+    public_text = "\n".join(line for path in public for line in read_lines(path))
+    lines = {line for path in private for line in read_lines(path)}
+    return {line for line in lines if len(line) >= SHORTEST and line not in public_text}
 
 
-def found(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str]]:
-    """Which of these lines stands in which files, as it is or as JSON has it."""
+def search_tree(tree: Path, lines: set[str], scratch: Path) -> dict[str, set[str]]:
+    """line -> the files that contain it, as text or as JSON."""
     patterns = {pattern: line for line in lines for pattern in (line, json.dumps(line)[1:-1])}
-    listed = scratch / "patterns"
-    listed.write_text("".join(f"{pattern}\n" for pattern in sorted(patterns)))
-    command = ["grep", "-raFoZH", "-f", str(listed), "--exclude-dir=proc", "--exclude-dir=sys", str(tree)]
-    done = subprocess.run(command, capture_output=True, env={"LC_ALL": "C"})
-    assert done.returncode in (0, 1), done.stderr
-    where: dict[str, set[str]] = {}
-    for hit in done.stdout.splitlines():
+    pattern_file = scratch / "patterns"
+    pattern_file.write_text("".join(f"{pattern}\n" for pattern in sorted(patterns)))
+    command = ["grep", "-raFoZH", "-f", str(pattern_file), "--exclude-dir=proc", "--exclude-dir=sys", str(tree)]
+    process = subprocess.run(command, capture_output=True, env={"LC_ALL": "C"})
+    assert process.returncode in (0, 1), process.stderr
+    places: dict[str, set[str]] = {}
+    for hit in process.stdout.splitlines():
         name, _, pattern = hit.partition(b"\0")
-        where.setdefault(patterns[pattern.decode()], set()).add(str(Path(name.decode()).relative_to(tree)))
-    return where
+        places.setdefault(patterns[pattern.decode()], set()).add(str(Path(name.decode()).relative_to(tree)))
+    return places
 
 
 def test_the_search_finds_what_it_must(scratch: Path) -> None:
-    """A leak of one notebook of source/ is seen."""
-    lines = private_lines()
+    """A leak of one notebook of source/ is found."""
+    lines = list_private_lines()
     tree = scratch / "leak"
     shutil.copytree(ROOT / "source", tree)
-    assert len(found(tree, lines, scratch)) > 100
-    assert all(found(tree, {marker}, scratch) for marker in MARKERS)
+    assert len(search_tree(tree, lines, scratch)) > 100
+    assert all(search_tree(tree, {marker}, scratch) for marker in MARKERS)
 
 
 def test_nothing_private_is_in_any_file(packages: str, student: str, scratch: Path) -> None:
-    lines = private_lines()
-    with files(packages) as tree:
-        usual = found(tree, lines, scratch)  # as `from collections import deque`
+    lines = list_private_lines()
+    with mount_image(packages) as tree:
+        usual = search_tree(tree, lines, scratch)  # as `from collections import deque`
     assert len(usual) < len(lines) / 20, usual
-    with files(student) as tree:
-        assert not found(tree, lines - usual.keys(), scratch)
-        own = tree / "opt/gradlab"
-        assert {path.name for path in own.iterdir()} == {"labext", "labkit", "release"}
-        assert not found(own, lines | set(MARKERS), scratch)
-        marked = {name for names in found(tree, set(MARKERS), scratch).values() for name in names}
-        assert not [name for name in marked if "/site-packages/nbgrader/" not in name]
+    with mount_image(student) as tree:
+        assert not search_tree(tree, lines - usual.keys(), scratch)
+        package_folder = tree / "opt/gradlab"
+        assert {path.name for path in package_folder.iterdir()} == {"labext", "labkit", "release"}
+        assert not search_tree(package_folder, lines | set(MARKERS), scratch)
+        markers = {name for names in search_tree(tree, set(MARKERS), scratch).values() for name in names}
+        assert not [name for name in markers if "/site-packages/nbgrader/" not in name]
         assert not [path for name in ("autograder", "exercises", "lab.py") for path in tree.rglob(name)]
         for place in ("home", "srv", "root", "tmp"):
             assert not list((tree / place).rglob("*.ipynb")), place
 
 
-def test_what_a_student_needs_is_there(student: str) -> None:
+def test_everything_that_a_student_needs_is_installed(student: str) -> None:
     script = "id -u; pip list --format=freeze; c++ --version; touch /opt/gradlab/x"
-    told = run(student, "sh", "-c", script, check=False)
-    assert told.startswith("1000\n") and "Permission denied" in told
-    assert "gradlab==" not in told
+    result = run(student, "sh", "-c", script, check=False)
+    assert result.startswith("1000\n") and "Permission denied" in result
+    assert "gradlab==" not in result
     assert "No module named 'autograder'" in run(student, "python", "-c", "import autograder", check=False)
     script = "import torch, labkit; print(torch.compile(lambda x: x.sin() + 1)(torch.zeros(3)).tolist())"
     assert "[1.0, 1.0, 1.0]" in run(student, "python", "-c", script)
 
 
 def test_jupyterlab_answers_and_is_healthy(student: str) -> None:
-    health = inspect(student)["Healthcheck"]["Test"]
+    health = inspect_image(student)["Healthcheck"]["Test"]
     assert health[0] == "CMD"
-    with running(student) as container:
-        while inside(container, *health[1:], check=False):
+    with run_container(student) as container:
+        while run_inside(container, *health[1:], check=False):
             time.sleep(1)
         ask = "from urllib.request import urlopen; print(urlopen('http://127.0.0.1:8888/api').read())"
-        assert "version" in inside(container, "python", "-c", ask)
-        assert sorted(inside(container, "sh", "-c", "ls */*.ipynb").split()) == sorted(
+        assert "version" in run_inside(container, "python", "-c", ask)
+        assert sorted(run_inside(container, "sh", "-c", "ls */*.ipynb").split()) == sorted(
             str(path.relative_to(ROOT / "release")) for path in ROOT.glob("release/*/*.ipynb")
         )
 
 
 @pytest.mark.parametrize("lab", sorted(path.parent.name for path in ROOT.glob("release/*/*.ipynb")))
 def test_a_released_notebook_runs(student: str, lab: str) -> None:
-    """To its end, unanswered: nothing raises, and the checks say that nothing is written yet."""
+    """Unanswered, it runs to its end: nothing raises, and the checks say that nothing is written yet."""
     path = f"/opt/gradlab/release/{lab}/{lab}.ipynb"
-    told = run(student, "jupyter", "nbconvert", "--execute", "--allow-errors", "--to=notebook", "--stdout", path)
-    notebook = nbformat.reads(told[told.index("{\n") : told.rindex("}") + 1], as_version=4)
+    result = run(student, "jupyter", "nbconvert", "--execute", "--allow-errors", "--to=notebook", "--stdout", path)
+    notebook = nbformat.reads(result[result.index("{\n") : result.rindex("}") + 1], as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in cells if cell.source.strip())
     outputs = [output for cell in cells for output in cell.outputs]

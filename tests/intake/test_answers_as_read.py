@@ -1,4 +1,4 @@
-"""A mark by hand holds for what a person read: text, pictures, and the cells beside the answer."""
+"""A mark by hand is for what a person read: text, pictures, and the cells next to the answer."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from autograder.grading.lab_submission import _digest_answers
 from autograder.grading.stock_submission import digest_answers
 
 
-def answer(text: str, **pictures: str) -> Any:
+def make_answer(text: str, **pictures: str) -> Any:
     metadata = {"nbgrader": {"grade_id": "question-why", "solution": True, "grade": True, "schema_version": 3}}
     cell = nbformat.v4.new_markdown_cell(text, metadata=metadata, id="question-why")
     if pictures:
@@ -17,34 +17,34 @@ def answer(text: str, **pictures: str) -> Any:
     return cell
 
 
-def added(source: str) -> Any:
+def make_added_cell(source: str) -> Any:
     return nbformat.v4.new_code_cell(source)
 
 
-def digests(*cells: Any) -> tuple[str, str]:
-    """Of a lab's answer, and of the same one in a stock assignment."""
+def digest_both(*cells: Any) -> tuple[str, str]:
+    """The digests of a lab's answer, and of the same one in a stock assignment."""
     course = nbformat.v4.new_markdown_cell(
         "next", metadata={"nbgrader": {"grade_id": "next", "locked": True}}, id="next"
     )
-    notebook = nbformat.v4.new_notebook(cells=[*cells, course, added("elsewhere")])
+    notebook = nbformat.v4.new_notebook(cells=[*cells, course, make_added_cell("elsewhere")])
     (lab,) = _digest_answers(notebook.cells).values()
     (stock,) = digest_answers({"p": notebook}).values()
     return lab, stock
 
 
-def test_the_digest_of_a_text_alone_is_that_of_earlier_versions() -> None:
-    assert set(digests(answer("so"))) == {digest("so")[:16]}
+def test_the_digest_of_a_plain_text_is_that_of_earlier_versions() -> None:
+    assert set(digest_both(make_answer("so"))) == {digest("so")[:16]}
 
 
-def test_another_picture_or_another_cell_beside_it_is_another_answer() -> None:
+def test_another_picture_or_another_cell_next_to_it_is_another_answer() -> None:
     forms = [
-        digests(answer("so")),
-        digests(answer("so", a="AAAA")),
-        digests(answer("so", a="BBBB")),
-        digests(answer("so", b="AAAA")),
-        digests(answer("so"), added("plot()")),
-        digests(answer("so"), added("plot(1)")),
-        digests(answer("so"), added("plot()"), added("1")),
+        digest_both(make_answer("so")),
+        digest_both(make_answer("so", a="AAAA")),
+        digest_both(make_answer("so", a="BBBB")),
+        digest_both(make_answer("so", b="AAAA")),
+        digest_both(make_answer("so"), make_added_cell("plot()")),
+        digest_both(make_answer("so"), make_added_cell("plot(1)")),
+        digest_both(make_answer("so"), make_added_cell("plot()"), make_added_cell("1")),
     ]
     for kind in zip(*forms, strict=True):
         assert len(set(kind)) == len(forms)

@@ -1,4 +1,4 @@
-"""The folder of a submission becomes one that can be copied, and nothing that a link in it points to is touched."""
+"""A submission's folder is made safe to copy, and the targets of its links are untouched."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def make(folder: Path, name: str | bytes, thing: str, outside: Path) -> None:
 
 
 @given(st.lists(st.tuples(NAME, THING), max_size=6), st.booleans())
-def test_only_plain_files_are_left_and_what_is_outside_stays(
+def test_only_plain_files_are_left_and_files_outside_are_untouched(
     things: list[tuple[str | bytes, str]], linked: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as place:
@@ -60,17 +60,17 @@ def test_only_plain_files_are_left_and_what_is_outside_stays(
         assert [p.name for p in outside.iterdir()] == ["secret"]
         assert (outside / "secret").read_text() == "secret"
         assert os.path.lexists(folder / "n.ipynb")
-        rest = [Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)]
-        for path in rest:
+        paths = [Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)]
+        for path in paths:
             str(path).encode()
             assert path == folder / "n.ipynb" or path.is_dir() or (path.is_file() and not path.is_symlink())
-        assert all("secret" not in p.read_text() for p in rest if p.is_file() and not p.is_symlink())
-        before = sorted(rest)
+        assert all("secret" not in p.read_text() for p in paths if p.is_file() and not p.is_symlink())
+        before = sorted(paths)
         normalize_folder(folder, "n")
         assert sorted(Path(at, name) for at, folders, names in os.walk(folder) for name in (*names, *folders)) == before
 
 
-def test_the_only_other_notebook_takes_the_place_and_two_do_not(tmp_path: Path) -> None:
+def test_a_single_notebook_of_another_name_is_graded_and_one_of_two_is_not(tmp_path: Path) -> None:
     (tmp_path / "mine.ipynb").write_text("{}")
     normalize_folder(tmp_path, "n")
     assert (tmp_path / "n.ipynb").read_text() == "{}"
@@ -83,7 +83,7 @@ def test_the_only_other_notebook_takes_the_place_and_two_do_not(tmp_path: Path) 
     assert (tmp_path / "n.ipynb").read_bytes() == b""
 
 
-def test_a_time_that_can_be_read_is_kept_and_another_put_aside(tmp_path: Path) -> None:
+def test_a_readable_time_is_kept_and_an_unreadable_one_moved_away(tmp_path: Path) -> None:
     stamp = tmp_path / "timestamp.txt"
     stamp.write_text("2026-02-03 04:05:06.000000 UTC")
     normalize_folder(tmp_path, "n")
@@ -104,7 +104,7 @@ def test_a_students_folder_whose_name_is_no_utf_8_gets_one_that_is(tmp_path: Pat
     rename_student_folders(tmp_path / "nowhere")
 
 
-def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
+def test_a_configuration_is_renamed_once_and_reported(tmp_path: Path) -> None:
     (tmp_path / "n.ipynb").write_text("{}")
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "nbgrader_config.py").write_text("print()")
@@ -115,7 +115,7 @@ def test_a_configuration_is_renamed_once_and_said(tmp_path: Path) -> None:
     assert note == "Files that a tool could run were renamed on your instructor's computer: x/nbgrader_config.py."
 
 
-def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None:
+def test_files_that_a_tool_runs_from_its_working_folder_are_renamed(tmp_path: Path) -> None:
     files = (
         "n.ipynb",
         "conftest.py",
@@ -151,8 +151,8 @@ def test_what_a_tool_runs_where_it_is_started_is_renamed(tmp_path: Path) -> None
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
     normalize_folder(tmp_path, "n")
-    kept = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
-    assert kept == ["..n..ipynb", ".DS_Store", "data.csv", "lab", "model.pth", "n.ipynb", "numbers.json", "words", "x"]
+    names = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.iterdir() if not p.name.endswith(".not-run"))
+    assert names == ["..n..ipynb", ".DS_Store", "data.csv", "lab", "model.pth", "n.ipynb", "numbers.json", "words", "x"]
     assert sorted(p.name for p in (tmp_path / "lab").iterdir()) == ["conf.json.not-run", "index.html.j2.not-run"]
     assert [p.name for p in (tmp_path / "x").iterdir()] == ["pyproject.toml.not-run"]
 
@@ -167,7 +167,7 @@ def test_no_folder_of_a_submission_is_a_git_repository(tmp_path: Path) -> None:
         subprocess.run([*git, "config", f"core.{name}", value], check=True)
     (tmp_path / "n" / "n.ipynb").write_text("{}")
     subprocess.run([*git, "status"], capture_output=True)
-    (tmp_path / "ran").unlink()  # git does so where the names are as they were
+    (tmp_path / "ran").unlink()  # git does so while the names are unchanged
     normalize_folder(tmp_path / "n", "n")
     assert subprocess.run([*git, "rev-parse", "--git-dir"], capture_output=True, cwd=folder).returncode
     subprocess.run([*git, "status"], capture_output=True)
@@ -175,7 +175,7 @@ def test_no_folder_of_a_submission_is_a_git_repository(tmp_path: Path) -> None:
 
 
 def test_checkpoints_are_removed_with_the_links_in_them(tmp_path: Path) -> None:
-    """JupyterLab writes into them when somebody opens the notebook."""
+    """JupyterLab writes into them when a person opens the notebook."""
     outside, folder = tmp_path / "outside", tmp_path / "n"
     (folder / "x" / ".ipynb_checkpoints").mkdir(parents=True)
     outside.mkdir()
@@ -188,7 +188,7 @@ def test_checkpoints_are_removed_with_the_links_in_them(tmp_path: Path) -> None:
     assert [p.name for p in outside.iterdir()] == ["kept"]
 
 
-def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_starts(tmp_path: Path) -> None:
+def test_a_module_that_shadows_an_installed_one_is_renamed_where_a_kernel_starts(tmp_path: Path) -> None:
     for name in (
         "n.ipynb",
         "ipykernel_launcher.py",
@@ -201,11 +201,11 @@ def test_a_module_in_the_place_of_an_installed_one_is_renamed_where_a_kernel_sta
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("{}")
     normalize_folder(tmp_path, "n")
-    renamed = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.not-run"))
-    assert renamed == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
+    names = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*.not-run"))
+    assert names == ["ipykernel_launcher.py.not-run", "json/__init__.py.not-run", "y/zmq.so.not-run"]
 
 
-def test_names_as_long_as_can_be_are_cut_where_they_get_an_ending(tmp_path: Path) -> None:
+def test_names_of_maximal_length_are_cut_when_they_get_a_suffix(tmp_path: Path) -> None:
     long = [f"jupyter_config{'x' * (238 + extra)}.py" for extra in (0, -1)]
     assert len(long[0]) == 255
     (tmp_path / "n.ipynb").write_text("{}")
@@ -219,18 +219,18 @@ def test_names_as_long_as_can_be_are_cut_where_they_get_an_ending(tmp_path: Path
         (tmp_path / f"{chr(number) * 250}.txt").touch()
     (tmp_path / ("?" * 250 + ".txt")).touch()
     normalize_folder(tmp_path, "n")
-    found = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
+    names = sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file())
     assert (
-        sum(name.endswith(".not-run") for name in found) == 2
-        and sum(name.endswith(".not-run/file") for name in found) == 2
+        sum(name.endswith(".not-run") for name in names) == 2
+        and sum(name.endswith(".not-run/file") for name in names) == 2
     )
-    assert sum(name.endswith(".not-followed") for name in found) == 1
-    assert sum(name.endswith(".txt") for name in found) == 9 and all(name.isprintable() for name in found)
+    assert sum(name.endswith(".not-followed") for name in names) == 1
+    assert sum(name.endswith(".txt") for name in names) == 9 and all(name.isprintable() for name in names)
     normalize_folder(tmp_path, "n")
-    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == found
+    assert sorted(p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()) == names
 
 
-def test_paths_that_could_not_be_copied_everywhere_become_shorter_and_it_is_said(tmp_path: Path) -> None:
+def test_paths_too_long_to_copy_everywhere_are_shortened_and_reported(tmp_path: Path) -> None:
     folder = tmp_path / "n"
     deep = folder.joinpath(*[letter * 230 for letter in "abcdefghijklmno"])
     deep.mkdir(parents=True)

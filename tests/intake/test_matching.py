@@ -23,15 +23,15 @@ EDIT = st.tuples(st.sampled_from(["move", "paste", "merge", "type", "strip", "ta
 
 
 @functools.cache
-def built() -> tuple[str, str]:
+def build_notebooks() -> tuple[str, str]:
     """(the sound submission, the source notebook), as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         sound = make_course(Path(folder), LAB, LAB_SOURCE)
         return json.dumps(sound), (Path(folder) / "source" / LAB / f"{LAB}.ipynb").read_text()
 
 
-def edited(edits: list[tuple[str, int, int]]) -> Notebook:
-    notebook: Notebook = json.loads(built()[0])
+def apply_edits(edits: list[tuple[str, int, int]]) -> Notebook:
+    notebook: Notebook = json.loads(build_notebooks()[0])
     for number, (kind, a, b) in enumerate(edits):
         cells = notebook["cells"]
         cell = cells[a % len(cells)]
@@ -56,64 +56,64 @@ def edited(edits: list[tuple[str, int, int]]) -> Notebook:
     return notebook
 
 
-def repaired(notebook: Notebook) -> RepairedNotebook:
+def repair_notebook(notebook: Notebook) -> RepairedNotebook:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), notebook)
-        return repair(read_submission(Path(folder) / f"{LAB}.ipynb"), nbformat.reads(built()[1], 4))
+        return repair(read_submission(Path(folder) / f"{LAB}.ipynb"), nbformat.reads(build_notebooks()[1], 4))
 
 
 def assert_sound(result: RepairedNotebook) -> None:
-    """Every cell of the course's own is there, once and in its order; each exercise's last word is its answer."""
-    course = nbformat.reads(built()[1], 4)
+    """Every course cell is there, once and in order; each exercise's last version is its answer."""
+    course = nbformat.reads(build_notebooks()[1], 4)
     nbformat.validate(result.notebook)
-    wanted = [c.id for c in course.cells if "nbgrader" in c.metadata]
-    assert [c.id for c in result.notebook.cells if c.id in wanted] == wanted
+    expected_ids = [c.id for c in course.cells if "nbgrader" in c.metadata]
+    assert [c.id for c in result.notebook.cells if c.id in expected_ids] == expected_ids
     for cell in course.cells:
         if cell.metadata.get("nbgrader", {}).get("locked"):
             assert next(c for c in result.notebook.cells if c.id == cell.id).source == cell.source
     for name in EXERCISES:
-        own = next(c for c in result.notebook.cells if c.id == f"exercise-{name}")
-        assert own.cell_type == "code"
-        assert ANSWERS[name] in own.source
+        exercise_cell = next(c for c in result.notebook.cells if c.id == f"exercise-{name}")
+        assert exercise_cell.cell_type == "code"
+        assert ANSWERS[name] in exercise_cell.source
 
 
 @given(st.lists(EDIT, max_size=6))
 def test_no_answer_is_lost_by_moving_pasting_merging_and_stripping_cells(edits: list[tuple[str, int, int]]) -> None:
-    assert_sound(repaired(edited(edits)))
+    assert_sound(repair_notebook(apply_edits(edits)))
 
 
 @given(st.sampled_from(sorted(EXERCISES)), st.integers(1, 2), st.booleans())
 def test_a_split_anywhere_is_undone(name: str, line: int, stripped: bool) -> None:
-    notebook = edited([])
+    notebook = apply_edits([])
     split(notebook, f"exercise-{name}", line)
     if stripped:
         next(c for c in notebook["cells"] if c["id"] == f"exercise-{name}").update(metadata={}, id="half")
-    result = repaired(notebook)
+    result = repair_notebook(notebook)
     assert_sound(result)
     assert any("split" in note and name in note for note in describe_notes(result.notes))
 
 
 @given(st.lists(EDIT, min_size=1, max_size=6))
 @example([("add", 9, 0), ("paste", 0, 0), ("paste", 35, 10), ("paste", 0, 0), ("merge", 12, 0)])  # a copy stays
-def test_what_changed_is_told_unless_nothing_did(edits: list[tuple[str, int, int]]) -> None:
-    notebook = edited(edits)
-    result = repaired(notebook)
-    before = [(c.id, c.source) for c in nbformat.reads(built()[0], 4).cells]
+def test_changes_are_reported_unless_there_are_none(edits: list[tuple[str, int, int]]) -> None:
+    notebook = apply_edits(edits)
+    result = repair_notebook(notebook)
+    before = [(c.id, c.source) for c in nbformat.reads(build_notebooks()[0], 4).cells]
     after = [(c["id"], c["source"]) for c in notebook["cells"]]
     ids = {identity for identity, _ in after}
     copies = [(c["metadata"].get("nbgrader", {}).get("grade_id"), c["source"]) for c in notebook["cells"]]
-    lost = [pair for pair in before if pair not in after + copies and pair[0].startswith("check")]
-    lost += [pair for pair in before if pair[0] not in ids and pair[0].startswith("exercise")]
-    moved = [pair for pair in after if pair in before] != [pair for pair in before if pair in after]
-    stripped = any(kind == "strip" for kind, _, _ in edits)  # found again by its text: nothing is put right
-    assert result.notes or not (lost or moved) or stripped
+    lost_cells = [pair for pair in before if pair not in after + copies and pair[0].startswith("check")]
+    lost_cells += [pair for pair in before if pair[0] not in ids and pair[0].startswith("exercise")]
+    is_moved = [pair for pair in after if pair in before] != [pair for pair in before if pair in after]
+    is_stripped = any(kind == "strip" for kind, _, _ in edits)  # found by its text: no repair is needed
+    assert result.notes or not (lost_cells or is_moved) or is_stripped
 
 
 def test_a_notebook_of_nothing_but_halves_does_not_take_minutes() -> None:
-    notebook = edited([])
+    notebook = apply_edits([])
     half = {"cell_type": "code", "metadata": {"nbgrader": {"grade_id": "exercise-double"}}}
     sources = ["def f" + str(number) + "():\n    pass\n" * 20 for number in range(1500)]
     notebook["cells"] += [half | {"source": source} for source in sources]
     start = time.process_time()
-    assert_sound(repaired(notebook))
+    assert_sound(repair_notebook(notebook))
     assert time.process_time() - start < 20

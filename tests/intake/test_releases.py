@@ -1,4 +1,4 @@
-"""Who fetched a lab before the course changed it is not told of changes that are the course's own."""
+"""A student who fetched an earlier release sees no notes about the course's own changes."""
 
 import json
 from pathlib import Path
@@ -23,8 +23,8 @@ LATER = (
 
 
 @pytest.fixture
-def fetched_before(tmp_path: Path) -> Path:
-    """A course that released LATER after LAB_SOURCE, and what a student handed in of the first release."""
+def earlier_course(tmp_path: Path) -> Path:
+    """A course that released LATER after LAB_SOURCE, with a submission of the first release."""
     (tmp_path / "first").mkdir()
     make_course(tmp_path / "first", LAB, LAB_SOURCE)
     make_course(tmp_path, LAB, LATER)
@@ -34,41 +34,43 @@ def fetched_before(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, str]]:
-    """What is told of the first release with these texts changed, and the cells that are graded, by name."""
-    handed_in = nbformat.read(course / "first" / "release" / LAB / f"{LAB}.ipynb", as_version=4)
-    for cell in handed_in.cells:
+def collect_notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict[str, str]]:
+    """The notes on the first release with these texts changed, and the graded cells, by name."""
+    submission = nbformat.read(course / "first" / "release" / LAB / f"{LAB}.ipynb", as_version=4)
+    for cell in submission.cells:
         for before, after in change.items():
             cell.source = cell.source.replace(before, after)
     path = course / "handed_in.ipynb"
-    path.write_text(json.dumps(handed_in))
+    path.write_text(json.dumps(submission))
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
     repaired = repair(read_submission(path), source, read_releases(read_release_bytes(course, LAB)))
     return describe_notes(repaired.notes), {cell.id: cell.source for cell in repaired.notebook.cells}
 
 
-def test_what_the_course_changed_is_told_as_the_courses(fetched_before: Path) -> None:
-    told, cells = notes(fetched_before, {"raise NotImplementedError()": "return x"})
-    (outdated,) = [note for note in told if "The course changed these cells after you fetched the lab" in note]
-    assert "check-shift" in outdated and "check-double" not in outdated
-    assert not any("changed were put back" in note or "missing" in note for note in told)
+def test_the_courses_own_changes_are_reported_as_the_courses(earlier_course: Path) -> None:
+    messages, cells = collect_notes(earlier_course, {"raise NotImplementedError()": "return x"})
+    (course_note,) = [note for note in messages if "The course changed these cells after you fetched the lab" in note]
+    assert "check-shift" in course_note and "check-double" not in course_note
+    assert not any("changed were put back" in note or "missing" in note for note in messages)
     assert "STEP = 3.5" in cells.values() and "STEP = 3.0" not in cells.values() and "NEW = 1" in cells.values()
     assert "return x" in cells["exercise-double"]
 
 
-def test_an_old_stub_that_nobody_wrote_in_is_not_written(fetched_before: Path) -> None:
-    told, cells = notes(fetched_before, {})
+def test_an_unedited_old_stub_counts_as_unwritten(earlier_course: Path) -> None:
+    messages, cells = collect_notes(earlier_course, {})
     assert "Twice x" in cells["exercise-double"]
-    assert any("No exercise has been changed" in note for note in told)
+    assert any("No exercise has been changed" in note for note in messages)
 
 
-def test_what_a_student_changed_in_an_old_cell_is_still_told(fetched_before: Path) -> None:
-    told, _ = notes(fetched_before, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"})
-    (changed,) = [note for note in told if "changed were put back" in note]
-    assert "check-shift" in changed
+def test_a_students_change_to_an_old_cell_is_still_reported(earlier_course: Path) -> None:
+    messages, _ = collect_notes(
+        earlier_course, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"}
+    )
+    (change_note,) = [note for note in messages if "changed were put back" in note]
+    assert "check-shift" in change_note
 
 
-def test_the_same_release_is_remembered_once(fetched_before: Path) -> None:
-    before = get_releases_path(fetched_before, LAB).read_bytes()
-    save_release(fetched_before, LAB, nbformat.read(fetched_before / "release" / LAB / f"{LAB}.ipynb", as_version=4))
-    assert get_releases_path(fetched_before, LAB).read_bytes() == before and len(json.loads(before)) == 2
+def test_the_same_release_is_remembered_once(earlier_course: Path) -> None:
+    before = get_releases_path(earlier_course, LAB).read_bytes()
+    save_release(earlier_course, LAB, nbformat.read(earlier_course / "release" / LAB / f"{LAB}.ipynb", as_version=4))
+    assert get_releases_path(earlier_course, LAB).read_bytes() == before and len(json.loads(before)) == 2

@@ -1,4 +1,4 @@
-"""What lies in submitted/ and is no submission is named, with the place where one lies."""
+"""Anything in submitted/ that is no submission is named, with the place where submissions belong."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from autograder.base.text import join_names
 from autograder.intake.strays import find_strays
 
 
-def test_what_lies_in_the_wrong_place_is_named_with_the_right_one(tmp_path: Path) -> None:
+def test_a_misplaced_submission_is_named_with_the_right_place(tmp_path: Path) -> None:
     (tmp_path / "source" / "01").mkdir(parents=True)
     for folder in ("ada/01", "ben/01_Squares", "empty"):
         (tmp_path / "submitted" / folder).mkdir(parents=True)
@@ -23,7 +23,7 @@ def test_what_lies_in_the_wrong_place_is_named_with_the_right_one(tmp_path: Path
     ]
 
 
-def test_ids_that_look_alike_are_told(tmp_path: Path) -> None:
+def test_ids_that_look_alike_are_reported(tmp_path: Path) -> None:
     (tmp_path / "source" / "01").mkdir(parents=True)
     for student in ("ada", "Ada", "ben"):
         (tmp_path / "submitted" / student / "01").mkdir(parents=True)
@@ -34,15 +34,15 @@ def test_ids_that_look_alike_are_told(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_what_to_do_with_an_id_in_another_case_depends_on_what_lies_there(tmp_path: Path) -> None:
+def test_advice_about_an_id_in_another_case_depends_on_its_folders(tmp_path: Path) -> None:
     for lab in ("01", "02"):
         (tmp_path / "source" / lab).mkdir(parents=True)
     (tmp_path / "submitted" / "Ada" / "01").mkdir(parents=True)
     is_one = "Ada handed in, but the roster has ada: if they're the same student, "
-    removed = ", and nbgrader db student remove Ada --force"
-    assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada submitted/ada{removed}"]
+    removal = ", and nbgrader db student remove Ada --force"
+    assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada submitted/ada{removal}"]
     (tmp_path / "submitted" / "ada" / "02").mkdir(parents=True)
-    assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada/* submitted/ada/{removed}"]
+    assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada/* submitted/ada/{removal}"]
     (tmp_path / "submitted" / "ada" / "01").mkdir(parents=True)
     assert find_strays(tmp_path, {"ada"}) == [
         "Ada handed in, but the roster has ada, who also handed in 01: if they're the same student, keep one folder of each "
@@ -55,6 +55,6 @@ def test_what_to_do_with_an_id_in_another_case_depends_on_what_lies_there(tmp_pa
     ]
 
 
-def test_of_many_names_a_few_are_told() -> None:
+def test_only_a_few_of_many_names_are_listed() -> None:
     assert join_names(list("abc")) == "a, b, c"
     assert join_names(list("abcdefgh")) == "a, b, c, d, e and 3 more"

@@ -1,4 +1,4 @@
-"""Mark my work in a class hands in through a real exchange, and shows the page that a watch gives back."""
+"""In a class, Mark my work submits through a real exchange, and shows the page that a watch returns."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ PAGE = '<meta name="gradlab-mark" content="1.5 of 2 points"><p>your page'
 
 @pytest.fixture
 def student(small_course: Path, tmp_path: Path) -> Path:
-    """A student's folder with a fetched notebook; the exchange of the class lies beside it."""
+    """A student's folder with a fetched notebook; the exchange of the class is next to it."""
     folder, exchange = tmp_path / "student", tmp_path / "exchange" / "gradlab"
     (exchange / "inbound").mkdir(parents=True)
     (tmp_path / "exchange").chmod(0o777)
@@ -33,18 +33,18 @@ def student(small_course: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def inbox(student: Path) -> Inbox:
+def open_student_inbox(student: Path) -> Inbox:
     exchange = student.parent / "exchange" / "gradlab"
     return Inbox(exchange / "inbound", exchange / "outbound", exchange / "feedback", check_owner=False)
 
 
-def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
-    """What a watch does: as soon as a submission is there, its page is released."""
+def answer_next_submission(student: Path, page: Path, text: str = PAGE) -> Thread:
+    """Act as a watch: release the page of a submission as soon as it arrives."""
 
     def watch() -> None:
-        while not (arrived := [each for each in inbox(student).iter_arrivals([LAB]) if not each.problem]):
+        while not (arrivals := [each for each in open_student_inbox(student).iter_arrivals([LAB]) if not each.problem]):
             time.sleep(0.01)
-        inbox(student).release(arrived[0], [page])
+        open_student_inbox(student).release(arrivals[0], [page])
 
     page.write_text(text)
     thread = Thread(target=watch)
@@ -53,24 +53,26 @@ def answer_the_next(student: Path, page: Path, text: str = PAGE) -> Thread:
 
 
 @pytest.mark.slow
-def test_what_is_handed_in_comes_back_with_its_mark(student: Path, tmp_path: Path) -> None:
-    """Slow: nbgrader submits in a process of its own, twice."""
+def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
+    """Slow: nbgrader submits in its own process, twice."""
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
     assert to is not None
-    watching = answer_the_next(student, tmp_path / f"{LAB}.html")
-    told = asyncio.run(submit_notebook(to, notebook, wait=3600))
+    watching = answer_next_submission(student, tmp_path / f"{LAB}.html")
+    reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
-    assert told == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
+    assert reply == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
     assert get_page_path(notebook).read_text() == PAGE
-    (arrived,) = inbox(student).iter_arrivals([LAB])
-    assert json.loads((arrived.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
+    (arrival,) = open_student_inbox(student).iter_arrivals([LAB])
+    assert json.loads((arrival.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
     assert asyncio.run(submit_notebook(to, notebook, wait=0.1)) == {"words": LATER, "marked": False}
 
 
 @pytest.mark.slow
-def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark(student: Path, tmp_path: Path) -> None:
-    """Slow: nbgrader submits in a process of its own."""
+def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_last_mark(
+    student: Path, tmp_path: Path
+) -> None:
+    """Slow: nbgrader submits in its own process."""
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
     assert to is not None
@@ -78,16 +80,16 @@ def test_what_waits_or_is_not_marked_is_told_and_keeps_the_page_of_the_last_mark
     get_page_path(notebook).write_text("of the last mark")
     words = "It will be marked after 2026-02-01 14:20 UTC."
     page = render_unmarked_page(LAB, "ada", "today", words)
-    watching = answer_the_next(student, tmp_path / f"{LAB}.html", page)
-    told = asyncio.run(submit_notebook(to, notebook, wait=3600))
+    watching = answer_next_submission(student, tmp_path / f"{LAB}.html", page)
+    reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
-    assert told == {"words": f"Handed in. {words}", "marked": False}
+    assert reply == {"words": f"Handed in. {words}", "marked": False}
     assert get_page_path(notebook).read_text() == "of the last mark"
 
 
 @pytest.mark.slow
-def test_what_the_exchange_refuses_is_told_in_its_words(student: Path) -> None:
-    """Slow: nbgrader submits in a process of its own."""
+def test_a_refusal_of_the_exchange_is_shown_in_its_own_words(student: Path) -> None:
+    """Slow: nbgrader submits in its own process."""
     to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
     assert to is not None
     shutil.rmtree(student.parent / "exchange" / "gradlab" / "inbound")
@@ -103,19 +105,21 @@ def test_without_an_exchange_that_offers_the_lab_there_is_no_class(student: Path
 
 @pytest.mark.slow
 def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_path: Path) -> None:
-    """Slow: nbgrader submits in a process of its own."""
-    trace, own = tmp_path / "it_ran", tmp_path / "own"
-    own.mkdir()
-    (student / "nbgrader_config.py").rename(own / "nbgrader_config.py")
+    """Slow: nbgrader submits in its own process."""
+    trace, student_folder = tmp_path / "it_ran", tmp_path / "own"
+    student_folder.mkdir()
+    (student / "nbgrader_config.py").rename(student_folder / "nbgrader_config.py")
     for name in ("nbgrader_config.py", "jupyter_config.py", "sqlalchemy.py", "nbgrader.py"):
         (student / name).write_text(f"open({str(trace)!r}, 'w')\n")
     student.chmod(0o777)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JUPYTER_CONFIG_DIR", str(own))
+        patch.setenv("JUPYTER_CONFIG_DIR", str(student_folder))
         to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
         assert to is not None and not to.runs_config
         assert asyncio.run(submit_notebook(to, student / LAB / f"{LAB}.ipynb", wait=0.1)) == {
             "words": LATER,
             "marked": False,
         }
-    assert not trace.exists() and not [each for each in inbox(student).iter_arrivals([LAB]) if each.problem]
+    assert not trace.exists() and not [
+        each for each in open_student_inbox(student).iter_arrivals([LAB]) if each.problem
+    ]

@@ -1,4 +1,4 @@
-"""A notebook is saved to the file it came from, whatever its metadata names."""
+"""A notebook is saved to the file that it was read from, whatever its metadata says."""
 
 import json
 import urllib.request
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab_server import DIRECT, lab_server
+from tests.lab_server import DIRECT, run_lab_server
 
-# What jupytext's contents manager does, in small.
+# A small version of jupytext's contents manager.
 FOLLOWS_METADATA = """
 from pathlib import Path
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
@@ -40,7 +40,7 @@ def test_jupytext_is_off_in_a_courses_server(tmp_path: Path, monkeypatch: pytest
         "--ServerApp.ip=127.0.0.1",
         "--ServerApp.contents_manager_class=jupytext.Manager",
     ]
-    with lab_server(root, home, course=True, start=("jupyter_server",), options=options) as server:
+    with run_lab_server(root, home, course=True, start=("jupyter_server",), options=options) as server:
         body = json.dumps({"type": "notebook", "format": "json", "content": notebook}).encode()
         headers = {"Authorization": f"token {server.token}"}
         DIRECT.open(
@@ -52,6 +52,6 @@ def test_jupytext_is_off_in_a_courses_server(tmp_path: Path, monkeypatch: pytest
     assert (root / "source" / "x.ipynb").read_text() == "the course's"
 
 
-def test_no_package_that_gradlab_needs_brings_jupytext() -> None:
+def test_no_package_that_gradlab_needs_installs_jupytext() -> None:
     pyproject = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     assert "jupytext" not in pyproject

@@ -1,4 +1,4 @@
-"""The formgrader in the server that an instructor is logged in to: nothing of a student's acts there as its reader."""
+"""The formgrader in an instructor's server: nothing of a student's can act with the instructor's login."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from labext.workspace import can_configure, read_workspace
-from tests.lab_server import DIRECT, LabServer, lab_server
+from tests.lab_server import DIRECT, LabServer, run_lab_server
 
 LAB = "01_squares"
 FILES = ("evil.html", "evil.svg", "evil.xhtml", "evil.xml", "evil", "data/evil.htm", "plot.png")
@@ -26,7 +26,7 @@ def server(small_course: Path, tmp_path: Path) -> Iterator[LabServer]:
     (home / "config").mkdir(parents=True)
     enable = {"ServerApp": {"jpserver_extensions": {"nbgrader.server_extensions.formgrader": True}}}
     (home / "config" / "jupyter_server_config.json").write_text(json.dumps(enable))
-    with lab_server(small_course, home, course=True, start=("jupyter_server",)) as server:
+    with run_lab_server(small_course, home, course=True, start=("jupyter_server",)) as server:
         yield server
 
 
@@ -65,7 +65,7 @@ def test_no_file_of_a_submission_is_a_page_that_may_run_a_script(server: LabServ
 
 
 @pytest.mark.slow
-def test_a_students_name_is_a_text(server: LabServer) -> None:
+def test_a_students_name_is_shown_as_text(server: LabServer) -> None:
     """Slow: a server starts."""
     name = "<img src=x onerror=alert(1)>"
     with Gradebook(f"sqlite:///{server.folder / 'gradebook.db'}") as gradebook:
@@ -84,30 +84,36 @@ def test_a_students_name_is_a_text(server: LabServer) -> None:
         try:
             with DIRECT.open(server.address(f"formgrader/{path}")) as response:
                 page = response.read().decode()
-        except urllib.error.HTTPError as error:  # of the second student no notebook is there
+        except urllib.error.HTTPError as error:  # the second student has no notebook
             page = error.read().decode()
         assert "<img" not in page, path
 
 
 @pytest.mark.slow
-def test_no_address_makes_it_run_a_configuration_of_someone_elses(server: LabServer, tmp_path: Path) -> None:
+def test_no_address_makes_it_run_a_configuration_of_another_user(server: LabServer, tmp_path: Path) -> None:
     """Slow: a server starts. A picture in a submission can name any address of this server."""
     trace = tmp_path / "it_ran"
-    handed_in, shared = server.folder / "submitted" / "mallory" / LAB, tmp_path / "shared"
-    for folder in (handed_in, shared):
+    submission, shared = server.folder / "submitted" / "mallory" / LAB, tmp_path / "shared"
+    for folder in (submission, shared):
         folder.mkdir(parents=True)
         (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
     shared.chmod(0o777)
     (server.folder / "source" / "link").symlink_to(shared)
     for name in ("jupyter_config.py", "nbgrader_config.py"):
         (shared / name).write_text(f"open({str(trace)!r}, 'w')\n")
-    for path in (handed_in, shared, f"{shared}/../shared", server.folder / "source" / "link", server.folder / "source"):
+    for path in (
+        submission,
+        shared,
+        f"{shared}/../shared",
+        server.folder / "source" / "link",
+        server.folder / "source",
+    ):
         with pytest.raises(urllib.error.HTTPError, match="403"):
             DIRECT.open(f"{server.address('formgrader')}&path={path}")
-    own = f"{server.address('formgrader')}&path={server.folder}"
+    course_address = f"{server.address('formgrader')}&path={server.folder}"
     with pytest.raises(urllib.error.HTTPError, match="403"):
-        DIRECT.open(urllib.request.Request(own, headers={"Sec-Fetch-Dest": "image"}))
-    DIRECT.open(own).close()
+        DIRECT.open(urllib.request.Request(course_address, headers={"Sec-Fetch-Dest": "image"}))
+    DIRECT.open(course_address).close()
     assert not trace.exists()
 
 
@@ -125,26 +131,26 @@ def test_the_course_of_the_server_may_configure_the_formgrader(course: Path) -> 
         assert can_configure(path, read_workspace(course.parent, [str(course)])), "and one that is listed"
 
 
-def test_no_folder_may_that_looks_like_a_course_beside_it(course: Path) -> None:
+def test_a_folder_next_to_it_that_looks_like_a_course_may_not_configure_it(course: Path) -> None:
     """It could be a submission that an instructor unpacked, before the server started or after."""
-    sent = course.parent / "Downloads" / "mallory"
-    shutil.copytree(course, sent)
+    copy = course.parent / "Downloads" / "mallory"
+    shutil.copytree(course, copy)
     for workspace in (
         read_workspace(course.parent),
         read_workspace(course),
         read_workspace(course.parent, [str(course)]),
     ):
-        assert not can_configure(str(sent), workspace)
+        assert not can_configure(str(copy), workspace)
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
-def test_no_folder_that_others_write_may(course: Path, mode: int) -> None:
+def test_a_folder_that_others_can_write_may_not_configure_it(course: Path, mode: int) -> None:
     workspace = read_workspace(course)
     course.chmod(mode)
     assert not can_configure(str(course), workspace)
 
 
-def test_no_course_in_another_one_or_among_submissions_may(course: Path) -> None:
+def test_a_course_inside_another_or_among_submissions_may_not_configure_it(course: Path) -> None:
     inner = course / "autograded" / "mallory" / LAB
     for folder in (inner, course / "source" / "x"):
         shutil.copytree(course, folder, ignore=shutil.ignore_patterns("x", "autograded"))
@@ -152,17 +158,17 @@ def test_no_course_in_another_one_or_among_submissions_may(course: Path) -> None
 
 
 def test_no_link_in_a_path_is_followed(course: Path) -> None:
-    """nbgrader takes `link/..` away as text, and reads what is beside the link."""
-    theirs = course.parent / "theirs"
-    theirs.mkdir()
-    (theirs / "link").symlink_to(course / "source")
+    """nbgrader removes `link/..` as text, and reads next to the link."""
+    foreign_folder = course.parent / "theirs"
+    foreign_folder.mkdir()
+    (foreign_folder / "link").symlink_to(course / "source")
     (course.parent / "to_it").symlink_to(course)
-    for path in (theirs / "link" / "..", course.parent / "to_it"):
+    for path in (foreign_folder / "link" / "..", course.parent / "to_it"):
         assert not can_configure(str(path), read_workspace(course, [str(course.parent / "to_it")]))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a file of another user's needs root")
-def test_no_configuration_of_someone_elses_may(course: Path) -> None:
+def test_a_configuration_of_another_user_may_not_configure_it(course: Path) -> None:
     workspace = read_workspace(course)
     os.chown(course / "nbgrader_config.py", 12345, 12345)
     assert not can_configure(str(course), workspace)

@@ -1,4 +1,4 @@
-"""What a real server does with the notebooks an instructor opens: it never runs what a student handed in."""
+"""A real server never runs a submission that an instructor opens."""
 
 import contextlib
 import json
@@ -12,7 +12,7 @@ import psutil
 import pytest
 from jupyter_client.blocking import BlockingKernelClient
 
-from tests.lab_server import DIRECT, LabServer, lab_server
+from tests.lab_server import DIRECT, LabServer, run_lab_server
 
 LAB = "01_squares"
 SERVER = ("jupyter_server",)
@@ -29,12 +29,16 @@ def ask(server: LabServer, path: str, body: object = None) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def children(server: LabServer) -> list[psutil.Process]:
-    """What the server has started."""
-    return [p for p in psutil.process_iter() if str(server.folder) in " ".join(_command(p)) and "mark" in _command(p)]
+def list_children(server: LabServer) -> list[psutil.Process]:
+    """The graders that the server has started."""
+    return [
+        p
+        for p in psutil.process_iter()
+        if str(server.folder) in " ".join(_read_command(p)) and "mark" in _read_command(p)
+    ]
 
 
-def _command(process: psutil.Process) -> list[str]:
+def _read_command(process: psutil.Process) -> list[str]:
     try:
         return process.cmdline()
     except psutil.Error:
@@ -50,21 +54,21 @@ def test_opening_a_submission_that_brings_a_course_runs_nothing(small_course: Pa
     for cell in content["cells"]:
         if cell["metadata"].get("gradlab", {}).get("kind") == "exercise":
             cell["source"] = "something = 'was written'"
-    planted = small_course / "submitted" / "mallory" / LAB
+    submission = small_course / "submitted" / "mallory" / LAB
     for folder in (
-        planted,
-        planted / LAB,
-    ):  # the second is where a lab of one's own would be, if the first were the root
+        submission,
+        submission / LAB,
+    ):  # the second is the place of a student's copy, if the first were the root
         shutil.copytree(small_course / "source" / LAB, folder / "source" / LAB)
         (folder / f"{LAB}.ipynb").write_text(json.dumps(content))
         (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
-    with lab_server(small_course, home, course=True, start=SERVER) as server:
-        for path in (planted, planted / LAB):
+    with run_lab_server(small_course, home, course=True, start=SERVER) as server:
+        for path in (submission, submission / LAB):
             notebook = (path / f"{LAB}.ipynb").relative_to(small_course).as_posix()
             assert ask(server, "state", {"path": notebook, "notebook": content})[0] == 200
             assert ask(server, "mark", {"path": notebook, "agreed": True})[0] == 409
             assert ask(server, f"page/{notebook}")[0] == 404
-        assert not children(server)
+        assert not list_children(server)
     assert not trace.exists()
 
 
@@ -74,15 +78,15 @@ def test_a_damaged_notebook_costs_neither_the_panel_nor_the_server(small_course:
     home, root = tmp_path / "home", tmp_path / "desktop"
     home.mkdir()
     shutil.copytree(small_course / "release" / LAB, root / LAB)
-    damaged = {"metadata": {"gradlab": {"lab": "x"}}, "cells": [1, {"metadata": []}]}
-    for number, text in enumerate((json.dumps(damaged), "[" * 100_000, '{"metadata": 3}')):
+    notebook = {"metadata": {"gradlab": {"lab": "x"}}, "cells": [1, {"metadata": []}]}
+    for number, text in enumerate((json.dumps(notebook), "[" * 100_000, '{"metadata": 3}')):
         (root / f"x{number}").mkdir()
         (root / f"x{number}" / f"x{number}.ipynb").write_text(text)
-    with lab_server(root, home, course=True, start=SERVER) as server:
+    with run_lab_server(root, home, course=True, start=SERVER) as server:
         status, text = ask(server, "course")
         assert status == 200
         assert [lab["name"] for lab in json.loads(text)["labs"]] == [LAB]
-        assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": damaged})[0] == 400
+        assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": notebook})[0] == 400
         assert ask(server, "state", {"path": "x0/x0.ipynb", "notebook": 3})[0] == 400
         assert ask(server, "state", ["x"])[0] == 400
 
@@ -98,7 +102,7 @@ def wait_for_kernel(client: BlockingKernelClient) -> None:
 
 
 @pytest.mark.slow
-def test_a_kernel_runs_no_file_beside_its_notebook_before_a_cell_does(tmp_path: Path) -> None:
+def test_a_kernel_runs_no_file_next_to_its_notebook_before_the_first_cell(tmp_path: Path) -> None:
     """Slow: a server and a kernel start."""
     trace, home, root = tmp_path / "it_ran", tmp_path / "home", tmp_path / "desktop"
     home.mkdir()
@@ -109,7 +113,7 @@ def test_a_kernel_runs_no_file_beside_its_notebook_before_a_cell_does(tmp_path: 
     (root / "mallory" / "helper.py").write_text("")
     for name in ("ipykernel_launcher", "runpy", "json", "traitlets", "zmq", "IPython", "storemagic"):
         (root / "mallory" / f"{name}.py").write_text(f"open({str(trace)!r}, 'a').write({name!r})\n")
-    with lab_server(root, home, course=True, start=SERVER) as server:
+    with run_lab_server(root, home, course=True, start=SERVER) as server:
         session = {"path": "mallory/n.ipynb", "name": "n", "type": "notebook", "kernel": {"name": "python3"}}
         request = urllib.request.Request(
             f"{server.url}api/sessions", json.dumps(session).encode(), {"Authorization": f"token {server.token}"}
@@ -122,7 +126,7 @@ def test_a_kernel_runs_no_file_beside_its_notebook_before_a_cell_does(tmp_path: 
         wait_for_kernel(client)
         for _request in (client.complete("imp"), client.inspect("print"), client.history(raw=True)):
             client.get_shell_msg(timeout=None)
-        # Silently, as an extension may.
+        # Silently, as an extension may do it.
         cells = {"import storemagic": True, "import os, sys; assert os.getcwd() not in sys.path_importer_cache": True}
         cells["import helper"] = False
         replies = [client.execute_interactive(cell, silent=silent, allow_stdin=False) for cell, silent in cells.items()]
@@ -131,4 +135,4 @@ def test_a_kernel_runs_no_file_beside_its_notebook_before_a_cell_does(tmp_path: 
     silent_import, not_searched, imports = (reply["content"]["status"] for reply in replies)
     assert silent_import == "error" and not has_run
     assert not_searched == "ok", "no module was looked for in the folder, whatever its name"
-    assert imports == "ok", "a cell imports what is beside its notebook"
+    assert imports == "ok", "a cell imports modules next to its notebook"

@@ -1,4 +1,4 @@
-"""The grader behind "Mark my work" starts once for a course, before its first mark is asked for."""
+"""The grader for "Mark my work" starts once for a course, before its first mark is asked for."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ async def open_grader(course: Path | None) -> AsyncIterator[GraderProcess]:
             await grader._process.wait()
 
 
-def graders() -> list[int]:
+def list_graders() -> list[int]:
     """Pids of the graders that this process has started."""
     return [p.pid for p in psutil.Process(os.getpid()).children() if "mark" in p.cmdline()]
 
@@ -33,7 +33,7 @@ def test_one_grader_starts_however_often_the_state_is_asked_for(tmp_path: Path) 
         async with open_grader(tmp_path) as grader:
             await asyncio.gather(*(grader.begin() for _ in range(5)))
             await grader.begin()
-            assert len(graders()) == 1
+            assert len(list_graders()) == 1
 
     asyncio.run(begin_often())
 
@@ -42,7 +42,7 @@ def test_without_a_course_nothing_starts_and_a_mark_says_what_to_do(tmp_path: Pa
     async def ask() -> None:
         async with open_grader(None) as grader:
             await grader.begin()
-            assert graders() == []
+            assert list_graders() == []
             with pytest.raises(GraderUnavailable, match="hand in the notebook"):
                 await grader.mark(tmp_path / "01_first" / "01_first.ipynb")
 

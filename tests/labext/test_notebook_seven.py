@@ -12,22 +12,22 @@ from labkit.start import build_environment
 
 
 @pytest.mark.parametrize(("start_page", "opened"), [(True, "notebooks/00_start_here.ipynb"), (False, "tree")])
-def test_the_first_page_is_opened_where_there_is_one(start_page: bool, opened: str, tmp_path: Path) -> None:
+def test_the_first_page_is_opened_if_there_is_one(start_page: bool, opened: str, tmp_path: Path) -> None:
     folder, home = tmp_path / "work", tmp_path / "home"
-    for made in (folder, home):
-        made.mkdir()
+    for directory in (folder, home):
+        directory.mkdir()
     if start_page:
         (folder / "00_start_here.ipynb").write_text("{}")
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
-    kept = {f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
+    folders = {f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
     course = {name: value for name, value in build_environment(folder).items() if name.startswith("JUPYTER_")}
     command = [sys.executable, "-m", "notebook", "--no-browser", "--allow-root", "--ServerApp.port=0"]
     with subprocess.Popen(
-        command, cwd=folder, env=own | {"HOME": str(home)} | kept | course, stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env=variables | {"HOME": str(home)} | folders | course, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stderr is not None
-            found = next(line for line in process.stderr if "?token=" in line)
+            address_line = next(line for line in process.stderr if "?token=" in line)
         finally:
             process.terminate()
-    assert re.search(rf"http://[^/]+/{re.escape(opened)}\?token=", found), found
+    assert re.search(rf"http://[^/]+/{re.escape(opened)}\?token=", address_line), address_line

@@ -1,4 +1,4 @@
-"""The server decides once what the course is; no notebook and nothing beside it can say otherwise."""
+"""The server determines the course once; no notebook and no file next to it can change that."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ LAB = "01_first"
 
 
 def make_course(folder: Path, config: str = "") -> Path:
-    """A folder that looks like a course with one lab."""
+    """Make a folder that looks like a course with one lab."""
     (folder / "source" / LAB).mkdir(parents=True)
     (folder / "source" / LAB / f"{LAB}.ipynb").write_text("{}")
     (folder / "nbgrader_config.py").write_text(config)
@@ -20,14 +20,14 @@ def make_course(folder: Path, config: str = "") -> Path:
 
 
 def make_notebook(folder: Path) -> str:
-    """A notebook of the lab in this folder; its path from there."""
+    """Write a notebook of the lab into this folder, and return its relative path."""
     (folder / LAB).mkdir(parents=True, exist_ok=True)
     (folder / LAB / f"{LAB}.ipynb").write_text("{}")
     return f"{LAB}/{LAB}.ipynb"
 
 
 def write_trap(folder: Path) -> Path:
-    """A configuration that leaves a trace when it runs; the trace's path."""
+    """Write a configuration that leaves a trace when it runs, and return the trace's path."""
     trace = folder / "it_ran"
     (folder / "nbgrader_config.py").write_text(f"open({str(trace)!r}, 'w')\n")
     return trace
@@ -45,12 +45,12 @@ def test_the_copies_of_a_course_are_marked_by_that_course(tmp_path: Path) -> Non
 
 def test_a_submission_that_brings_a_course_is_marked_by_no_one(tmp_path: Path) -> None:
     course = make_course(tmp_path)
-    planted = make_course(course / "submitted" / "mallory" / LAB, "raise SystemExit")
-    make_notebook(planted)
-    for root in (course, course / "submitted", course / "submitted" / "mallory", planted):
+    submission = make_course(course / "submitted" / "mallory" / LAB, "raise SystemExit")
+    make_notebook(submission)
+    for root in (course, course / "submitted", course / "submitted" / "mallory", submission):
         workspace = read_workspace(root)
-        found = [workspace.find_own_copy(str(p.relative_to(root))) for p in root.rglob("*.ipynb")]
-        assert not any(found), root
+        copies = [workspace.find_own_copy(str(p.relative_to(root))) for p in root.rglob("*.ipynb")]
+        assert not any(copies), root
         assert workspace.course in (course, None)
 
 
@@ -67,7 +67,7 @@ def test_a_configuration_of_another_user_is_not_a_course(tmp_path: Path) -> None
     (course / "work").mkdir()
     os.chown(course / "nbgrader_config.py", 1234, -1)
     assert read_workspace(course / "work").course is None
-    os.chown(course / "work", 1234, -1)  # who serves this folder trusts its owner
+    os.chown(course / "work", 1234, -1)  # serving a folder means trusting its owner
     assert read_workspace(course / "work").course == course
 
 
@@ -126,7 +126,7 @@ def test_a_course_of_which_another_user_has_a_part_does_not_count(part: str, tmp
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
-def test_a_link_is_its_owners_wherever_it_leads(tmp_path: Path) -> None:
+def test_a_link_belongs_to_its_owner_wherever_it_leads(tmp_path: Path) -> None:
     course = make_course(tmp_path / "shared")
     (tmp_path / "roots.py").write_text("raise SystemExit")
     (course / "nbgrader_config.py").unlink()

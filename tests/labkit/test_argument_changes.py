@@ -1,4 +1,4 @@
-"""unchanged() calls a function and says which of its arguments is another afterwards."""
+"""unchanged() calls a function and says which of its arguments changed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,19 +11,19 @@ from torch import Tensor
 from labkit import unchanged
 
 
-def arguments() -> tuple[Tensor, dict[str, Any]]:
+def make_arguments() -> tuple[Tensor, dict[str, Any]]:
     x = torch.tensor([1.0, float("nan")], requires_grad=True)
     x.grad = torch.tensor([3.0, 4.0])
     return x, {"batches": [torch.arange(3), 2.5], "table": np.ones(2), "f": torch.tanh, "name": "adam"}
 
 
 def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
-    x, more = arguments()
-    assert unchanged(lambda x, more, n: len(more) + n, x, more, n=2) == 6
+    x, table = make_arguments()
+    assert unchanged(lambda x, table, n: len(table) + n, x, table, n=2) == 6
 
 
 @pytest.mark.parametrize(
-    ("change", "where"),
+    ("change", "message"),
     [
         (lambda x, more: x.detach().mul_(2), "argument 1"),
         (lambda x, more: x.requires_grad_(False), "requires_grad of argument 1 is False"),
@@ -37,11 +37,13 @@ def test_a_call_that_leaves_its_arguments_gives_its_result() -> None:
         (lambda x, more: more.update(name=more.pop("name")) or more.update(f=more.pop("f")), "the keys of argument 2"),
     ],
 )
-def test_a_call_that_changes_an_argument_is_told(change: Callable[[Tensor, dict[str, Any]], Any], where: str) -> None:
-    with pytest.raises(AssertionError, match=f"after the call, {where}"):
-        unchanged(change, *arguments())
+def test_a_call_that_changes_an_argument_is_reported(
+    change: Callable[[Tensor, dict[str, Any]], Any], message: str
+) -> None:
+    with pytest.raises(AssertionError, match=f"after the call, {message}"):
+        unchanged(change, *make_arguments())
 
 
-def test_an_argument_by_keyword_is_told_by_its_name() -> None:
+def test_a_keyword_argument_is_reported_by_its_name() -> None:
     with pytest.raises(AssertionError, match="after the call, x"):
         unchanged(lambda x: x.zero_(), x=torch.ones(2))

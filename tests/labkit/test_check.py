@@ -1,4 +1,4 @@
-"""A check keeps what it saw, whatever it raises, and lets the next one run."""
+"""A check records its outcome, whatever it raises, and the next one runs."""
 
 import subprocess
 import sys
@@ -12,13 +12,13 @@ from labkit.check import record_outcomes
 from labkit.outcome import Outcome, compute_earned, compute_share
 
 
-def outcomes_of(source: str, **names: object) -> list[Outcome]:
+def run_checks(source: str, **names: object) -> list[Outcome]:
     with record_outcomes() as outcomes:
         exec(compile(source, "<check cell>", "exec"), {"check": check, "assert_close": assert_close, **names})
     return outcomes
 
 
-def student(source: str) -> object:
+def run_student_cell(source: str) -> object:
     """The function f of a student's cell."""
     names: dict[str, object] = {"torch": torch}
     exec(compile(source, "<student's cell>", "exec"), names)
@@ -26,7 +26,7 @@ def student(source: str) -> object:
 
 
 def test_every_check_of_a_cell_runs_whichever_fails() -> None:
-    outcomes = outcomes_of("for i in range(3):\n  with check(str(i)):\n    assert i == 1, 'not one'")
+    outcomes = run_checks("for i in range(3):\n  with check(str(i)):\n    assert i == 1, 'not one'")
     assert [(o.label, o.passed, o.seen) for o in outcomes] == [
         ("0", False, "not one"),
         ("1", True, ""),
@@ -34,41 +34,41 @@ def test_every_check_of_a_cell_runs_whichever_fails() -> None:
     ]
 
 
-def test_an_exception_of_the_students_code_is_told_with_its_line_of_text() -> None:
-    f = student("def f():\n    return {}['key']\n")
-    (outcome,) = outcomes_of("with check('a'):\n  f()", f=f)
+def test_an_exception_of_the_students_code_is_shown_with_its_line_of_text() -> None:
+    f = run_student_cell("def f():\n    return {}['key']\n")
+    (outcome,) = run_checks("with check('a'):\n  f()", f=f)
     assert (outcome.passed, outcome.error, outcome.blame) == (False, "KeyError", "student")
     assert "raised KeyError: 'key'" in outcome.seen
 
 
 def test_an_exception_of_a_backward_pass_is_the_students() -> None:
-    f = student("def f(x):\n    y = x.exp()\n    y += 1\n    return y\n")
+    f = run_student_cell("def f(x):\n    y = x.exp()\n    y += 1\n    return y\n")
     source = (
         "with check('a'):\n  f(torch.ones(1, requires_grad=True)).backward()\n"
         "with check('b'):\n  torch.ones(2) + torch.ones(3)"
     )
-    through, own = outcomes_of(source, f=f, torch=torch)
-    assert (through.error, through.blame) == ("RuntimeError", "student")
-    assert (own.error, own.blame) == ("RuntimeError", "check")
+    raised_through, own_error = run_checks(source, f=f, torch=torch)
+    assert (raised_through.error, raised_through.blame) == ("RuntimeError", "student")
+    assert (own_error.error, own_error.blame) == ("RuntimeError", "check")
 
 
 def test_an_unwritten_exercise_is_called_unwritten() -> None:
-    f = student("def f():\n    raise NotImplementedError()\n")
-    (outcome,) = outcomes_of("with check('a'):\n  f()", f=f)
+    f = run_student_cell("def f():\n    raise NotImplementedError()\n")
+    (outcome,) = run_checks("with check('a'):\n  f()", f=f)
     assert outcome.seen == "This exercise is not written yet."
 
 
 def test_an_error_of_the_check_itself_is_not_blamed_on_the_student() -> None:
-    (outcome,) = outcomes_of("with check('a'):\n  nothing")
+    (outcome,) = run_checks("with check('a'):\n  nothing")
     assert (outcome.error, outcome.blame) == ("NameError", "check")
 
 
 def test_a_system_exit_is_a_failed_check_and_an_interrupt_is_not_swallowed() -> None:
-    f = student("def f():\n    raise SystemExit(0)\n")
-    assert [o.passed for o in outcomes_of("with check('a'):\n  f()\nwith check('b'): pass", f=f)] == [False, True]
-    g = student("def f():\n    raise KeyboardInterrupt\n")
+    f = run_student_cell("def f():\n    raise SystemExit(0)\n")
+    assert [o.passed for o in run_checks("with check('a'):\n  f()\nwith check('b'): pass", f=f)] == [False, True]
+    g = run_student_cell("def f():\n    raise KeyboardInterrupt\n")
     with pytest.raises(KeyboardInterrupt):
-        outcomes_of("with check('a'):\n  f()", f=g)
+        run_checks("with check('a'):\n  f()", f=g)
 
 
 def test_a_warning_and_stderr_become_notes_of_a_check_that_passes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +76,7 @@ def test_a_warning_and_stderr_become_notes_of_a_check_that_passes(capsys: pytest
         warnings.warn("careful", UserWarning, stacklevel=1)
         print("more", file=sys.stderr)
 
-    (outcome,) = outcomes_of("with check('a'):\n  f()", f=f)
+    (outcome,) = run_checks("with check('a'):\n  f()", f=f)
     assert outcome.passed
     assert outcome.notes == ["UserWarning: careful", "more"]
     assert capsys.readouterr().err == ""
@@ -94,8 +94,8 @@ def test_the_score_of_a_cell_counts_each_label_once_after_a_second_run() -> None
 
 def test_without_a_notebook_each_check_prints_a_line() -> None:
     code = "from labkit import check\nwith check('holds'): pass\nwith check('fails'): assert 1 == 2, 'one is not two'"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["pass  holds", "FAIL  fails", "      one is not two"]
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines() == ["pass  holds", "FAIL  fails", "      one is not two"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Letters of a multiple choice, however they were typed, and what is said of them."""
+"""Letters of a multiple choice, in any notation, and the messages about them."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_no_answer_has_no_letters(answers: object) -> None:
 
 
 @pytest.mark.parametrize("typed", ["ab", "abcd", "abe", "", 7])
-def test_a_letter_too_few_or_too_many_is_wrong_and_none_is_named(typed: object) -> None:
+def test_a_missing_or_extra_letter_is_wrong_and_no_letter_is_named(typed: object) -> None:
     with pytest.raises(AssertionError, match=r"^not all of your letters for q1 are right, or some are missing$"):
         assert_letters({"q1": typed}, "q1", "abd")
 
@@ -34,7 +34,7 @@ def test_all_questions_answered_by_letters_pass_whether_right_or_wrong() -> None
 
 
 @pytest.mark.parametrize(
-    ("answers", "said"),
+    ("answers", "message"),
     [
         (None, "your result is a NoneType"),
         ({"q1": "a"}, r"your keys are \['q1'\]"),
@@ -44,8 +44,8 @@ def test_all_questions_answered_by_letters_pass_whether_right_or_wrong() -> None
         ({"q1": "a", "q2": "b", "q3": [True, 2]}, r'q3 has no letters: write them as one text, such as "ac"'),
     ],
 )
-def test_what_is_not_an_answer_is_said(answers: object, said: str) -> None:
-    with pytest.raises(AssertionError, match=said):
+def test_input_that_is_not_an_answer_is_reported(answers: object, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
         assert_answered(answers, questions=3)
 
 

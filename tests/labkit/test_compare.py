@@ -1,4 +1,4 @@
-"""Comparison says what was seen of the student's value, and keeps the wanted one apart."""
+"""A comparison describes the student's value, and keeps the expected one separate."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ from labkit.value_text import describe
 T = torch.tensor
 
 
-def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
+def get_mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
     with pytest.raises(Mismatch) as caught:
         assert_close(got, want, **options)
     return caught.value
@@ -47,8 +47,8 @@ def mismatch(got: Any, want: Any, **options: Any) -> Mismatch:
         (torch.float32, torch.float64, "your result is torch.float32", "torch.float64"),
     ],
 )  # fmt: skip
-def test_what_is_seen_and_what_was_expected(got: Any, want: Any, seen: str, expected: str) -> None:
-    error = mismatch(got, want)
+def test_a_mismatch_describes_the_result_and_the_expected_value(got: Any, want: Any, seen: str, expected: str) -> None:
+    error = get_mismatch(got, want)
     assert (error.seen, error.expected) == (seen, expected)
 
 
@@ -68,13 +68,13 @@ def test_what_is_seen_and_what_was_expected(got: Any, want: Any, seen: str, expe
         ({"b": None, "a": "x"}, {"a": "x", "b": None}),
     ],
 )
-def test_equal_in_another_form(got: Any, want: Any) -> None:
+def test_equal_values_in_other_forms_pass(got: Any, want: Any) -> None:
     assert_close(got, want)
 
 
-def test_values_only_where_the_dtype_does_not_matter() -> None:
+def test_only_values_count_if_the_dtype_does_not_matter() -> None:
     assert_close(T([1, 2]), T([1.0, 2.0]), check_dtype=False)
-    mismatch(T([1, 3]), T([1.0, 2.0]), check_dtype=False)
+    get_mismatch(T([1, 3]), T([1.0, 2.0]), check_dtype=False)
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCES))
@@ -84,7 +84,7 @@ def test_another_order_of_summation_is_within_tolerance_and_one_percent_is_not(d
     assert_close(
         x.cumsum(0)[-1].to(torch.float64).to(dtype) if dtype in (torch.float64, torch.float32) else x.sum(), x.sum()
     )
-    mismatch(x.sum() * 1.05, x.sum())
+    get_mismatch(x.sum() * 1.05, x.sum())
 
 
 @given(st.lists(st.floats(allow_nan=True, width=32), max_size=6))
@@ -107,9 +107,9 @@ def test_whatever_a_student_returns_the_comparison_ends_in_a_verdict(value: Any)
     assert describe(value)
 
 
-def test_a_subclass_that_lies_about_equality_is_still_compared_by_value() -> None:
+def test_a_subclass_with_a_false_equality_is_still_compared_by_value() -> None:
     class Liar(Tensor):
         def __eq__(self, other: object) -> bool:  # type: ignore[override]
             return True
 
-    mismatch([T([1.0]).as_subclass(Liar)], [T([2.0])])
+    get_mismatch([T([1.0]).as_subclass(Liar)], [T([2.0])])

@@ -1,4 +1,4 @@
-"""Curves over x, in panels: what is said in words, what is drawn, and what one button shows."""
+"""Curves over x, in panels: their words, their drawing, and their buttons."""
 
 import torch
 
@@ -30,7 +30,7 @@ def test_a_button_for_all_panels_and_for_each() -> None:
     assert show_over(X, {"squares": PANELS["squares"]}).drawing.groups == []  # type: ignore[union-attr]
 
 
-def test_a_logarithmic_scale_leaves_gaps_where_there_is_no_logarithm() -> None:
+def test_a_logarithmic_scale_leaves_gaps_at_values_without_a_logarithm() -> None:
     assert show_over(X, {"a": {"b": X}}, log=True).still != show_over(X, {"a": {"b": X}}).still
     assert show_over(X, {"a": {"b": 0 * X}}, log=True).still
 
@@ -41,6 +41,6 @@ def test_tensors_with_a_history_and_values_that_are_not_finite() -> None:
     assert picture.drawing and picture.words == "a: b  no finite value, 9 not finite"
 
 
-def test_what_cannot_be_drawn_becomes_words() -> None:
+def test_curves_that_cannot_be_drawn_become_words() -> None:
     assert "3 values for 9 values of x" in show_over(X, {"a": {"b": X[:3]}}).words
     assert "no curves" in show_over(X, {}).words

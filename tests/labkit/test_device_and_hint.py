@@ -30,7 +30,7 @@ def test_the_environment_decides_and_a_missing_device_is_named_at_once(monkeypat
         device()
 
 
-def test_new_tensors_are_made_on_the_device_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_tensors_are_made_on_the_available_device(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["labkit.device"], "device", lambda: torch.device("meta"))
     try:
         assert use_device() == torch.device("meta")

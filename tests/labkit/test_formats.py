@@ -40,8 +40,8 @@ def test_the_edges_of_the_formats() -> None:
     assert math.isnan(store_number(math.nan, "bfloat16").below)
 
 
-def test_without_a_kernel_it_stands_still_and_says_the_same_in_words() -> None:
-    shown = explore_formats(0.1)._repr_mimebundle_()
-    assert "0.0999755859 (normal)" in shown["image/svg+xml"]
-    assert "bfloat16  0 01111011 1001101  0.100097656 (normal)" in shown["text/plain"]
+def test_without_a_kernel_it_is_static_and_says_the_same_in_words() -> None:
+    bundle = explore_formats(0.1)._repr_mimebundle_()
+    assert "0.0999755859 (normal)" in bundle["image/svg+xml"]
+    assert "bfloat16  0 01111011 1001101  0.100097656 (normal)" in bundle["text/plain"]
     assert "no picture" in explore_formats("a word").words  # type: ignore[arg-type]

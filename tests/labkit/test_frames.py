@@ -15,10 +15,10 @@ from labkit.pictures import explore_strides, show_curves
 from labkit.pictures.picture import ALL, Drawing, Group, Picture
 from labkit.pictures.svg import COLOURS, draw_rect, draw_text, emphasize, show_only
 
-LIGHT, DARK = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the grounds of JupyterLab's themes
+LIGHT, DARK = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the backgrounds of JupyterLab's themes
 
 
-def two_frames() -> Picture:
+def make_two_frames() -> Picture:
     parts = [
         draw_text(0, 10, "both"),
         show_only([0], draw_text(0, 20, "one & <two>")),
@@ -31,46 +31,46 @@ def two_frames() -> Picture:
     return Picture("all words", lambda: drawing)
 
 
-def image_of(shown: str) -> dict[str, str]:
+def parse_image(page: str) -> dict[str, str]:
     """The attributes of the one image."""
-    found: list[dict[str, str]] = []
+    images: list[dict[str, str]] = []
 
     class Reader(HTMLParser):
         def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
             if tag == "img":
-                found.append({name: value or "" for name, value in attributes})
+                images.append({name: value or "" for name, value in attributes})
 
         def handle_data(self, data: str) -> None:
             raise AssertionError(f"{data!r} would be shown as text where a sanitiser takes the image away")
 
-    Reader().feed(shown)
-    (image,) = found
+    Reader().feed(page)
+    (image,) = images
     return image
 
 
-def test_the_first_frame_is_seen_where_no_script_runs() -> None:
-    shown = two_frames()._repr_mimebundle_()
-    image = image_of(shown["text/html"])
-    assert image["alt"] == shown["text/plain"] == "all words"
-    drawn = urllib.parse.unquote(image["src"].removeprefix("data:image/svg+xml,"))
-    hidden = [part for part in ET.fromstring(drawn).iter() if part.get("display") == "none"]
+def test_the_first_frame_is_visible_without_scripts() -> None:
+    bundle = make_two_frames()._repr_mimebundle_()
+    image = parse_image(bundle["text/html"])
+    assert image["alt"] == bundle["text/plain"] == "all words"
+    svg = urllib.parse.unquote(image["src"].removeprefix("data:image/svg+xml,"))
+    hidden = [part for part in ET.fromstring(svg).iter() if part.get("display") == "none"]
     assert [one.text for part in hidden for one in part] == ["other"]
-    assert "other" not in shown["image/svg+xml"] and "one &amp; &lt;two&gt;" in shown["image/svg+xml"]
+    assert "other" not in bundle["image/svg+xml"] and "one &amp; &lt;two&gt;" in bundle["image/svg+xml"]
 
 
-def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_beside_it() -> None:
-    root = ET.fromstring(two_frames().still)
+def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_next_to_it() -> None:
+    root = ET.fromstring(make_two_frames().still)
     names = {part.tag.split("}")[1]: part.text for part in root}
     assert (names["title"], names["desc"]) == ("a title", "words 'of' one")
     assert (root.get("role"), root.get("aria-label")) == ("img", "a title")
-    told = json.loads(image_of(two_frames().html)["data-picture"])
-    assert told["words"] == ["words 'of' one", "words of the other"]
-    assert told["groups"] == [{"name": "part", "labels": ["first", "second"], "steps": False}]
+    data = json.loads(parse_image(make_two_frames().html)["data-picture"])
+    assert data["words"] == ["words 'of' one", "words of the other"]
+    assert data["groups"] == [{"name": "part", "labels": ["first", "second"], "steps": False}]
 
 
 def test_nothing_is_fetched_from_elsewhere_and_nothing_needs_an_id() -> None:
-    shown = html.unescape(urllib.parse.unquote(two_frames().html)).replace("http://www.w3.org/2000/svg", "")
-    assert "http" not in shown and "@import" not in shown and not re.search(r"\bid=", shown)
+    text = html.unescape(urllib.parse.unquote(make_two_frames().html)).replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in text and "@import" not in text and not re.search(r"\bid=", text)
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
@@ -78,7 +78,7 @@ def test_the_same_input_gives_the_same_bytes() -> None:
     assert explore_strides({"a": table}).html == explore_strides({"a": table.clone()}).html
 
 
-def test_what_is_not_shown_is_not_drawn_and_what_fails_says_so() -> None:
+def test_a_picture_is_drawn_only_when_shown_and_reports_its_failure() -> None:
     def fails() -> Drawing:
         raise ValueError("no")
 
@@ -89,42 +89,42 @@ def test_what_is_not_shown_is_not_drawn_and_what_fails_says_so() -> None:
 
 def test_labkit_imports_nothing_that_draws() -> None:
     ask = "import sys, labkit; print([m for m in ('matplotlib', 'ipywidgets', 'networkx', 'torchviz') if m in sys.modules])"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", f"import torch; old = set(__import__('sys').modules); {ask}"],
         capture_output=True,
         text=True,
     )
-    assert "matplotlib" not in done.stdout and "ipywidgets" not in done.stdout, done.stdout + done.stderr
+    assert "matplotlib" not in process.stdout and "ipywidgets" not in process.stdout, process.stdout + process.stderr
 
 
-def test_colours_can_be_told_from_a_light_and_from_a_dark_ground() -> None:
+def test_colours_are_visible_on_light_and_dark_backgrounds() -> None:
     for colour in COLOURS:
         rgb = tuple(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        assert min(contrast(rgb, LIGHT), contrast(rgb, DARK)) > 3.8, colour
+        assert min(compute_contrast(rgb, LIGHT), compute_contrast(rgb, DARK)) > 3.8, colour
 
 
-def contrast(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """As the Web Content Accessibility Guidelines count it."""
-    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+def compute_contrast(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    """Contrast as the Web Content Accessibility Guidelines define it."""
+    light, dark = sorted((compute_luminance(a), compute_luminance(b)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
 
-def luminance(rgb: tuple[float, ...]) -> float:
+def compute_luminance(rgb: tuple[float, ...]) -> float:
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def test_strides_of_several_views_are_said_in_words() -> None:
+def test_strides_of_several_views_are_described_in_words() -> None:
     table = torch.arange(12).reshape(3, 4)
-    shown = explore_strides({"rows": table, "one row": table[:1].expand(3, 4)})
-    assert shown.drawing is not None and list(shown.drawing.groups[0].labels) == ["rows", "one row"]
-    assert "strides (0, 1)" in shown.words
+    picture = explore_strides({"rows": table, "one row": table[:1].expand(3, 4)})
+    assert picture.drawing is not None and list(picture.drawing.groups[0].labels) == ["rows", "one row"]
+    assert "strides (0, 1)" in picture.words
     assert "no picture" in explore_strides({"too many dimensions": torch.zeros(2, 2, 2)}).words
 
 
-def test_curves_say_where_they_begin_and_end_and_against_what_they_stand() -> None:
-    shown = show_curves({"slow": [2.0, 1.5], "wild": [2.0, float("inf"), 7.0], "none": []}, x="epoch")
-    assert shown.words.splitlines() == ["slow  first 2, last 1.5", "wild  first 2, last 7"]
-    assert "epoch" in shown.still and "stroke-dasharray" in shown.still
-    assert shown.drawing is not None and list(shown.drawing.groups[0].labels) == [ALL, "slow", "wild", "none"]
+def test_curves_name_their_first_and_last_values_and_their_axis() -> None:
+    picture = show_curves({"slow": [2.0, 1.5], "wild": [2.0, float("inf"), 7.0], "none": []}, x="epoch")
+    assert picture.words.splitlines() == ["slow  first 2, last 1.5", "wild  first 2, last 7"]
+    assert "epoch" in picture.still and "stroke-dasharray" in picture.still
+    assert picture.drawing is not None and list(picture.drawing.groups[0].labels) == [ALL, "slow", "wild", "none"]
     assert "no picture" in show_curves({}).words

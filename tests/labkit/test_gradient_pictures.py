@@ -1,4 +1,4 @@
-"""Pictures of gradients: what backward sends and adds up, a vector-Jacobian product, claimed slopes, saliency maps."""
+"""Pictures of gradients: the steps of backward, a vector-Jacobian product, claimed slopes, saliency maps."""
 
 import pytest
 import torch
@@ -7,14 +7,14 @@ from torch import Tensor
 from labkit import show_backward, show_saliency, show_straight_through, show_vjp
 
 
-def small() -> tuple[Tensor, dict[str, Tensor]]:
+def make_small_graph() -> tuple[Tensor, dict[str, Tensor]]:
     left, right = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
     product = left * right
     return product * product + right, {"left": left, "right": right, "product": product}
 
 
 def test_each_node_waits_for_all_that_arrives_and_adds_it_up() -> None:
-    output, names = small()
+    output, names = make_small_graph()
     lines = show_backward(output, names).words.splitlines()
     assert lines[0] == "forward: result = 39"
     assert "product: gets 6 + 6 = 12, sends 36 to left, 24 to right" in lines
@@ -22,14 +22,14 @@ def test_each_node_waits_for_all_that_arrives_and_adds_it_up() -> None:
 
 
 def test_there_is_a_frame_for_the_forward_pass_and_one_for_each_node() -> None:
-    drawing = show_backward(*small()).drawing
+    drawing = show_backward(*make_small_graph()).drawing
     assert drawing is not None and drawing.groups[0].steps
     assert list(drawing.groups[0].labels)[:2] == ["forward", "result"] and len(drawing.words) == 6
     assert "<text" in drawing.parts[-1] and "its gradient is" in drawing.parts[-1]
 
 
 def test_backward_is_drawn_without_changing_anything() -> None:
-    output, names = small()
+    output, names = make_small_graph()
     show_backward(output, names)
     assert all(t.grad is None for t in (names["left"], names["right"]))
     output.backward()
@@ -37,7 +37,7 @@ def test_backward_is_drawn_without_changing_anything() -> None:
 
 
 @pytest.mark.parametrize("output", [torch.ones(2, requires_grad=True) * 2, torch.tensor(1.0)])
-def test_what_has_no_backward_pass_of_its_own_becomes_words(output: Tensor) -> None:
+def test_an_output_without_its_own_backward_pass_becomes_words(output: Tensor) -> None:
     assert "no picture" in show_backward(output, {}).words
 
 

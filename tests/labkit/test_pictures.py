@@ -1,4 +1,4 @@
-"""Pictures show what is there and never hide a verdict."""
+"""Pictures show tensors and graphs as they are, and never hide a verdict."""
 
 import pytest
 import torch
@@ -10,13 +10,13 @@ from labkit.pictures.graph_layout import compute_layout
 from labkit.pictures.strides import find_slots
 
 
-def expression() -> tuple[torch.Tensor, torch.Tensor]:
+def make_expression() -> tuple[torch.Tensor, torch.Tensor]:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     return (x * x + x).sum(), x
 
 
 def test_the_graph_is_drawn_with_its_result_its_nodes_and_its_leaves() -> None:
-    out, x = expression()
+    out, x = make_expression()
     picture = show_graph(out, {"x": x})
     for label in ("result ()", "SumBackward0", "MulBackward0", "AccumulateGrad", "x (2,)"):
         assert f">{label}</text>" in picture.still
@@ -24,14 +24,14 @@ def test_the_graph_is_drawn_with_its_result_its_nodes_and_its_leaves() -> None:
     assert picture.words.count("MulBackward0 -> x (2,)") == 2
 
 
-def test_boxes_stand_below_those_that_lead_to_them_and_beside_each_other() -> None:
+def test_boxes_are_below_their_predecessors_and_next_to_each_other() -> None:
     widths = {0: 50.0, 1: 90.0, 2: 60.0, 3: 40.0}
     edges = [(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (2, 3)]
-    placed = compute_layout(widths, edges)
-    assert all(placed.boxes[a][1] < placed.boxes[b][1] for a, b in edges)
-    (xa, ya), (xb, yb) = placed.boxes[1], placed.boxes[2]
+    layout = compute_layout(widths, edges)
+    assert all(layout.boxes[a][1] < layout.boxes[b][1] for a, b in edges)
+    (xa, ya), (xb, yb) = layout.boxes[1], layout.boxes[2]
     assert ya == yb and abs(xa - xb) > (widths[1] + widths[2]) / 2
-    assert [len(route) for route in placed.routes] == [2, 2, 2, 2, 3, 2]
+    assert [len(route) for route in layout.routes] == [2, 2, 2, 2, 3, 2]
 
 
 def test_a_tensor_without_history_is_said_to_have_none() -> None:
@@ -46,7 +46,7 @@ def test_a_graph_that_shares_its_nodes_is_walked_once() -> None:
     assert len(words.splitlines()) == 120
 
 
-def test_what_cannot_be_drawn_becomes_words_and_no_exception() -> None:
+def test_an_object_that_cannot_be_drawn_becomes_words_and_no_exception() -> None:
     for picture in (
         show_graph(None),
         show_strides("text"),
@@ -91,7 +91,7 @@ def test_drawing_leaves_pyplot_alone() -> None:
     assert plt.get_fignums() == before
 
 
-def test_the_same_expression_gives_the_same_picture_wherever_it_lies_in_memory() -> None:
-    kept = [expression() for _ in range(2)]
-    first, second = (show_graph(out, {"x": x}).html for out, x in kept)
+def test_the_same_expression_gives_the_same_picture_wherever_it_is_in_memory() -> None:
+    expressions = [make_expression() for _ in range(2)]
+    first, second = (show_graph(out, {"x": x}).html for out, x in expressions)
     assert first == second

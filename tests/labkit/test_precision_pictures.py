@@ -1,4 +1,4 @@
-"""Pictures of dtypes: what becomes 0 or inf in float16, and what autocast computes in."""
+"""Pictures of dtypes: which values become 0 or inf in float16, and which dtypes autocast uses."""
 
 import torch
 from torch import Tensor, nn
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from labkit import show_dtypes, show_underflow
 
 
-def test_what_becomes_zero_and_infinite_is_what_float16_makes_of_it() -> None:
+def test_values_become_zero_or_infinite_as_in_float16() -> None:
     gradients = torch.tensor([2.0**-30, 2.0**-24, 2.0**-10, 0.0, 1.0])
     assert show_underflow(gradients, [1, 64, 2.0**16]).words.splitlines() == [
         "scale 1: 1 of 4 become 0, 0 become inf",
@@ -25,9 +25,9 @@ def test_each_scale_is_a_step_that_moves_the_same_bars() -> None:
 
 def test_autocast_casts_the_weight_and_the_input_of_a_product() -> None:
     layer = nn.Linear(3, 2, bias=False)
-    told = show_dtypes(layer, torch.ones(1, 3)).words.splitlines()
-    assert told[0] == "no autocast: mm float32 -> float32"
-    assert told[1].count("_to_copy float32 -> bfloat16") == 2 and told[1].endswith("mm bfloat16 -> bfloat16")
+    lines = show_dtypes(layer, torch.ones(1, 3)).words.splitlines()
+    assert lines[0] == "no autocast: mm float32 -> float32"
+    assert lines[1].count("_to_copy float32 -> bfloat16") == 2 and lines[1].endswith("mm bfloat16 -> bfloat16")
 
 
 def test_each_mode_is_a_frame() -> None:

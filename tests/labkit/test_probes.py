@@ -1,4 +1,4 @@
-"""Probes in one process: what each sees of a function or a model, and whose error it is when one fails."""
+"""Probes in one process: what each measures of a function or a model, and who is blamed when one fails."""
 
 import os
 import time
@@ -18,19 +18,19 @@ X = torch.linspace(-1, 2, 12).reshape(4, 3)
 BATCHES = [(X * n, torch.ones(4, 2)) for n in (1.0, 0.5)]
 
 
-def affine() -> nn.Linear:
+def make_affine() -> nn.Linear:
     torch.manual_seed(0)
     return nn.Linear(3, 2)
 
 
-def outcome_of(run: Any) -> Outcome:
+def run_check(run: Any) -> Outcome:
     with record_outcomes() as outcomes, check("it"):
         run()
     return outcomes[0]
 
 
-class Elsewhere:
-    """Stands for an object in another process."""
+class RemoteObject:
+    """Represents an object in another process."""
 
     def __probe__(self, function: Any, args: Any, kwargs: Any) -> Any:
         return "elsewhere", function.__name__, len(args), sorted(kwargs)
@@ -40,9 +40,9 @@ class Elsewhere:
     "place", [lambda o: o, lambda o: [1, o], lambda o: {"k": (o,)}, lambda o: {o}, lambda o: [[{1: [o]}]]]
 )
 def test_a_probe_runs_where_its_arguments_live(place: Any) -> None:
-    assert probes.operations(place(Elsewhere()), 1, backward=True) == ("elsewhere", "operations", 2, ["backward"])
+    assert probes.operations(place(RemoteObject()), 1, backward=True) == ("elsewhere", "operations", 2, ["backward"])
     assert probes.operations(torch.sin, X) == {"aten.sin": 1}
-    assert probes.saved_bytes(torch.sin, other=place(Elsewhere()))[0] == "elsewhere"
+    assert probes.saved_bytes(torch.sin, other=place(RemoteObject()))[0] == "elsewhere"
 
 
 def test_every_probe_says_what_it_returns() -> None:
@@ -53,16 +53,16 @@ def test_every_probe_says_what_it_returns() -> None:
 
 def test_a_step_of_plain_sgd_is_the_weight_less_the_gradient() -> None:
     start = [torch.ones(2, 3), torch.zeros(2)]
-    seen = probes.trained(affine, BATCHES[:1], start=start, lr=0.5)
+    training = probes.trained(make_affine, BATCHES[:1], start=start, lr=0.5)
     w = start[0].clone().requires_grad_()
     nn.functional.mse_loss(X @ w.T, BATCHES[0][1]).backward()
     assert w.grad is not None
-    assert torch.allclose(seen["state"]["weight"], start[0] - 0.5 * w.grad)
-    assert seen["before"]["weight"].equal(start[0]) and len(seen["losses"]) == 1
+    assert torch.allclose(training["state"]["weight"], start[0] - 0.5 * w.grad)
+    assert training["before"]["weight"].equal(start[0]) and len(training["losses"]) == 1
 
 
 def test_a_state_stays_as_it_was() -> None:
-    model = affine()
+    model = make_affine()
     state = probes.state_of(model)
     before = {k: v.clone() for k, v in state.items()}
     probes.trained(model, BATCHES, lr=1.0)
@@ -76,10 +76,10 @@ def test_saved_bytes_are_those_of_results_each_storage_once() -> None:
     assert probes.saved_bytes(lambda t: t.sin(), x) == 0  # it saves its argument
     assert probes.saved_bytes(lambda t: t.exp().exp(), x) == 80
     assert probes.saved_bytes(lambda t: t.detach().exp(), x) == 0
-    assert {s["of"] for s in probes.saved(affine(), X.requires_grad_())} == {"argument", "parameter"}
+    assert {s["of"] for s in probes.saved(make_affine(), X.requires_grad_())} == {"argument", "parameter"}
 
 
-def test_what_the_graph_has_let_go_is_not_counted() -> None:
+def test_tensors_that_the_graph_released_are_not_counted() -> None:
     def forgetful(t: Any) -> Any:
         t.exp()
         return t.exp()
@@ -126,14 +126,14 @@ def test_a_captured_graph_computes_what_the_function_does(f: Any, how: str) -> N
 @pytest.mark.parametrize(
     "f", [lambda x: 2.5 / x, lambda x: 1 - x.sin(), lambda x: (2.5 / x).masked_fill(x < 0, 1), lambda x: 0.9**x]
 )
-def test_a_number_stands_before_a_tensor(f: Any) -> None:
+def test_a_captured_graph_may_have_a_number_before_a_tensor(f: Any) -> None:
     graph = probes.Graph(probes.captured(f, X))
     for x in (X, X.flip(0) * 3):
         assert torch.equal(graph(x), f(x))
 
 
 @pytest.mark.parametrize("name", ["aten.mul.Tensor", "aten.mm.default", "aten.sin.default", "aten.pow.Scalar"])
-def test_a_number_stands_for_no_only_tensor(name: str) -> None:
+def test_a_graph_with_numbers_instead_of_all_tensors_is_refused(name: str) -> None:
     numbers = [("value", 2.0), ("value", 3.0)][: 1 if "sin" in name else 2]
     data = {"inputs": [], "constants": [], "nodes": [(name, numbers, {})], "output": ("node", 0)}
     with pytest.raises(probes.GraphError, match="wrong type"):
@@ -148,7 +148,7 @@ def test_an_input_of_another_shape_does_not_fit_a_graph() -> None:
         probes.replay(data, X, X)
 
 
-def shared(rank: int, world_size: int, x: torch.Tensor) -> torch.Tensor:
+def share_gradient(rank: int, world_size: int, x: torch.Tensor) -> torch.Tensor:
     y = x * (rank + 1)
     dist.all_reduce(y)
     return y
@@ -156,12 +156,12 @@ def shared(rank: int, world_size: int, x: torch.Tensor) -> torch.Tensor:
 
 def test_ranks_are_joined_and_leave_their_arguments_alone() -> None:
     x = torch.ones(2)
-    assert [r.tolist() for r in probes.ranks(shared, x)] == [[3.0, 3.0]] * 2
-    assert [r.tolist() for r in probes.ranks(shared, x, world_size=3)] == [[6.0, 6.0]] * 3
+    assert [r.tolist() for r in probes.ranks(share_gradient, x)] == [[3.0, 3.0]] * 2
+    assert [r.tolist() for r in probes.ranks(share_gradient, x, world_size=3)] == [[6.0, 6.0]] * 3
     assert x.equal(torch.ones(2)) and not dist.is_initialized()
 
 
-def test_ranks_that_wait_for_ever_are_ended() -> None:
+def test_ranks_that_wait_forever_are_ended() -> None:
     def stuck(rank: int, world_size: int) -> None:
         time.sleep(3600)
 
@@ -169,12 +169,12 @@ def test_ranks_that_wait_for_ever_are_ended() -> None:
         probes.ranks(stuck, seconds=1.0)
 
 
-def test_a_rank_that_ends_its_process_is_told() -> None:
+def test_a_rank_that_ends_its_process_is_reported() -> None:
     with pytest.raises(RuntimeError):
         probes.ranks(lambda rank, world_size: os._exit(3))
 
 
-def test_the_first_rank_to_fail_is_heard_not_those_that_lost_it() -> None:
+def test_the_first_rank_to_fail_is_reported_not_those_that_lost_it() -> None:
     def fails(rank: int, world_size: int) -> None:
         if rank == 1:
             raise KeyError("the second rank")
@@ -184,13 +184,13 @@ def test_the_first_rank_to_fail_is_heard_not_those_that_lost_it() -> None:
         probes.ranks(fails)
 
 
-def test_whose_error_it_is() -> None:
+def test_an_error_is_blamed_on_the_student_or_on_the_check() -> None:
     def broken(x: Any) -> Any:
         raise KeyError("mine")
 
-    student = outcome_of(lambda: probes.operations(broken, X))
+    student = run_check(lambda: probes.operations(broken, X))
     assert (student.error, student.blame) == ("KeyError", "student")
-    course = outcome_of(lambda: probes.captured(torch.sin, X, how="magic"))
+    course = run_check(lambda: probes.captured(torch.sin, X, how="magic"))
     assert (course.error, course.blame) == ("ProbeError", "check")
 
 
@@ -212,7 +212,7 @@ def test_a_result_that_a_probe_cannot_use_is_the_students() -> None:
         ((False, True, False), 0.0),
     ],
 )
-def test_an_observed_check_pays_only_where_a_value_was_right(passed: tuple[bool, bool, bool], paid: float) -> None:
+def test_an_observed_check_pays_only_if_a_value_was_right(passed: tuple[bool, bool, bool], paid: float) -> None:
     value, observed, guard = passed
     outcomes = [
         Outcome("value", weight=2, passed=value),
@@ -222,7 +222,7 @@ def test_an_observed_check_pays_only_where_a_value_was_right(passed: tuple[bool,
     assert compute_share(outcomes) == paid
 
 
-def test_an_observed_check_alone_pays_nothing() -> None:
+def test_an_observed_check_on_its_own_pays_nothing() -> None:
     assert compute_share([Outcome("count", observed=True, passed=True)]) == 0
     assert (
         compute_share([Outcome("count", observed=True, passed=True), Outcome("kept", guard=True, passed=True)]) == 0.5

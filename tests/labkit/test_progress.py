@@ -1,4 +1,4 @@
-"""Where a student stands, as the notebooks tell it."""
+"""A student's progress, as read from the notebooks."""
 
 import json
 import os
@@ -19,156 +19,173 @@ STUB = "def f():\n    raise NotImplementedError()"
 MINE = "def f():\n    return 1"
 
 
-def cell(kind: str, source: str = "", **facts: Any) -> dict[str, Any]:
+def make_cell(kind: str, source: str = "", **facts: Any) -> dict[str, Any]:
     return {"metadata": {"gradlab": {"kind": kind, **facts}}, "source": source, "outputs": []}
 
 
-def verdict(source: str, *passed: bool) -> dict[str, Any]:
+def make_verdict(source: str, *passed: bool) -> dict[str, Any]:
     checks = [{"label": str(number), "passed": p, "seen": ""} for number, p in enumerate(passed)]
     return {"output_type": "execute_result", "data": {MIME: {"source": digest_source(source), "checks": checks}}}
 
 
-def lab(text: str = STUB, *outputs: dict[str, Any], quiz: bool = False) -> dict[str, Any]:
+def make_lab(text: str = STUB, *outputs: dict[str, Any], quiz: bool = False) -> dict[str, Any]:
     cells = [
-        cell("prose", "What?", **({"exercise": "f"} if quiz else {})),
-        cell("exercise", text, exercise="f", stub=STUB),
-        cell("check", "...", exercise="f", points=3.0) | {"outputs": list(outputs)},
-        cell("question", "Because.", exercise="why", stub="YOUR ANSWER HERE", points=2.0),
+        make_cell("prose", "What?", **({"exercise": "f"} if quiz else {})),
+        make_cell("exercise", text, exercise="f", stub=STUB),
+        make_cell("check", "...", exercise="f", points=3.0) | {"outputs": list(outputs)},
+        make_cell("question", "Because.", exercise="why", stub="YOUR ANSWER HERE", points=2.0),
     ]
     about = {"lab": "01_one", "title": "One", "minutes": 60, "needs": []}
     return {"metadata": {"gradlab": about}, "cells": cells}
 
 
-def state_of(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> str:
-    found = parse_progress(notebook, "01_one/01_one.ipynb", marks or {})
-    assert found is not None
-    return found.work[0].state
+def get_state(notebook: dict[str, Any], marks: dict[str, Any] | None = None) -> str:
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", marks or {})
+    assert progress is not None
+    return progress.work[0].state
 
 
 @pytest.mark.parametrize(
     ("notebook", "state"),
     [
-        (lab(), "untouched"),
-        (lab(MINE), "written"),
-        (lab(MINE, verdict(MINE, True, False)), "failing"),
-        (lab(MINE, verdict(MINE, True, True)), "passing"),
-        (lab(MINE, verdict("def f():\n    return 2", True)), "written"),  # the text changed after the check ran
-        (lab(MINE, verdict(MINE, True), quiz=True), "written"),  # its check looks at the form alone
-        (lab(MINE, verdict(MINE, False), quiz=True), "failing"),
+        (make_lab(), "untouched"),
+        (make_lab(MINE), "written"),
+        (make_lab(MINE, make_verdict(MINE, True, False)), "failing"),
+        (make_lab(MINE, make_verdict(MINE, True, True)), "passing"),
+        (
+            make_lab(MINE, make_verdict("def f():\n    return 2", True)),
+            "written",
+        ),  # the text changed after the check ran
+        (make_lab(MINE, make_verdict(MINE, True), quiz=True), "written"),  # its check looks only at the form
+        (make_lab(MINE, make_verdict(MINE, False), quiz=True), "failing"),
     ],
 )
-def test_a_state_comes_from_the_text_and_the_verdict_on_it(notebook: dict[str, Any], state: str) -> None:
-    assert state_of(notebook) == state
+def test_a_state_follows_from_the_text_and_its_verdict(notebook: dict[str, Any], state: str) -> None:
+    assert get_state(notebook) == state
 
 
 def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     marks = {"f": {"source": digest_source(MINE), "points": 2.5}}
-    found = parse_progress(lab(MINE), "01_one/01_one.ipynb", marks)
-    assert found is not None and found.work[0].state == "marked" and found.earned == 2.5 and found.next == "f"
-    assert state_of(lab(MINE + " "), marks) == "marked"
-    assert state_of(lab(MINE + "0"), marks) == "written"
+    progress = parse_progress(make_lab(MINE), "01_one/01_one.ipynb", marks)
+    assert (
+        progress is not None and progress.work[0].state == "marked" and progress.earned == 2.5 and progress.next == "f"
+    )
+    assert get_state(make_lab(MINE + " "), marks) == "marked"
+    assert get_state(make_lab(MINE + "0"), marks) == "written"
 
 
-def test_what_is_done_and_what_waits_for_a_mark_travel_with_the_state() -> None:
-    told = {}
+def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
+    states = {}
     for name, outputs in {"passing": (True, True), "failing": (True, False), "stale": (True,)}.items():
         ran_on = "def f():\n    return 2" if name == "stale" else MINE
-        found = parse_progress(lab(MINE, verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
-        assert found is not None
-        data = found.as_dict()
-        told[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
-    assert told == {
+        progress = parse_progress(make_lab(MINE, make_verdict(ran_on, *outputs)), "01_one/01_one.ipynb", {})
+        assert progress is not None
+        data = progress.as_dict()
+        states[name] = (data["work"][0]["done"], data["work"][0]["stale"], data["ready"], data["next"])
+    assert states == {
         "passing": (True, False, 1, ""),
         "failing": (False, False, 0, "f"),
         "stale": (False, True, 0, "f"),
     }
-    marked = parse_progress(lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 2.5}})
-    assert marked is not None and (marked.earned, marked.ready, marked.work[0].done) == (2.5, 0, False)
+    marked_progress = parse_progress(
+        make_lab(MINE), "01_one/01_one.ipynb", {"f": {"source": digest_source(MINE), "points": 2.5}}
+    )
+    assert marked_progress is not None and (
+        marked_progress.earned,
+        marked_progress.ready,
+        marked_progress.work[0].done,
+    ) == (2.5, 0, False)
 
 
 def test_a_lab_is_begun_by_a_cell_that_ran_a_prediction_or_a_written_answer() -> None:
-    notebook = lab()
+    notebook = make_lab()
     notebook["cells"][3]["source"] = "YOUR ANSWER HERE"
-    ran, predicted = (json.loads(json.dumps(notebook)) for _ in range(2))
-    ran["cells"][1]["execution_count"] = 1
-    predicted["cells"][0]["metadata"]["gradlab_prediction"] = {"given": ["a"], "right": False}
-    begun = [parse_progress(each, "01_one/01_one.ipynb", {}) for each in (notebook, ran, predicted, lab(MINE))]
+    notebook_with_output, notebook_with_prediction = (json.loads(json.dumps(notebook)) for _ in range(2))
+    notebook_with_output["cells"][1]["execution_count"] = 1
+    notebook_with_prediction["cells"][0]["metadata"]["gradlab_prediction"] = {"given": ["a"], "right": False}
+    begun = [
+        parse_progress(each, "01_one/01_one.ipynb", {})
+        for each in (notebook, notebook_with_output, notebook_with_prediction, make_lab(MINE))
+    ]
     assert [found is not None and found.begun for found in begun] == [False, True, True, True]
 
 
 def test_the_digests_are_of_what_a_student_writes() -> None:
-    assert digest_sources(lab(MINE)) == {"f": digest_source(MINE), "why": digest_source("Because.")}
+    assert digest_sources(make_lab(MINE)) == {"f": digest_source(MINE), "why": digest_source("Because.")}
 
 
 def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: Path) -> None:
     for name in ("02_two", "01_one"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.ipynb").write_text(json.dumps(lab(MINE)))
+        (tmp_path / name / f"{name}.ipynb").write_text(json.dumps(make_lab(MINE)))
     (tmp_path / "03_bad").mkdir()
     (tmp_path / "03_bad" / "03_bad.ipynb").write_text("{")
     marks = get_marks_path(tmp_path / "02_two" / "02_two.ipynb")
     marks.parent.mkdir()
     marks.write_text(json.dumps({"f": {"source": digest_source(MINE), "points": 3.0}}))
-    found = read_progress(tmp_path)
-    assert [(each.path, each.next) for each in found] == [("01_one/01_one.ipynb", "f"), ("02_two/02_two.ipynb", "")]
-    shown = progress(str(tmp_path / "01_one"))
-    assert "01_one: 1 of 2 done; next: f" in repr(shown)
-    assert '<a href="02_two/02_two.ipynb">' in shown._repr_mimebundle_()["text/html"]
+    labs_progress = read_progress(tmp_path)
+    assert [(each.path, each.next) for each in labs_progress] == [
+        ("01_one/01_one.ipynb", "f"),
+        ("02_two/02_two.ipynb", ""),
+    ]
+    reply = progress(str(tmp_path / "01_one"))
+    assert "01_one: 1 of 2 done; next: f" in repr(reply)
+    assert '<a href="02_two/02_two.ipynb">' in reply._repr_mimebundle_()["text/html"]
 
 
-def replaced(tree: Any, value: object) -> Iterator[Any]:
+def iter_replaced(tree: Any, value: object) -> Iterator[Any]:
     """Copies of this JSON, each with another value in it replaced."""
     for key in tree if isinstance(tree, dict) else range(len(tree)):
         copy = json.loads(json.dumps(tree))
         copy[key] = value
         yield copy
         if isinstance(tree[key], dict | list):
-            for inner in replaced(tree[key], value):
+            for inner in iter_replaced(tree[key], value):
                 copy = json.loads(json.dumps(tree))
                 copy[key] = inner
                 yield copy
 
 
-def test_whatever_is_wrong_with_a_notebook_costs_no_more_than_its_place(tmp_path: Path) -> None:
+def test_any_fault_in_a_notebook_costs_no_more_than_its_place(tmp_path: Path) -> None:
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
-    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(lab(MINE)))
-    damaged, marks = tmp_path / "01_one" / "01_one.ipynb", get_marks_path(tmp_path / "01_one" / "01_one.ipynb")
+    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(make_lab(MINE)))
+    path, marks = tmp_path / "01_one" / "01_one.ipynb", get_marks_path(tmp_path / "01_one" / "01_one.ipynb")
     marks.parent.mkdir()
-    notebook = lab(MINE, verdict(MINE, True))
-    notebook["cells"].append(cell("predict", exercise="p"))
+    notebook = make_lab(MINE, make_verdict(MINE, True))
+    notebook["cells"].append(make_cell("predict", exercise="p"))
     notebook["cells"][-1]["metadata"]["gradlab_prediction"] = {"right": True, "missed": True, "again": 1, "on": "x"}
     mark = {"f": {"source": digest_source(MINE), "points": 2.5}}
     for value in (5, float("nan"), float("-inf"), 10**400, None, True, "x", [], {}, [{}], {"a": 1}):
         for notebook_now, marks_now in [
-            *((each, mark) for each in replaced(notebook, value)),
-            *((notebook, each) for each in replaced(mark, value)),
+            *((each, mark) for each in iter_replaced(notebook, value)),
+            *((notebook, each) for each in iter_replaced(mark, value)),
             (value, mark),
             (notebook, value),
         ]:
-            damaged.write_text(json.dumps(notebook_now))
+            path.write_text(json.dumps(notebook_now))
             marks.write_text(json.dumps(marks_now))
-            found = read_progress(tmp_path)
-            json.dumps([each.as_dict() for each in found], allow_nan=False)
-            assert [each.path for each in found][-1:] == ["02_two/02_two.ipynb"]
-            assert marks_now is mark or len(found) == 2, "a damaged mark costs itself"
+            labs_progress = read_progress(tmp_path)
+            json.dumps([each.as_dict() for each in labs_progress], allow_nan=False)
+            assert [each.path for each in labs_progress][-1:] == ["02_two/02_two.ipynb"]
+            assert marks_now is mark or len(labs_progress) == 2, "a damaged mark costs itself"
             (tmp_path / START).write_text(json.dumps(notebook_now))
             assert isinstance(read_title(tmp_path), str)
 
 
 @pytest.mark.parametrize("points", [1e308, 10**308, -1e308])
-def test_numbers_whose_sum_is_none_cost_no_more_than_the_lab(tmp_path: Path, points: float) -> None:
+def test_numbers_that_cannot_be_added_cost_no_more_than_the_lab(tmp_path: Path, points: float) -> None:
     for name in ("01_one", "02_two"):
         (tmp_path / name).mkdir()
-    damaged = lab(MINE)
-    for each in damaged["cells"]:
+    notebook = make_lab(MINE)
+    for each in notebook["cells"]:
         if "points" in each["metadata"]["gradlab"]:
             each["metadata"]["gradlab"]["points"] = points
-    (tmp_path / "01_one" / "01_one.ipynb").write_text(json.dumps(damaged))
-    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(lab(MINE)))
-    shown = [each.as_dict() for each in read_progress(tmp_path)]
-    json.dumps(shown, allow_nan=False)
-    assert [each["name"] for each in shown] == ["01_one"] and shown[0]["path"] == "02_two/02_two.ipynb"
+    (tmp_path / "01_one" / "01_one.ipynb").write_text(json.dumps(notebook))
+    (tmp_path / "02_two" / "02_two.ipynb").write_text(json.dumps(make_lab(MINE)))
+    documents = [each.as_dict() for each in read_progress(tmp_path)]
+    json.dumps(documents, allow_nan=False)
+    assert [each["name"] for each in documents] == ["01_one"] and documents[0]["path"] == "02_two/02_two.ipynb"
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -178,14 +195,14 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert read_progress(tmp_path) == [] and read_title(tmp_path) == ""
 
 
-def test_a_prediction_that_was_wrong_comes_back_until_it_is_right_and_then_at_growing_distances() -> None:
+def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_intervals() -> None:
     def days_ago(days: int) -> str:
         return (date.today() - timedelta(days=days)).isoformat()
 
-    def right(again: int, days: int) -> dict[str, object]:
-        return {"right": True, "missed": True, "again": again, "on": days_ago(days)}
+    def right(repeats: int, days: int) -> dict[str, object]:
+        return {"right": True, "missed": True, "again": repeats, "on": days_ago(days)}
 
-    made = {
+    records = {
         "wrong": {"right": False, "missed": True, "again": 0, "on": days_ago(0)},
         "never wrong": {"right": True, "missed": False, "again": 0, "on": days_ago(99)},
         "not made": {},
@@ -197,14 +214,14 @@ def test_a_prediction_that_was_wrong_comes_back_until_it_is_right_and_then_at_gr
         "four times": right(4, 99),
         "a day that is none": {"right": True, "missed": True, "again": 1, "on": "soon"},
     }
-    notebook = lab()
-    for name, kept in made.items():
-        asked = cell("predict", exercise=name)
-        asked["metadata"]["gradlab_prediction"] = kept
-        notebook["cells"].append(asked)
-    found = parse_progress(notebook, "01_one/01_one.ipynb", {})
-    assert found is not None
-    assert found.missed == ("wrong", "right yesterday", "twice, long ago", "three times")
+    notebook = make_lab()
+    for name, record in records.items():
+        prediction = make_cell("predict", exercise=name)
+        prediction["metadata"]["gradlab_prediction"] = record
+        notebook["cells"].append(prediction)
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {})
+    assert progress is not None
+    assert progress.missed == ("wrong", "right yesterday", "twice, long ago", "three times")
 
 
 def test_a_notebook_that_is_no_lab_has_no_progress() -> None:

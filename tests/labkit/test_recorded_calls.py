@@ -1,4 +1,4 @@
-"""What a seen function gives can be used as what the function itself gives."""
+"""The result of a recorded call can be used like the function's own."""
 
 import torch
 
@@ -8,17 +8,17 @@ from labkit import Seen
 def test_its_result_can_be_changed_in_place_and_detached_as_the_functions_own() -> None:
     x = torch.ones(3, requires_grad=True)
     for f in (torch.sin, Seen(torch.sin)):
-        added, cut = f(x), f(x)
-        added += 1
-        cut.detach_()
-        (grad,) = torch.autograd.grad(added.sum(), x)
-        assert torch.equal(grad, torch.cos(x)) and torch.equal(cut, torch.sin(x).detach())
-        assert not cut.requires_grad
+        sum_result, detached = f(x), f(x)
+        sum_result += 1
+        detached.detach_()
+        (grad,) = torch.autograd.grad(sum_result.sum(), x)
+        assert torch.equal(grad, torch.cos(x)) and torch.equal(detached, torch.sin(x).detach())
+        assert not detached.requires_grad
 
 
 def test_a_result_that_was_detached_in_place_keeps_no_graph() -> None:
-    seen = Seen(torch.sin)
-    result = seen(torch.ones(3, requires_grad=True))
-    assert seen.kept == 1
+    recorder = Seen(torch.sin)
+    result = recorder(torch.ones(3, requires_grad=True))
+    assert recorder.kept == 1
     result.detach_()
-    assert seen.kept == 0
+    assert recorder.kept == 0

@@ -1,4 +1,4 @@
-"""The ring's picture: what it draws is an all-reduce, and its words say so where there is no picture."""
+"""The ring's picture: it draws an all-reduce, and its words describe it without a picture."""
 
 import itertools
 
@@ -10,19 +10,19 @@ from labkit.pictures.ring import compute_ring_states, explore_ring, show_traffic
 @pytest.mark.parametrize("world_size", [2, 3, 4, 8])
 def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
     states = compute_ring_states(world_size)
-    everybody = set(range(world_size))
+    all_ranks = set(range(world_size))
     assert len(states) == 2 * world_size - 1
-    for (before, _), (after, sent) in itertools.pairwise(states):
-        assert sorted(sent) == list(range(world_size))  # each chunk is sent by one rank
-        for rank, chunk in enumerate(sent):
+    for (before, _), (after, transfers) in itertools.pairwise(states):
+        assert sorted(transfers) == list(range(world_size))  # each chunk is sent by one rank
+        for rank, chunk in enumerate(transfers):
             to = (rank + 1) % world_size
             assert after[to][chunk] == before[to][chunk] | before[rank][chunk]
     half, end = states[world_size - 1][0], states[-1][0]
-    assert all(sum(parts == everybody for parts in row) == 1 for row in half)
-    assert all(parts == everybody for row in end for parts in row)
+    assert all(sum(parts == all_ranks for parts in row) == 1 for row in half)
+    assert all(parts == all_ranks for row in end for parts in row)
 
 
-def test_words_and_drawings() -> None:
+def test_a_ring_has_words_and_drawings() -> None:
     ring = explore_ring(3)
     assert "start    0 of 9 chunks are complete" in repr(ring) and "step 4   9 of 9" in repr(ring)
     (steps,) = ring.drawing.groups  # type: ignore[union-attr]
@@ -33,5 +33,5 @@ def test_words_and_drawings() -> None:
 
 
 @pytest.mark.parametrize("world_size", [0, 1, 9])
-def test_a_ring_that_cannot_be_drawn_says_so(world_size: int) -> None:
+def test_a_ring_that_cannot_be_drawn_becomes_a_message(world_size: int) -> None:
     assert "no picture" in repr(explore_ring(world_size))

@@ -1,4 +1,4 @@
-"""Pictures of what runs: paths of optimizers, buckets beside backward, code and where its graph breaks."""
+"""Pictures of runs: paths of optimizers, buckets during backward, code and its graph breaks."""
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,7 @@ def bowl(x: Tensor, y: Tensor) -> Tensor:
     return x**2 + y**2
 
 
-def test_a_path_is_what_the_optimizer_does() -> None:
+def test_a_path_follows_the_optimizer() -> None:
     picture = show_paths(bowl, (1.0, 0.5), {"SGD": lambda p: torch.optim.SGD(p, lr=0.25)}, 3, x=(-1, 1), y=(-1, 1))
     assert picture.words.splitlines()[1] == "SGD  after 3 steps (0.125, 0.0625), value 0.01953"
     drawing = picture.drawing
@@ -46,7 +46,7 @@ def whole(x: Tensor) -> Tensor:
     return x.sin()
 
 
-def test_a_break_stands_at_its_line() -> None:
+def test_a_break_is_shown_at_its_line() -> None:
     picture = show_breaks({"printing": (printing, (torch.ones(3),)), "whole": (whole, (torch.ones(3),))})
     first, second = picture.words.splitlines()
     assert first.startswith("printing: 2 graphs, broken at 'print(\"a line\")'")
@@ -55,7 +55,7 @@ def test_a_break_stands_at_its_line() -> None:
     assert "no picture" in show_breaks({"a builtin": (len, ("",))}).words
 
 
-def event(name: str, cat: str, tid: int, ts: float, dur: float, correlation: int = 0) -> dict[str, object]:
+def make_event(name: str, cat: str, tid: int, ts: float, dur: float, correlation: int = 0) -> dict[str, object]:
     return {"ph": "X", "name": name, "cat": cat, "tid": tid, "ts": ts, "dur": dur, "args": {"correlation": correlation}}
 
 
@@ -63,13 +63,13 @@ def test_a_trace_has_lanes_and_a_kernel_belongs_to_the_region_of_its_launch() ->
     rows = [
         {"ph": "M", "name": "process_name"},
         {"ph": "i", "name": "[memory]", "ts": 3, "args": {"Bytes": 8}},
-        event("gemm", "kernel", 7, 60, 90, correlation=2),
-        event("forward", "user_annotation", 1, 0, 50),
-        event("aten::linear", "cpu_op", 1, 5, 40),
-        event("aten::addmm", "cpu_op", 1, 10, 30),
-        event("launch", "cuda_runtime", 2, 20, 5, correlation=2),
-        event("log", "user_annotation", 1, 50, 100),
-        event("lost", "kernel", 7, 150, 10, correlation=9),
+        make_event("gemm", "kernel", 7, 60, 90, correlation=2),
+        make_event("forward", "user_annotation", 1, 0, 50),
+        make_event("aten::linear", "cpu_op", 1, 5, 40),
+        make_event("aten::addmm", "cpu_op", 1, 10, 30),
+        make_event("launch", "cuda_runtime", 2, 20, 5, correlation=2),
+        make_event("log", "user_annotation", 1, 50, 100),
+        make_event("lost", "kernel", 7, 150, 10, correlation=9),
     ]
     picture = show_trace({"traceEvents": rows})
     assert picture.words.splitlines() == [
@@ -86,9 +86,9 @@ def test_a_trace_has_lanes_and_a_kernel_belongs_to_the_region_of_its_launch() ->
     assert "gemm" in picture.still
 
 
-def test_a_list_of_rows_is_a_trace_and_rows_inside_others_stand_below_them() -> None:
-    inner, outer = event("aten::t", "cpu_op", 1, 5, 20), event("aten::linear", "cpu_op", 1, 0, 100)
-    picture = show_trace([inner, outer, event("aten::relu", "cpu_op", 1, 100, 50)])
+def test_a_list_of_rows_is_a_trace_and_nested_rows_are_below_their_parents() -> None:
+    inner, outer = make_event("aten::t", "cpu_op", 1, 5, 20), make_event("aten::linear", "cpu_op", 1, 0, 100)
+    picture = show_trace([inner, outer, make_event("aten::relu", "cpu_op", 1, 100, 50)])
     drawing = picture.drawing
     assert drawing is not None and not drawing.groups
     rows = {name: next(part for part in drawing.parts if name in part) for name in ("aten::t", "linear", "relu")}

@@ -1,4 +1,4 @@
-"""A second device on a machine with one: values and devices are right, and what mixes them raises an error."""
+"""A second device on a machine with one: values and devices are right, and operations that mix devices raise an error."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from labkit import assert_close, probes
 from labkit.probes.two_devices import TwoDevices
-from tests.labkit.test_probes import Elsewhere
+from tests.labkit.test_probes import RemoteObject
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
 
@@ -19,7 +19,7 @@ class Pair(NamedTuple):
     second: Any
 
 
-class Table(nn.Module):
+class ConstantModule(nn.Module):
     """Adds a constant, which is an attribute or a buffer, after a layer."""
 
     def __init__(self, buffer: bool) -> None:
@@ -61,11 +61,14 @@ ALLOWED = {
     "moved by hand": (lambda far, near: far + near.to(far), X + X),
     "copy_": (lambda far, near: torch.empty_like(far).copy_(near), X),
     "in place": (lambda far, near: far.clone().mul_(3).add_(far), X * 4),
-    "a view, written to": (lambda far, near: _written(far.clone()), torch.tensor([[9.0, -2.0, 3.0], [9.0, 4.0, -1.0]])),
+    "a view, written to": (
+        lambda far, near: _write_in_place(far.clone()),
+        torch.tensor([[9.0, -2.0, 3.0], [9.0, 4.0, -1.0]]),
+    ),
 }
 
 
-def _written(t: Tensor) -> Tensor:
+def _write_in_place(t: Tensor) -> Tensor:
     t[:, 0] = 9
     return t
 
@@ -77,14 +80,14 @@ def test_an_operation_that_mixes_devices_raises_an_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_what_a_gpu_allows_is_allowed_and_has_the_right_values(name: str) -> None:
+def test_operations_that_a_gpu_allows_are_allowed_and_have_the_right_values(name: str) -> None:
     function, want = ALLOWED[name]
-    seen = probes.on_second_device(function, X.clone(), X.clone(), move=[0])
-    assert seen["devices"] == "meta" and seen["mixed"] == []
-    assert torch.equal(seen["result"], X + torch.tensor([1.0, 2.0, 3.0]) if want is None else want)
+    call = probes.on_second_device(function, X.clone(), X.clone(), move=[0])
+    assert call["devices"] == "meta" and call["mixed"] == []
+    assert torch.equal(call["result"], X + torch.tensor([1.0, 2.0, 3.0]) if want is None else want)
 
 
-def test_numbers_and_copies_come_back_to_the_cpu() -> None:
+def test_numbers_and_copies_return_to_the_cpu() -> None:
     with probes.TwoDevices() as second:
         far = X.to(second)
         assert far.device == second and far.to(second) is far
@@ -94,26 +97,26 @@ def test_numbers_and_copies_come_back_to_the_cpu() -> None:
         assert torch.tensor([1.0], device=second, requires_grad=True).requires_grad
 
 
-def test_a_module_moves_trains_there_and_comes_back() -> None:
-    module = Table(buffer=True)
+def test_a_module_moves_trains_there_and_returns() -> None:
+    module = ConstantModule(buffer=True)
     want = module(X).detach()
-    seen = probes.on_second_device(module, X)
-    assert torch.equal(seen["result"], want) and seen["devices"] == "meta"
+    call = probes.on_second_device(module, X)
+    assert torch.equal(call["result"], want) and call["devices"] == "meta"
     assert torch.equal(module(X).detach(), want) and isinstance(module.layer.weight, nn.Parameter)
     with probes.TwoDevices() as second:
         module.to(second)
         module(X.to(second)).square().sum().backward()
         grad = module.layer.weight.grad.cpu()
         torch.optim.SGD(module.parameters(), lr=0.1).step()
-        moved = module.to("cpu").layer.weight
-    twin = Table(buffer=True)
+        weight = module.to("cpu").layer.weight
+    twin = ConstantModule(buffer=True)
     twin(X).square().sum().backward()
     assert torch.allclose(grad, twin.layer.weight.grad)
-    assert torch.allclose(moved, twin.layer.weight - 0.1 * twin.layer.weight.grad)
+    assert torch.allclose(weight, twin.layer.weight - 0.1 * twin.layer.weight.grad)
 
 
-def test_a_constant_that_stayed_behind_is_found() -> None:
-    module = Table(buffer=False)
+def test_a_constant_left_on_the_cpu_is_found() -> None:
+    module = ConstantModule(buffer=False)
     with pytest.raises(RuntimeError, match="same device"):
         probes.on_second_device(module, X)
     assert module.layer.weight.device.type == "cpu" and module(X).shape == (2, 2)
@@ -126,34 +129,34 @@ def test_an_error_that_is_caught_is_counted() -> None:
         except RuntimeError:
             return t
 
-    seen = probes.on_second_device(careless, X)
-    assert seen["mixed"] == ["aten.add"] and torch.equal(seen["result"], X)
+    call = probes.on_second_device(careless, X)
+    assert call["mixed"] == ["aten.add"] and torch.equal(call["result"], X)
 
 
-def test_nested_results_say_for_each_tensor_where_it_lies() -> None:
+def test_nested_results_say_which_device_each_tensor_is_on() -> None:
     def spread(t: Tensor) -> Any:
         return {"a": [t, (t.cpu(), "text")], "b": Pair(t.sum(), None)}
 
-    seen = probes.on_second_device(spread, X)
-    assert seen["devices"] == {"a": ["meta", ("cpu", "text")], "b": Pair("meta", None)}
-    assert torch.equal(seen["result"]["b"].first, X.sum()) and type(seen["result"]["a"][0]) is Tensor
+    call = probes.on_second_device(spread, X)
+    assert call["devices"] == {"a": ["meta", ("cpu", "text")], "b": Pair("meta", None)}
+    assert torch.equal(call["result"]["b"].first, X.sum()) and type(call["result"]["a"][0]) is Tensor
 
 
-def test_the_callers_containers_stay_as_they_are() -> None:
+def test_the_callers_containers_are_unchanged() -> None:
     def replacing(batch: dict[str, Any], device: torch.device) -> dict[str, Any]:
         batch["x"] = batch["x"].to(device)
         return batch
 
     batch = {"x": X}
-    seen = probes.on_second_device(replacing, batch, torch.device("meta"), move=[])
-    assert seen["devices"] == {"x": "meta"} and batch["x"] is X
+    call = probes.on_second_device(replacing, batch, torch.device("meta"), move=[])
+    assert call["devices"] == {"x": "meta"} and batch["x"] is X
 
 
 def test_it_runs_where_the_function_lives() -> None:
-    assert probes.on_second_device(Elsewhere(), X)[1] == "on_second_device"
+    assert probes.on_second_device(RemoteObject(), X)[1] == "on_second_device"
 
 
-def test_outside_the_block_meta_is_what_it_was() -> None:
+def test_outside_the_block_meta_is_unchanged() -> None:
     with probes.TwoDevices():
         pass
     assert torch.tensor([1.0], device="meta").is_meta
@@ -161,7 +164,7 @@ def test_outside_the_block_meta_is_what_it_was() -> None:
         torch.tensor([1.0], device="meta").cpu()
 
 
-def test_a_check_may_leave_open_on_which_device_a_result_lies() -> None:
+def test_a_check_may_accept_a_result_on_any_device() -> None:
     with TwoDevices() as second:
         got, want = torch.tensor([1.0, 2.0], device=second), torch.tensor([1.0, 2.0])
         assert_close([got], [want], check_device=False)
@@ -175,7 +178,7 @@ def test_new_tensors_of_a_default_device_have_values() -> None:
     with TwoDevices() as second:
         torch.set_default_device(second)
         try:
-            made = [torch.tensor([1.0]), torch.as_tensor([1.0]), torch.ones(1), torch.tensor(np.ones(1, np.float32))]
-            assert [(t.device.type, t.tolist()) for t in made] == [("meta", [1.0])] * 4
+            tensors = [torch.tensor([1.0]), torch.as_tensor([1.0]), torch.ones(1), torch.tensor(np.ones(1, np.float32))]
+            assert [(t.device.type, t.tolist()) for t in tensors] == [("meta", [1.0])] * 4
         finally:
             torch.set_default_device(None)

@@ -1,4 +1,4 @@
-"""The verdict: a card where there is HTML, text where there is none, and a number for nbgrader."""
+"""The verdict: a card if HTML is shown, text if not, and a number for nbgrader."""
 
 import json
 import math
@@ -19,18 +19,18 @@ BAD = Outcome("finite", weight=3, hint="What is exp(1000)?", seen="your result i
 LATER = ("large logits <stay> finite", "the input keeps its values")
 
 
-def verdict(*outcomes: Outcome, later: tuple[str, ...] = LATER) -> Verdict:
+def make_verdict(*outcomes: Outcome, later: tuple[str, ...] = LATER) -> Verdict:
     return Verdict("row_softmax", list(outcomes), 4.0, compute_earned(outcomes, 4.0), later, hidden_present=not later)
 
 
 def test_the_plain_form_in_a_notebook_is_the_points() -> None:
-    assert verdict(GOOD, BAD)._repr_mimebundle_()["text/plain"] == "1"
-    assert verdict(GOOD)._repr_mimebundle_()["text/plain"] == "4"
-    assert verdict(BAD)._repr_mimebundle_()["text/plain"] == "0"
+    assert make_verdict(GOOD, BAD)._repr_mimebundle_()["text/plain"] == "1"
+    assert make_verdict(GOOD)._repr_mimebundle_()["text/plain"] == "4"
+    assert make_verdict(BAD)._repr_mimebundle_()["text/plain"] == "0"
 
 
-def test_the_card_shows_labels_what_was_seen_and_the_hint_escaped() -> None:
-    html = verdict(GOOD, BAD)._repr_mimebundle_()["text/html"]
+def test_the_card_shows_labels_results_and_hints_escaped() -> None:
+    html = make_verdict(GOOD, BAD)._repr_mimebundle_()["text/html"]
     assert "rows sum to &lt;one&gt;" in html
     assert "your result is nan (expected: 0.5)" in html
     assert "<details><summary>Hint 1</summary>" in html and "What is exp(1000)?" in html
@@ -39,57 +39,57 @@ def test_the_card_shows_labels_what_was_seen_and_the_hint_escaped() -> None:
 
 
 def test_hidden_checks_are_listed_by_their_labels_and_never_as_passed() -> None:
-    html = verdict(GOOD)._repr_mimebundle_()["text/html"]
+    html = make_verdict(GOOD)._repr_mimebundle_()["text/html"]
     assert "large logits &lt;stay&gt; finite" in html and html.count(">later<") == 2 and html.count(">pass<") == 1
-    assert "later large logits <stay> finite" in repr(verdict(GOOD))
+    assert "later large logits <stay> finite" in repr(make_verdict(GOOD))
 
 
-def test_what_was_expected_is_not_told_where_hidden_checks_ran() -> None:
-    shown = verdict(GOOD, BAD, later=())
-    assert "expected" not in shown._repr_mimebundle_()["text/html"]
-    assert "expected" not in repr(shown)
+def test_expected_values_are_not_shown_if_hidden_checks_ran() -> None:
+    verdict = make_verdict(GOOD, BAD, later=())
+    assert "expected" not in verdict._repr_mimebundle_()["text/html"]
+    assert "expected" not in repr(verdict)
 
 
-def test_the_first_line_says_what_passes_here_and_what_is_still_to_come() -> None:
-    assert repr(verdict(GOOD, BAD)).startswith(
+def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> None:
+    assert repr(make_verdict(GOOD, BAD)).startswith(
         "row_softmax: 1 of 2 checks passed here; 2 more run when it is marked, for 4 points in all\n"
     )
-    assert repr(verdict(GOOD, BAD, later=())).startswith("row_softmax: 1 of 2 checks passed, 1 of 4 points\n")
+    assert repr(make_verdict(GOOD, BAD, later=())).startswith("row_softmax: 1 of 2 checks passed, 1 of 4 points\n")
 
 
-def test_points_are_said_with_one_decimal_at_most() -> None:
+def test_points_are_shown_with_one_decimal_at_most() -> None:
     third = Outcome("a", passed=True), Outcome("b"), Outcome("c")
-    assert "1.3 of 4 points" in repr(verdict(*third, later=()))
+    assert "1.3 of 4 points" in repr(make_verdict(*third, later=()))
 
 
 def test_an_exercise_that_is_not_written_is_one_line_and_no_failure() -> None:
-    text = verdict(
+    text = make_verdict(
         Outcome("a", cause=Cause.UNWRITTEN, hint="?"), Outcome("b", cause=Cause.UNWRITTEN)
     )._repr_mimebundle_()
     assert "not written yet; 4 points to earn" in text["text/html"]
     assert ">fail<" not in text["text/html"] and "?" not in text["text/html"]
 
 
-def test_a_misconception_stands_before_the_difference_and_alone_where_hidden_checks_ran() -> None:
-    believed = Outcome("a", seen="your result is 2", expected="1", misconception="exactly twice the right one")
-    text = repr(verdict(believed))
+def test_a_misconception_precedes_the_difference_and_replaces_it_if_hidden_checks_ran() -> None:
+    outcome = Outcome("a", seen="your result is 2", expected="1", misconception="exactly twice the right one")
+    text = repr(make_verdict(outcome))
     assert text.index("exactly twice the right one") < text.index("your result is 2 (expected: 1)")
-    assert "your result is 2" not in repr(verdict(believed, later=()))
+    assert "your result is 2" not in repr(make_verdict(outcome, later=()))
 
 
-def compared(got: torch.Tensor, want: torch.Tensor, hint: str | tuple[str, ...] = "") -> Outcome:
+def compare_tensors(got: torch.Tensor, want: torch.Tensor, hint: str | tuple[str, ...] = "") -> Outcome:
     with record_outcomes() as outcomes, check("same", "the values are these", hint=hint):
         assert_close(got, want)
     return outcomes[0]
 
 
-def html_of(*outcomes: Outcome, later: tuple[str, ...] = LATER) -> str:
-    return str(verdict(*outcomes, later=later)._repr_mimebundle_()["text/html"])
+def render_verdict_html(*outcomes: Outcome, later: tuple[str, ...] = LATER) -> str:
+    return str(make_verdict(*outcomes, later=later)._repr_mimebundle_()["text/html"])
 
 
-def test_two_matrices_stand_side_by_side_with_words_for_who_does_not_see_them() -> None:
+def test_two_matrices_are_side_by_side_with_words_for_screen_readers() -> None:
     want = torch.arange(12.0).reshape(3, 4)
-    html = html_of(compared(want.where(want != 6, -1.0), want))
+    html = render_verdict_html(compare_tensors(want.where(want != 6, -1.0), want))
     assert "your result is -1 at index (1, 2); 1 of 12 values differ (expected: 6 at index (1, 2))" in html
     assert "both: shape (3, 4), float32" in html
     assert html.count("<svg") == 2 and "<script" not in html
@@ -97,43 +97,43 @@ def test_two_matrices_stand_side_by_side_with_words_for_who_does_not_see_them() 
     assert words == [
         "Two matrices as shades from -1 to 11: yours, 3 by 4, and the expected one, 3 by 4. 1 value differs: at (1, 2)."
     ]
-    assert not re.search(r"<svg[^>]*>[^<]*[^<\s]", html)  # what a sanitiser leaves of it is nothing
+    assert not re.search(r"<svg[^>]*>[^<]*[^<\s]", html)  # a sanitiser removes all of it
 
 
 def test_matrices_of_two_shapes_are_shown_and_said_to_hold_the_same_values() -> None:
     want = torch.arange(12.0).reshape(3, 4)
-    html = html_of(compared(want.T, want))
+    html = render_verdict_html(compare_tensors(want.T, want))
     assert "yours: shape (4, 3), float32, strides (1, 4); expected: shape (3, 4), float32, strides (4, 1)" in html
     assert "the same values, in another order" in html and html.count("<svg") == 2
-    assert "the same values, in another shape" in html_of(compared(want.reshape(4, 3), want))
+    assert "the same values, in another shape" in render_verdict_html(compare_tensors(want.reshape(4, 3), want))
 
 
-def test_what_is_no_small_matrix_has_no_shades() -> None:
+def test_only_small_matrices_have_shades() -> None:
     for shape in ((12,), (33, 2), (2, 3, 4), ()):
-        assert "<svg" not in html_of(compared(torch.zeros(shape), torch.ones(shape)))
-    assert "<svg" not in html_of(compared(torch.zeros(3, 4), torch.zeros(3, 4, dtype=torch.float64)))
+        assert "<svg" not in render_verdict_html(compare_tensors(torch.zeros(shape), torch.ones(shape)))
+    assert "<svg" not in render_verdict_html(compare_tensors(torch.zeros(3, 4), torch.zeros(3, 4, dtype=torch.float64)))
 
 
 def test_values_that_are_not_finite_are_crosses() -> None:
     got = torch.tensor([[1.0, math.nan], [math.inf, 2.0]])
-    outcome = compared(got, torch.ones(2, 2))
+    outcome = compare_tensors(got, torch.ones(2, 2))
     assert outcome.difference is not None and outcome.difference.your_shades == ("0!", "!f")
-    assert "a cross for NaN or an infinity" in html_of(outcome)
+    assert "a cross for NaN or an infinity" in render_verdict_html(outcome)
 
 
-def test_nothing_of_the_two_values_is_told_where_hidden_checks_ran() -> None:
-    shown = verdict(compared(torch.zeros(3, 4), torch.ones(3, 4)), later=())._repr_mimebundle_()
-    assert "<svg" not in shown["text/html"] and "both:" not in shown["text/html"]
-    assert shown[MIME]["checks"][0]["difference"] is None
+def test_neither_value_is_shown_if_hidden_checks_ran() -> None:
+    bundle = make_verdict(compare_tensors(torch.zeros(3, 4), torch.ones(3, 4)), later=())._repr_mimebundle_()
+    assert "<svg" not in bundle["text/html"] and "both:" not in bundle["text/html"]
+    assert bundle[MIME]["checks"][0]["difference"] is None
 
 
 def test_a_difference_is_bounded_and_survives_json() -> None:
     noise = torch.randn(2, 32, 32, generator=torch.Generator().manual_seed(0)) * 1e30
-    outcome = compared(*noise)
+    outcome = compare_tensors(*noise)
     data = json.loads(json.dumps(outcome.as_dict(), allow_nan=False))
     assert len(json.dumps(data["difference"])) < 4_000
-    assert render_html(verdict(build_outcome(data))) == render_html(verdict(outcome))
-    assert len(html_of(outcome)) < 40_000
+    assert render_html(make_verdict(build_outcome(data))) == render_html(make_verdict(outcome))
+    assert len(render_verdict_html(outcome)) < 40_000
 
 
 def test_a_tensor_that_answers_anything_breaks_no_check() -> None:
@@ -142,41 +142,43 @@ def test_a_tensor_that_answers_anything_breaks_no_check() -> None:
             raise RuntimeError("no")
 
     want = torch.arange(4.0).reshape(2, 2)
-    outcome = compared(want.T.contiguous().as_subclass(Odd), want)
+    outcome = compare_tensors(want.T.contiguous().as_subclass(Odd), want)
     assert outcome.seen.startswith("your result is 2") and outcome.difference is None
 
 
 def test_hints_open_one_inside_the_other() -> None:
-    outcome = compared(torch.zeros(2), torch.ones(2), hint=("Look at the sum.", "Which <dim>?"))
-    html = html_of(outcome)
+    outcome = compare_tensors(torch.zeros(2), torch.ones(2), hint=("Look at the sum.", "Which <dim>?"))
+    html = render_verdict_html(outcome)
     assert (
         html.index("Hint 1") < html.index("Look at the sum.") < html.index("Hint 2") < html.index("Which &lt;dim&gt;?")
     )
     assert html.count("<details>") == 2 and "<details open" not in html
-    assert "hint: Look at the sum. (1 more in a notebook)" in repr(verdict(outcome))
+    assert "hint: Look at the sum. (1 more in a notebook)" in repr(make_verdict(outcome))
 
 
-def test_hints_stand_unfolded_where_a_page_shows_no_details() -> None:
-    outcome = compared(torch.zeros(2), torch.ones(2), hint=("Look at the sum.", "Which <dim>?"))
-    html = replace(verdict(outcome), folds=False)._repr_mimebundle_()["text/html"]
+def test_hints_are_unfolded_on_a_page_that_shows_no_details() -> None:
+    outcome = compare_tensors(torch.zeros(2), torch.ones(2), hint=("Look at the sum.", "Which <dim>?"))
+    html = replace(make_verdict(outcome), folds=False)._repr_mimebundle_()["text/html"]
     assert "details" not in html and "hint 2: Which &lt;dim&gt;?" in html
 
 
-def test_a_hint_is_left_out_where_it_does_not_fit_what_failed() -> None:
-    nothing = repr(verdict(Outcome("a", seen="your result is None", cause=Cause.NOTHING, hint="Which line is slow?")))
-    part = repr(verdict(Outcome("a", seen="the gradients[0] is None", hint="Which line is slow?")))
+def test_a_hint_is_left_out_if_it_does_not_fit_the_failure() -> None:
+    text = repr(make_verdict(Outcome("a", seen="your result is None", cause=Cause.NOTHING, hint="Which line is slow?")))
+    part = repr(make_verdict(Outcome("a", seen="the gradients[0] is None", hint="Which line is slow?")))
     assert "return" not in part and "Which line is slow?" in part
-    assert NO_RETURN in nothing and "slow" not in nothing
-    raised = repr(verdict(Outcome("a", seen="raised TypeError: no", error="TypeError", hint="Which line is slow?")))
-    assert "raised TypeError" in raised and "slow" not in raised
+    assert NO_RETURN in text and "slow" not in text
+    error_text = repr(
+        make_verdict(Outcome("a", seen="raised TypeError: no", error="TypeError", hint="Which line is slow?"))
+    )
+    assert "raised TypeError" in error_text and "slow" not in error_text
 
 
 def test_a_check_that_passed_and_does_not_pay_says_so() -> None:
-    text = repr(verdict(GOOD, Outcome("form", required=True)))
+    text = repr(make_verdict(GOOD, Outcome("form", required=True)))
     assert "pays nothing yet" in text
 
 
-def test_every_outcome_is_there_for_programs_too() -> None:
-    data = verdict(GOOD, BAD)._repr_mimebundle_()[MIME]
+def test_every_outcome_is_available_to_programs_too() -> None:
+    data = make_verdict(GOOD, BAD)._repr_mimebundle_()[MIME]
     assert [c["label"] for c in data["checks"]] == ["rows sum to <one>", "finite"]
     assert data["earned"] == 1.0 and data["later"] == list(LATER) and data["exercise"] == "row_softmax"

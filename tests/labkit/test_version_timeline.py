@@ -1,4 +1,4 @@
-"""The timeline of version counters shows what was written, what is kept, and which write nobody counted."""
+"""The timeline of version counters shows writes, saved tensors, and uncounted writes."""
 
 import pytest
 import torch
@@ -10,8 +10,8 @@ X = {"x": torch.tensor([0.5, 2.0], requires_grad=True)}
 LINES = ["h = x * 3", "y = h.exp()", "write", "y.sum().backward()"]
 
 
-def fates(lines: list[str]) -> dict[str, str]:
-    return {kept.node: kept.fate for step in follow(lines, X) for kept in step.kept}
+def list_fates(lines: list[str]) -> dict[str, str]:
+    return {record.node: record.fate for step in follow(lines, X) for record in step.kept}
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,11 @@ def fates(lines: list[str]) -> dict[str, str]:
         ("y.detach().numpy()[0] = 9", "unseen", ""),
     ],
 )
-def test_a_write_to_what_is_kept_is_caught_or_unseen(write: str, fate: str, error: str) -> None:
+def test_a_write_to_a_saved_tensor_is_caught_or_unnoticed(write: str, fate: str, error: str) -> None:
     steps = follow([write if line == "write" else line for line in LINES], X)
-    assert [(kept.node, kept.name, kept.fate) for step in steps for kept in step.kept] == [("ExpBackward0", "y", fate)]
+    assert [(record.node, record.name, record.fate) for step in steps for record in step.kept] == [
+        ("ExpBackward0", "y", fate)
+    ]
     assert steps[-1].error == error
 
 
@@ -42,14 +44,14 @@ def test_an_error_ends_the_run() -> None:
     assert steps[-1].error == "RuntimeError"
 
 
-def test_the_tensors_to_begin_with_stay_as_they_are() -> None:
+def test_the_initial_tensors_are_unchanged() -> None:
     x = torch.tensor([1.0], requires_grad=True)
     show_versions(["x.data += 1", "y = x * x", "y.sum().backward()"], {"x": x})
     assert x.tolist() == [1.0] and x.grad is None and x._version == 0
 
 
 def test_two_nodes_that_keep_the_same_tensor_are_both_named() -> None:
-    assert set(fates(["h = x * 3", "y = h.exp()", "z = y * h"])) == {"ExpBackward0", "MulBackward0"}
+    assert set(list_fates(["h = x * 3", "y = h.exp()", "z = y * h"])) == {"ExpBackward0", "MulBackward0"}
 
 
 def test_words_and_drawing_say_the_same() -> None:
@@ -59,7 +61,7 @@ def test_words_and_drawing_say_the_same() -> None:
     assert picture.words.splitlines()[-1].endswith("RuntimeError")
 
 
-def test_what_is_written_in_a_line_is_escaped() -> None:
+def test_the_text_of_a_line_is_escaped() -> None:
     assert "y = x &lt; 1" in show_versions(["y = x < 1"], X).still
 
 
@@ -67,7 +69,7 @@ def test_other_mistakes_become_words() -> None:
     assert "no picture: NameError" in repr(show_versions(["y = nobody"], X))
 
 
-def test_each_write_has_a_frame_of_its_own() -> None:
+def test_each_write_has_its_own_frame() -> None:
     picture = try_writes(LINES, ["h += 1", "y += 1"], X)
     assert "h += 1" in repr(picture) and "y += 1" in repr(picture)
     assert "h += 1" in picture.still and "y += 1" not in picture.still

@@ -1,14 +1,14 @@
-"""Canvas reads exported grades as its documentation says."""
+"""Canvas can read exported grades, by its documentation."""
 
 from pathlib import Path
 
 from autograder.lms.canvas import CANVAS
-from tests.lms.test_grades import written
+from tests.lms.test_grades import write_grades
 
 
 def test_canvas_finds_each_student_and_each_assignment_with_its_points(tmp_path: Path) -> None:
     """Canvas: five columns on the left, then assignments; a row `Points Possible` first; an empty cell changes nothing."""
-    rows = written(CANVAS, tmp_path / "canvas.csv")
+    rows = write_grades(CANVAS, tmp_path / "canvas.csv")
     assert list(rows[0])[:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     assert rows[0]["Student"].strip() == "Points Possible" and rows[0]["01_a"] == "15"
     by_login = {row["SIS Login ID"]: row for row in rows[1:]}

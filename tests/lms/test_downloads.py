@@ -1,4 +1,4 @@
-"""A zip of submissions comes into submitted/ by whose it is, and feedback goes back under the names that it came with."""
+"""A zip's submissions are sorted into submitted/ by student, and feedback is returned under the names in the zip."""
 
 import zipfile
 from pathlib import Path
@@ -13,7 +13,7 @@ from autograder.lms.learning_system import LearningSystem, load_system
 from autograder.lms.people import Person
 
 LAB = "01_a"
-Outcome = tuple[list[str], list[str]]  # students whose submissions were taken; what wasn't, a line each
+Outcome = tuple[list[str], list[str]]  # the students whose submissions were collected; a line for each file that wasn't
 PEOPLE = [
     Person(id="ada", first_name="Ada", last_name="Lovelace", email="ada@example.org", lms_id="71"),
     Person(id="grace", first_name="Grace", last_name="Hopper", email="grace@example.org"),
@@ -50,7 +50,7 @@ GRADESCOPE = {
 }
 
 
-def zipped(path: Path, files: dict[str, bytes]) -> Path:
+def write_zip(path: Path, files: dict[str, bytes]) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
@@ -58,22 +58,22 @@ def zipped(path: Path, files: dict[str, bytes]) -> Path:
 
 
 def collect(path: Path, course: Path, lab: str, people: list[Person], replace: bool = False) -> Outcome:
-    found = collect_zip(path, course, lab, people, replace)
-    return found.collected, found.trouble
+    outcome = collect_zip(path, course, lab, people, replace)
+    return outcome.collected, outcome.trouble
 
 
-def submitted(course: Path) -> dict[str, bytes]:
+def read_submitted(course: Path) -> dict[str, bytes]:
     root = course / "submitted"
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
 @pytest.mark.parametrize("files", [CANVAS, MOODLE, GRADESCOPE], ids=["canvas", "moodle", "gradescope"])
 def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) -> None:
-    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert (taken, trouble) == (["ada", "grace"], [])
-    found = submitted(tmp_path)
-    times = {name: found.pop(name) for name in list(found) if name.endswith("timestamp.txt")}
-    assert found == {
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert (students, trouble) == (["ada", "grace"], [])
+    contents = read_submitted(tmp_path)
+    times = {name: contents.pop(name) for name in list(contents) if name.endswith("timestamp.txt")}
+    assert contents == {
         f"ada/{LAB}/01_a.ipynb": b"ada's",
         f"ada/{LAB}/data.csv": b"1,2",
         f"grace/{LAB}/01_a.ipynb": b"grace's",
@@ -81,17 +81,17 @@ def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) 
     assert times == ({f"ada/{LAB}/timestamp.txt": b"2027-02-01 18:00:00 UTC"} if files is GRADESCOPE else {})
 
 
-def test_who_is_not_known_is_told_and_the_others_are_collected(tmp_path: Path) -> None:
+def test_unknown_students_are_reported_and_the_others_are_collected(tmp_path: Path) -> None:
     files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
-    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert len(taken) == 2 and len(trouble) == 1
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert len(students) == 2 and len(trouble) == 1
     assert trouble[0].startswith(
         "nobodyknown_88_1009_01_a.ipynb: no one on the roster is 'nobodyknown'\n    fix: gradlab"
     )
     assert trouble[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
 
 
-def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path: Path) -> None:
+def test_feedback_is_returned_under_the_names_of_the_submissions(tmp_path: Path) -> None:
     for student in ("ada", "grace"):
         (tmp_path / "feedback" / student / LAB).mkdir(parents=True)
         (tmp_path / "feedback" / student / LAB / f"{LAB}.html").write_text(f"<p>{student}")
@@ -99,39 +99,39 @@ def test_feedback_goes_back_under_the_names_that_submissions_came_with(tmp_path:
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
         refuse_unnamed(load_system("canvas"), tmp_path, LAB)  # before any page is written
     with pytest.raises(GradlabError, match="no download of 01_a from Canvas was collected"):
-        names(load_system("canvas"), tmp_path)
-    assert collect_zip(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE).late == ["grace"]
-    assert names(load_system("canvas"), tmp_path) == [
+        list_names(load_system("canvas"), tmp_path)
+    assert collect_zip(write_zip(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE).late == ["grace"]
+    assert list_names(load_system("canvas"), tmp_path) == [
         "hoppergrace_LATE_72_1003_01_a-1.html",
         "lovelaceada_71_1001_01_a.html",
     ]
     with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
-        names(load_system("moodle"), tmp_path)
-    collect(zipped(tmp_path / "a.zip", GRADESCOPE), tmp_path, LAB, PEOPLE)
+        list_names(load_system("moodle"), tmp_path)
+    collect(write_zip(tmp_path / "a.zip", GRADESCOPE), tmp_path, LAB, PEOPLE)
     with pytest.raises(GradlabError, match="no download of 01_a from Moodle was collected"):
-        names(load_system("moodle"), tmp_path)
-    collect(zipped(tmp_path / "a.zip", MOODLE), tmp_path, LAB, PEOPLE)
-    assert names(load_system("moodle"), tmp_path) == [
+        list_names(load_system("moodle"), tmp_path)
+    collect(write_zip(tmp_path / "a.zip", MOODLE), tmp_path, LAB, PEOPLE)
+    assert list_names(load_system("moodle"), tmp_path) == [
         "Ada Lovelace_501_assignsubmission_file_/01_a.html",
         "Grace Hopper_502_assignsubmission_file_/01_a.html",
     ]
-    assert names(load_system("csv"), tmp_path) == [f"ada/{LAB}.html", f"grace/{LAB}.html"]
+    assert list_names(load_system("csv"), tmp_path) == [f"ada/{LAB}.html", f"grace/{LAB}.html"]
     with pytest.raises(GradlabError, match="Gradescope accepts no feedback files"):
-        names(load_system("gradescope"), tmp_path)
+        list_names(load_system("gradescope"), tmp_path)
 
 
-def names(system: LearningSystem, course: Path) -> list[str]:
-    written = list((course / "feedback").glob(f"*/{LAB}/{LAB}.html"))
-    write_feedback_zip(system, course, LAB, course / "out.zip", written)
+def list_names(system: LearningSystem, course: Path) -> list[str]:
+    pages = list((course / "feedback").glob(f"*/{LAB}/{LAB}.html"))
+    write_feedback_zip(system, course, LAB, course / "out.zip", pages)
     with zipfile.ZipFile(course / "out.zip") as archive:
         return sorted(archive.namelist())
 
 
-def test_what_a_tool_would_run_has_another_name_from_the_first_moment(tmp_path: Path) -> None:
+def test_files_that_a_tool_would_run_are_renamed_from_the_start(tmp_path: Path) -> None:
     files = {
         f"Ada Lovelace_501_assignsubmission_file_/{name}": b"x" for name in ("nbgrader_config.py", "json.py", ".pdbrc")
     }
-    collect(zipped(tmp_path / "a.zip", files | MOODLE), tmp_path, LAB, PEOPLE)
+    collect(write_zip(tmp_path / "a.zip", files | MOODLE), tmp_path, LAB, PEOPLE)
     names = {path.name for path in (tmp_path / "submitted" / "ada" / LAB).iterdir()}
     assert {f"{name}.not-run" for name in ("nbgrader_config.py", "json.py", ".pdbrc")} <= names
     assert not names & {"nbgrader_config.py", "json.py", ".pdbrc"}
@@ -142,20 +142,20 @@ def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> N
     course = tmp_path / "course"
     course.mkdir()
     with pytest.raises(GradlabError, match="mixes forms"):
-        collect(zipped(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
+        collect(write_zip(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
     below = {f"Ada Lovelace_501_assignsubmission_file_/{name}": b"x"}
-    collect(zipped(tmp_path / "a.zip", below | MOODLE), course, LAB, PEOPLE)
+    collect(write_zip(tmp_path / "a.zip", below | MOODLE), course, LAB, PEOPLE)
     outside = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(course / "submitted")]
     assert sorted(path.name for path in outside) == [".lms.json", "a.zip"]
 
 
-def test_what_is_no_download_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_no_download_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="there is no file "):
         collect(tmp_path / "nothing.zip", tmp_path, LAB, PEOPLE)
     with pytest.raises(GradlabError, match=r"a download from .*Canvas.* or "):
-        collect(zipped(tmp_path / "a.zip", {"notes.txt": b"x"}), tmp_path, LAB, PEOPLE)
+        collect(write_zip(tmp_path / "a.zip", {"notes.txt": b"x"}), tmp_path, LAB, PEOPLE)
     with pytest.raises(GradlabError, match=r"submission_metadata\.yml can't be read"):
-        collect(zipped(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)
+        collect(write_zip(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)
     assert not (tmp_path / "submitted").exists()
 
 
@@ -163,7 +163,7 @@ MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66
 
 
 @pytest.mark.parametrize(
-    "more",
+    "files",
     [
         {"Mallory Mal_503_assignsubmission_file_/Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"forged"},
         {"Mal_lory_503_assignsubmission_file_/Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"forged"},
@@ -175,86 +175,91 @@ MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66
         {"Mallory Mal_503_assignsubmission_file_/ada_71_5_01_a.ipynb": b"forged"},
     ],
 )
-def test_what_a_student_names_like_a_classmates_in_moodle_is_not_the_classmates(
-    more: dict[str, bytes], tmp_path: Path
+def test_a_file_named_like_a_classmates_in_moodle_is_not_the_classmates(
+    files: dict[str, bytes], tmp_path: Path
 ) -> None:
-    collect(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, [*PEOPLE, MALLORY])
-    found = submitted(tmp_path)
-    assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
+    collect(write_zip(tmp_path / "a.zip", MOODLE | files), tmp_path, LAB, [*PEOPLE, MALLORY])
+    contents = read_submitted(tmp_path)
+    assert contents[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and contents[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
 
 
 @pytest.mark.parametrize(
     "name", ["malmallory_66_1009_Ada_71_assignsubmission_file_01_a.ipynb", "malmallory_66_1009_71_1001_01_a.ipynb"]
 )
-def test_what_a_student_names_like_a_classmates_in_canvas_is_not_the_classmates(name: str, tmp_path: Path) -> None:
-    collect(zipped(tmp_path / "a.zip", CANVAS | {name: b"forged"}), tmp_path, LAB, [*PEOPLE, MALLORY])
-    found = submitted(tmp_path)
-    assert found[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and found[f"mallory/{LAB}/01_a.ipynb"] == b"forged"
+def test_a_file_named_like_a_classmates_in_canvas_is_not_the_classmates(name: str, tmp_path: Path) -> None:
+    collect(write_zip(tmp_path / "a.zip", CANVAS | {name: b"forged"}), tmp_path, LAB, [*PEOPLE, MALLORY])
+    contents = read_submitted(tmp_path)
+    assert contents[f"ada/{LAB}/01_a.ipynb"] == b"ada's" and contents[f"mallory/{LAB}/01_a.ipynb"] == b"forged"
 
 
 def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: Path) -> None:
-    own = "assignment_1_export/submission_9002"
-    forged = {f"{own}/submission_9001/01_a.ipynb": b"forged", f"{own}/submission_metadata.yml": b"submission_9002: {}"}
-    files = forged | GRADESCOPE
-    collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    folder = "assignment_1_export/submission_9002"
+    forgery = {
+        f"{folder}/submission_9001/01_a.ipynb": b"forged",
+        f"{folder}/submission_metadata.yml": b"submission_9002: {}",
+    }
+    files = forgery | GRADESCOPE
+    collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
-def test_a_display_name_that_is_a_classmates_takes_nobodys_place(tmp_path: Path) -> None:
+def test_a_display_name_that_is_a_classmates_replaces_no_one(tmp_path: Path) -> None:
     files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
-    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert len(taken) == 1 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
-    told = " ".join(trouble)
-    assert "ada has 71 in the roster" in told and "grace may be any of" in told
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert len(students) == 1 and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    messages = " ".join(trouble)
+    assert "ada has 71 in the roster" in messages and "grace may be any of" in messages
 
 
-def test_a_students_own_file_says_no_time_and_an_old_one_does_not_stay(tmp_path: Path) -> None:
-    own = CANVAS | {"lovelaceada_71_1003_timestamp.txt": b"2000-01-01 00:00:00 UTC"}
-    collect(zipped(tmp_path / "a.zip", own), tmp_path, LAB, PEOPLE)
-    assert not any(name.endswith("timestamp.txt") for name in submitted(tmp_path))
-    again = {"lovelaceada_71_1005_01_a-2.ipynb": b"newer"}
-    collect(zipped(tmp_path / "b.zip", again), tmp_path, LAB, PEOPLE)
-    assert {name: content for name, content in submitted(tmp_path).items() if name.startswith("ada")} == {
+def test_a_students_own_file_sets_no_time_and_an_old_one_is_removed(tmp_path: Path) -> None:
+    files = CANVAS | {"lovelaceada_71_1003_timestamp.txt": b"2000-01-01 00:00:00 UTC"}
+    collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert not any(name.endswith("timestamp.txt") for name in read_submitted(tmp_path))
+    newer_files = {"lovelaceada_71_1005_01_a-2.ipynb": b"newer"}
+    collect(write_zip(tmp_path / "b.zip", newer_files), tmp_path, LAB, PEOPLE)
+    assert {name: content for name, content in read_submitted(tmp_path).items() if name.startswith("ada")} == {
         f"ada/{LAB}/01_a.ipynb": b"newer"
     }
 
 
-def test_a_file_that_cannot_be_written_costs_nobody_else(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_costs_no_one_else(tmp_path: Path) -> None:
     folder = "Ada Lovelace_501_assignsubmission_file_"
     files = MOODLE | {f"{folder}/{'x' * 255}": b"", f"{folder}/..": b"", f"{folder}/a\nb": b""}
-    taken, _ = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert len(taken) == 2 and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    students, _ = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert len(students) == 2 and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
-def test_moodles_names_have_their_underscore_or_not(tmp_path: Path) -> None:
+def test_moodles_names_are_read_with_or_without_their_underscore(tmp_path: Path) -> None:
     files = {name.replace("_/", "/"): content for name, content in MOODLE.items()}
-    assert collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
-    assert submitted(tmp_path)["ada/01_a/01_a.ipynb"] == b"ada's"
+    assert collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
+    assert read_submitted(tmp_path)["ada/01_a/01_a.ipynb"] == b"ada's"
 
 
-def test_what_is_no_submission_of_this_lab_takes_nobodys_place(tmp_path: Path) -> None:
+def test_a_file_that_is_no_submission_of_this_lab_replaces_no_one(tmp_path: Path) -> None:
     (tmp_path / "source" / "02_b").mkdir(parents=True)
     for student in ("ada", "grace"):
-        there = tmp_path / "submitted" / student / LAB
-        there.mkdir(parents=True)
-        (there / "01_a.ipynb").write_bytes(b"before")
+        folder = tmp_path / "submitted" / student / LAB
+        folder.mkdir(parents=True)
+        (folder / "01_a.ipynb").write_bytes(b"before")
     files = {
         "Ada Lovelace_501_assignsubmission_file_/02_b.ipynb": b"another lab's",
         "Grace Hopper_502_assignsubmission_file_/notes.pdf": b"no notebook",
     }
-    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert not taken and set(submitted(tmp_path).values()) == {b"before"}
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert not students and set(read_submitted(tmp_path).values()) == {b"before"}
     assert "02_b.ipynb is of another lab: collect it with gradlab collect 02_b" in trouble[0]
     assert "no notebook, only notes.pdf" in trouble[1]
 
 
-def test_what_the_exchange_brought_stays_unless_asked(tmp_path: Path) -> None:
-    there = tmp_path / "submitted" / "ada" / LAB
-    there.mkdir(parents=True)
-    (there / "01_a.ipynb").write_bytes(b"by nbgrader submit")
-    (there / SECRET).write_text("x")
-    path = zipped(tmp_path / "a.zip", MOODLE)
-    taken, (trouble,) = collect(path, tmp_path, LAB, PEOPLE)
-    assert len(taken) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
+def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> None:
+    folder = tmp_path / "submitted" / "ada" / LAB
+    folder.mkdir(parents=True)
+    (folder / "01_a.ipynb").write_bytes(b"by nbgrader submit")
+    (folder / SECRET).write_text("x")
+    path = write_zip(tmp_path / "a.zip", MOODLE)
+    students, (trouble,) = collect(path, tmp_path, LAB, PEOPLE)
+    assert (
+        len(students) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
+    )
     assert collect(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
-    assert (there / "01_a.ipynb").read_bytes() == b"ada's" and not (there / SECRET).exists()
+    assert (folder / "01_a.ipynb").read_bytes() == b"ada's" and not (folder / SECRET).exists()

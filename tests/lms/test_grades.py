@@ -1,4 +1,4 @@
-"""Exported grades run nothing in the program that opens them."""
+"""Exported grades run no formula in the program that opens them."""
 
 import csv
 from collections.abc import Sequence
@@ -21,23 +21,23 @@ PEOPLE = [
 LATE = 3 * 3600 + 25 * 60 + 7
 
 
-def lab(name: str, *members: Member) -> LabClass:
+def make_lab(name: str, *members: Member) -> LabClass:
     return LabClass(name, (Column("f", 10.0), Column("q", 5.0, by_hand=True)), members)
 
 
-def member(student: str, f: float, q: float | None = None, penalty: float = 0.0, late: float = 0.0) -> Member:
+def make_member(student: str, f: float, q: float | None = None, penalty: float = 0.0, late: float = 0.0) -> Member:
     marks = {"f": Mark(f), "q": Mark(q, waits=q is None)}
     submitted = datetime(2027, 2, 1, 10, 0)
     return Member(student, "", True, True, marks=marks, penalty=penalty, late=late, submitted=submitted)
 
 
 LABS = [
-    lab("01_a", member("ada", 10, 5), member("grace", 7.25, 4, penalty=1.5, late=LATE), Member("eve")),
-    lab("02_b", member("ada", 3), Member("grace", handed_in=True), Member("eve")),
+    make_lab("01_a", make_member("ada", 10, 5), make_member("grace", 7.25, 4, penalty=1.5, late=LATE), Member("eve")),
+    make_lab("02_b", make_member("ada", 3), Member("grace", handed_in=True), Member("eve")),
 ]
 
 
-def written(system: LearningSystem, path: Path, labs: Sequence[LabClass] = LABS) -> list[dict[str, str]]:
+def write_grades(system: LearningSystem, path: Path, labs: Sequence[LabClass] = LABS) -> list[dict[str, str]]:
     system.grades.write(path, PEOPLE, labs)
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))

@@ -1,4 +1,4 @@
-"""A package of somebody else's brings a learning management system and an exporter, and every command takes them."""
+"""Another package provides a learning management system and an exporter, and every command accepts them."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ from autograder.lms.feedback_zip import write_feedback_zip
 from autograder.lms.learning_system import load_exporter, load_system
 from autograder.lms.people import Person
 from autograder.lms.roster import read_roster
-from tests.lms.test_downloads import CANVAS, LAB, PEOPLE, collect, submitted, zipped
+from tests.lms.test_downloads import CANVAS, LAB, PEOPLE, collect, read_submitted, write_zip
 from tests.lms.test_grades import LABS
 from tests.other_packages import install
 
@@ -55,7 +55,7 @@ ZIP = {"slate-ada/01_a.ipynb": b"ada's", "slate-grace/01_a.ipynb": b"grace's"}
 
 
 @pytest.fixture(autouse=True)
-def slate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def slate_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = tmp_path / "site"
     site.mkdir()
     install(site, "gradlab_slate", SLATE, lms="slate = SLATE", exporters="points = POINTS")
@@ -69,10 +69,10 @@ def test_its_roster_is_read(tmp_path: Path) -> None:
     assert read_roster(path) == [Person(id="ada", email="a@example.org")]
 
 
-def test_its_zip_is_collected_and_pages_go_back_by_its_names(tmp_path: Path) -> None:
-    found = collect_zip(zipped(tmp_path / "a.zip", ZIP), tmp_path, LAB, PEOPLE)
-    assert (found.system.title, found.collected, found.trouble) == ("Slate", ["ada", "grace"], [])
-    assert submitted(tmp_path)[f"ada/{LAB}/{LAB}.ipynb"] == b"ada's"
+def test_its_zip_is_collected_and_pages_are_returned_under_its_names(tmp_path: Path) -> None:
+    outcome = collect_zip(write_zip(tmp_path / "a.zip", ZIP), tmp_path, LAB, PEOPLE)
+    assert (outcome.system.title, outcome.collected, outcome.trouble) == ("Slate", ["ada", "grace"], [])
+    assert read_submitted(tmp_path)[f"ada/{LAB}/{LAB}.ipynb"] == b"ada's"
     page = tmp_path / "feedback" / "ada" / LAB / f"{LAB}.html"
     page.parent.mkdir(parents=True)
     page.write_text("<p>ada")
@@ -87,10 +87,10 @@ def test_its_form_of_grades_is_written(tmp_path: Path) -> None:
 
 
 def test_zips_of_other_systems_are_collected_as_before(tmp_path: Path) -> None:
-    assert collect(zipped(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
+    assert collect(write_zip(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
 
 
-def test_its_exporter_is_found_beside_those_of_systems(tmp_path: Path) -> None:
+def test_its_exporter_is_found_next_to_those_of_learning_systems(tmp_path: Path) -> None:
     exporter = load_exporter("points")
     exporter.write(tmp_path / exporter.file, PEOPLE, LABS)
     assert json.loads((tmp_path / "points.json").read_text())["01_a"] == {"ada": 15, "grace": 9.75}

@@ -1,4 +1,4 @@
-"""A roster is read as the systems export it, and what cannot be read is named by its line."""
+"""A roster is read as the systems export it, and a row that can't be read is named by its line."""
 
 from pathlib import Path
 
@@ -54,12 +54,12 @@ def test_each_systems_export_is_read(tmp_path: Path) -> None:
         ("id\nada\na/b\nada\n", r"line 3: 'a/b' can't be an id[^@]*line 4: 'ada' is listed twice"),
     ],
 )
-def test_what_cannot_be_read_is_named_by_its_line(tmp_path: Path, text: str, words: str) -> None:
+def test_a_row_that_cannot_be_read_is_named_by_its_line(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(GradlabError, match=words):
         read(tmp_path, text)
 
 
-def test_the_student_that_canvas_lets_teachers_play_is_nobody(tmp_path: Path) -> None:
+def test_the_test_student_of_canvas_is_left_out(tmp_path: Path) -> None:
     people = read(tmp_path, CANVAS + '"Student, Test",99,,0a1b2c,A,\n')
     assert [person.id for person in people] == ["ada", "grace"]
 
@@ -69,7 +69,7 @@ def test_another_encoding_is_named_by_its_line(tmp_path: Path) -> None:
         read(tmp_path, "id,last_name\nada,Müller\n", "latin-1")
 
 
-def test_who_is_known_is_brought_up_to_date_and_who_is_not_named_stays(built_course: Path, tmp_path: Path) -> None:
+def test_known_students_are_updated_and_unnamed_ones_are_kept(built_course: Path, tmp_path: Path) -> None:
     (tmp_path / "gradebook.db").write_bytes((built_course / "gradebook.db").read_bytes())
     with Gradebook(f"sqlite:///{tmp_path}/gradebook.db") as gradebook:
         gradebook.add_student("grace", email="grace@example.org")
@@ -82,7 +82,7 @@ def test_who_is_known_is_brought_up_to_date_and_who_is_not_named_stays(built_cou
     )
 
 
-def test_two_of_one_name_are_told_apart_by_number_and_never_guessed() -> None:
+def test_two_students_of_one_name_are_distinguished_by_number_and_never_guessed() -> None:
     twins = [ADA, Person(id="ada2", first_name="Ada", last_name="Lovelace", lms_id="99")]
     assert group_same_names(twins) == [tuple(twins)]
     assert find_person(twins, Submitter(number="99", name="lovelaceada")).id == "ada2"
@@ -93,11 +93,11 @@ def test_two_of_one_name_are_told_apart_by_number_and_never_guessed() -> None:
 
 
 @pytest.mark.parametrize("name", ["lovelaceada", "Ada Lovelace", "Lovelace, Ada", "ADA LOVELACE", "Lovelacé Ada"])
-def test_a_name_is_known_in_every_form_that_systems_write(name: str) -> None:
+def test_a_name_is_recognized_in_every_form_that_systems_write(name: str) -> None:
     assert find_person([ADA, Person(id="x", first_name="X", last_name="Y")], Submitter(name=name)) == ADA
 
 
-def test_names_in_any_script_are_told_apart() -> None:
+def test_names_in_any_script_are_distinguished() -> None:
     names = ("雪 山田", "Иван Петров", "김 철수", "राम शर्मा", "Ann Lee")
     people = [
         Person(id=f"k{n}", first_name=first, last_name=last) for n, (first, last) in enumerate(map(str.split, names))

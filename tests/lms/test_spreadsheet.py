@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograder.lms.spreadsheet import SPREADSHEET
-from tests.lms.test_grades import lab, member, written
+from tests.lms.test_grades import make_lab, make_member, write_grades
 
 
 def test_the_spreadsheet_says_raw_and_late_points_and_who_is_missing(tmp_path: Path) -> None:
-    rows = {row["id"]: row for row in written(SPREADSHEET, tmp_path / "marks.csv")}
+    rows = {row["id"]: row for row in write_grades(SPREADSHEET, tmp_path / "marks.csv")}
     assert (rows["grace"]["01_a"], rows["grace"]["01_a before lateness"]) == ("9.75", "11.25")
     states = {student: (row["01_a state"], row["02_b state"]) for student, row in rows.items()}
     assert states == {
@@ -19,5 +19,5 @@ def test_the_spreadsheet_says_raw_and_late_points_and_who_is_missing(tmp_path: P
 
 
 def test_a_file_that_could_not_be_read_is_called_damaged(tmp_path: Path) -> None:
-    torn = lab("01_a", replace(member("ada", 0, 0), damaged=True))
-    assert written(SPREADSHEET, tmp_path / "marks.csv", [torn])[0]["01_a state"] == "damaged"
+    torn = make_lab("01_a", replace(make_member("ada", 0, 0), damaged=True))
+    assert write_grades(SPREADSHEET, tmp_path / "marks.csv", [torn])[0]["01_a state"] == "damaged"

@@ -1,4 +1,4 @@
-"""Only what an LMS wrote says which LMS a zip is from and whose each file is; what isn't taken is named."""
+"""Only names by an LMS say which LMS a zip is from and whose each file is; files that aren't collected are named."""
 
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from tests.lms.test_downloads import (
     MOODLE,
     PEOPLE,
     collect,
-    submitted,
-    zipped,
+    read_submitted,
+    write_zip,
 )
 
 ALL = [*PEOPLE, MALLORY]
@@ -33,15 +33,15 @@ FORGED = [
 
 @pytest.mark.parametrize("name", FORGED)
 @pytest.mark.parametrize("first", [f"{TEXT}/", TEXT, "Mallory Mal_503_assignsubmission_comments_/"])
-def test_no_name_in_moodles_online_text_changes_whose_files_there_are(first: str, name: str, tmp_path: Path) -> None:
+def test_no_name_in_moodles_online_text_changes_the_owner_of_a_file(first: str, name: str, tmp_path: Path) -> None:
     content = b"? ''\n: {':submitters': [{':sid': ada}, {':sid': grace}]}\n"
     files = MOODLE | {f"{first}{name}": content, f"{first}/onlinetext.html": b"hi"}
-    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
-    assert taken == ["ada", "grace"]
-    assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
-    assert submitted(tmp_path)[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
-    told = "\n".join(trouble)
-    assert name in told and "onlinetext.html" in told
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
+    assert students == ["ada", "grace"]
+    assert read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    assert read_submitted(tmp_path)[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
+    messages = "\n".join(trouble)
+    assert name in messages and "onlinetext.html" in messages
 
 
 @pytest.mark.parametrize(
@@ -60,32 +60,32 @@ def test_no_name_in_moodles_online_text_changes_whose_files_there_are(first: str
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_zip_of_several_forms_is_refused_whole(files: dict[str, bytes], order: int, tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="mixes forms"):
-        collect(zipped(tmp_path / "a.zip", dict(list(files.items())[::order])), tmp_path, LAB, PEOPLE)
+        collect(write_zip(tmp_path / "a.zip", dict(list(files.items())[::order])), tmp_path, LAB, PEOPLE)
     assert not (tmp_path / "submitted").exists()
 
 
-def test_a_name_of_both_forms_alone_is_refused(tmp_path: Path) -> None:
+def test_a_zip_whose_only_name_fits_two_forms_is_refused(tmp_path: Path) -> None:
     files = {"malmallory_66_1009_Ada_71_assignsubmission_file_01_a.ipynb": b"x"}
     with pytest.raises(GradlabError, match="may be Canvas's or Moodle's"):
-        collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
+        collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
 
 
-def test_what_canvas_wrote_itself_or_a_student_put_into_a_folder_is_named(tmp_path: Path) -> None:
+def test_files_by_canvas_itself_or_in_a_students_folder_are_named(tmp_path: Path) -> None:
     files = CANVAS | {"malmallory_66_text.html": b"typed", "malmallory_66_1009_a/01_a.ipynb": b"nested"}
-    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
-    assert taken == ["ada", "grace"]
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
+    assert students == ["ada", "grace"]
     assert [line.split(": ")[0] for line in trouble] == ["malmallory_66"]
     assert trouble[0].endswith("malmallory_66_text.html, malmallory_66_1009_a/01_a.ipynb")
 
 
-def test_what_the_list_of_gradescope_does_not_name_is_named(tmp_path: Path) -> None:
+def test_files_missing_from_gradescopes_list_are_named(tmp_path: Path) -> None:
     files = GRADESCOPE | {"assignment_1_export/submission_9003/01_a.ipynb": b"x", "assignment_1_export/a.txt": b""}
-    taken, trouble = collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert taken == ["ada", "grace"]
+    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert students == ["ada", "grace"]
     assert ["submission_9003" in trouble[0], "a.txt" in trouble[1], len(trouble)] == [True, True, 2]
 
 
-def test_one_students_many_files_cost_nobody_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_students_many_files_cost_no_one_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zip_entries, "MAX_FILES", 3)
     forms = [
         (MOODLE, "Ada Lovelace_501_assignsubmission_file_/"),
@@ -94,19 +94,19 @@ def test_one_students_many_files_cost_nobody_else(tmp_path: Path, monkeypatch: p
     ]
     for files, first in forms:
         many = {f"{first}f{number}": b"" for number in range(9)} | files
-        taken, trouble = collect(zipped(tmp_path / "a.zip", many), tmp_path, LAB, PEOPLE)
-        assert sorted(taken) == ["ada", "grace"]
+        students, trouble = collect(write_zip(tmp_path / "a.zip", many), tmp_path, LAB, PEOPLE)
+        assert sorted(students) == ["ada", "grace"]
         assert "more than 3 files; left out: f2" in trouble[0] and len(trouble) == 1
-        assert submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+        assert read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
 def test_files_of_one_name_and_names_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     first = "Ada Lovelace_501_assignsubmission_file_"
-    more = {f"{first}/a/01_a.ipynb": b"deeper", f"{first}/timestamp.txt": b"", f"{first}/{'x' * 255}": b""}
-    taken, trouble = collect(zipped(tmp_path / "a.zip", MOODLE | more), tmp_path, LAB, PEOPLE)
-    assert taken == ["ada", "grace"] and submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
-    told = "\n".join(trouble)
-    assert f"{first}/a/01_a.ipynb" in told and "timestamp.txt" in told and "x" * 200 in told
+    files = {f"{first}/a/01_a.ipynb": b"deeper", f"{first}/timestamp.txt": b"", f"{first}/{'x' * 255}": b""}
+    students, trouble = collect(write_zip(tmp_path / "a.zip", MOODLE | files), tmp_path, LAB, PEOPLE)
+    assert students == ["ada", "grace"] and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
+    messages = "\n".join(trouble)
+    assert f"{first}/a/01_a.ipynb" in messages and "timestamp.txt" in messages and "x" * 200 in messages
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_files_of_one_name_and_names_that_cannot_be_kept_are_named(tmp_path: Pat
         "",
     ],
 )
-def test_a_list_that_could_grow_or_is_none_is_refused(text: str, tmp_path: Path) -> None:
+def test_an_invalid_or_expanding_list_is_refused(text: str, tmp_path: Path) -> None:
     files = GRADESCOPE | {"assignment_1_export/submission_metadata.yml": text.encode()}
     with pytest.raises(GradlabError, match=r"submission_metadata\.yml can't be read"):
-        collect(zipped(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+        collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
 
 
 def test_a_list_beyond_its_size_is_not_parsed() -> None:

@@ -1,4 +1,4 @@
-"""What can change a mark or a proof is in its fingerprint; pages, pictures and wording are not."""
+"""Code that can change a mark or a proof is in its fingerprint; pages, pictures and wording are not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from autograder.model.fingerprint import DISPLAY, MARKS, PROOFS
 from tests.conftest import ROOT
 
 PRINT = "from autograder.model.fingerprint import *; print(digest_code(MARKS), digest_code(PROOFS))"
-# Imported on the way to a mark, and decides none.
+# Imported by code that computes marks, without effect on them.
 HARMLESS = {
     "autograder/model/fingerprint.py",
     "autograder/model/note_sentences.py",
@@ -28,7 +28,7 @@ HARMLESS = {
 
 
 @pytest.fixture(scope="module")
-def unedited(project: Path) -> tuple[str, str]:
+def unedited_digests(project: Path) -> tuple[str, str]:
     return read_digests(project)
 
 
@@ -41,7 +41,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_digests(project: Path) -> tuple[str, str]:
-    """(of marks, of proofs)."""
+    """(fingerprint of marks, fingerprint of proofs)."""
     environment = os.environ | {"PYTHONPATH": str(project)}
     command = [sys.executable, "-c", PRINT]
     ran = subprocess.run(command, cwd=project, env=environment, check=True, capture_output=True, text=True)
@@ -67,25 +67,25 @@ def read_digests(project: Path) -> tuple[str, str]:
     ],
 )
 def test_an_edit_changes_only_what_it_can_decide(
-    file: str, changes_marks: bool, changes_proofs: bool, project: Path, unedited: tuple[str, str]
+    file: str, changes_marks: bool, changes_proofs: bool, project: Path, unedited_digests: tuple[str, str]
 ) -> None:
     text = (project / file).read_text()
     (project / file).write_text(f"{text}\nANOTHER = 1\n")
     after = read_digests(project)
     (project / file).write_text(text)
-    assert [one != other for one, other in zip(unedited, after, strict=True)] == [changes_marks, changes_proofs]
+    assert [one != other for one, other in zip(unedited_digests, after, strict=True)] == [changes_marks, changes_proofs]
 
 
-def test_docstrings_and_comments_decide_nothing(project: Path, unedited: tuple[str, str]) -> None:
+def test_docstrings_and_comments_decide_nothing(project: Path, unedited_digests: tuple[str, str]) -> None:
     files = [project / "autograder" / "examiner" / "examination.py", project / "labkit" / "compare.py"]
     texts = [file.read_text() for file in files]
     for file, text in zip(files, texts, strict=True):
-        edited = re.sub(r'^( +)"""(?=[A-Z])', r'\1"""More of this. ', text, flags=re.MULTILINE)
-        file.write_text("# Why it is here.\n" + edited.replace("\n\n", "\n\n# A comment.\n"))
+        new_text = re.sub(r'^( +)"""(?=[A-Z])', r'\1"""More of this. ', text, flags=re.MULTILINE)
+        file.write_text("# Why it is here.\n" + new_text.replace("\n\n", "\n\n# A comment.\n"))
     after = read_digests(project)
     for file, text in zip(files, texts, strict=True):
         file.write_text(text)
-    assert after == unedited
+    assert after == unedited_digests
 
 
 @pytest.mark.parametrize(
@@ -97,32 +97,32 @@ def test_docstrings_and_comments_decide_nothing(project: Path, unedited: tuple[s
     ids=["marks", "proofs"],
 )
 def test_all_code_on_the_way_is_in_the_fingerprint(entries: tuple[str, ...], names: tuple[str, ...]) -> None:
-    imported = {path for path in follow_imports(*entries) if not path.endswith("__init__.py")} - HARMLESS
-    missing = {path for path in imported if not is_covered(path, names)}
-    assert not missing and "autograder/examiner/course_cells.py" in imported
+    modules = {path for path in follow_imports(*entries) if not path.endswith("__init__.py")} - HARMLESS
+    missing = {path for path in modules if not is_covered(path, names)}
+    assert not missing and "autograder/examiner/course_cells.py" in modules
 
 
-def test_what_is_named_is_there() -> None:
-    named = [ROOT / "autograder" / name for name in (*MARKS, *PROOFS)] + [ROOT / "labkit" / name for name in DISPLAY]
-    assert not [path for path in named if not path.exists()]
+def test_every_named_module_exists() -> None:
+    paths = [ROOT / "autograder" / name for name in (*MARKS, *PROOFS)] + [ROOT / "labkit" / name for name in DISPLAY]
+    assert not [path for path in paths if not path.exists()]
 
 
 def is_covered(path: str, names: tuple[str, ...]) -> bool:
-    package, _, rest = path.partition("/")
+    package, _, module = path.partition("/")
     if package == "labkit":
-        return rest.split("/")[0] not in DISPLAY or rest.startswith("pictures/")
-    return any(rest == name or rest.startswith(f"{name}/") for name in names)
+        return module.split("/")[0] not in DISPLAY or module.startswith("pictures/")
+    return any(module == name or module.startswith(f"{name}/") for name in names)
 
 
 def follow_imports(*modules: str) -> set[str]:
-    """The project's files that these modules import, directly or through others, also inside functions."""
-    found, waiting = {}, list(modules)
+    """The project's files that these modules import, directly or indirectly, also inside functions."""
+    files, waiting = {}, list(modules)
     while waiting:
         module = waiting.pop()
-        if module not in found and (path := find_file(module)):
-            found[module] = path
+        if module not in files and (path := find_file(module)):
+            files[module] = path
             waiting += list_imports(ast.parse((ROOT / path).read_text(encoding="utf-8")))
-    return set(found.values())
+    return set(files.values())
 
 
 def find_file(module: str) -> str | None:

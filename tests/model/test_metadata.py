@@ -1,4 +1,4 @@
-"""What the notebooks say of the course's cells, and that the students' say nothing of hidden checks."""
+"""The notebooks' metadata about course cells; the student's has nothing about hidden checks."""
 
 import re
 from pathlib import Path
@@ -22,15 +22,15 @@ from autograder.model.metadata import (
 )
 
 
-def told(check: Check) -> Check:
-    """A check as the metadata has it."""
+def strip_check(check: Check) -> Check:
+    """A check as it is in the metadata."""
     return check.model_copy(update={"hint": "", "misconceptions": ()})
 
 
-def test_the_source_notebook_says_of_each_cell_what_it_is_for(labs: list[Lab]) -> None:
+def test_the_source_notebook_records_the_purpose_of_each_cell(labs: list[Lab]) -> None:
     for lab in labs:
         for cell, node in zip(lab.cells, build_source_notebook(lab).cells, strict=True):
-            checks = tuple(map(told, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
+            checks = tuple(map(strip_check, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
             facts = read_facts(node)
             assert facts is not None
             assert facts.model_copy(update={"stub": "", "quiz": (), "another": None}) == Facts(
@@ -38,7 +38,7 @@ def test_the_source_notebook_says_of_each_cell_what_it_is_for(labs: list[Lab]) -
             )
 
 
-def test_what_a_student_writes_says_how_it_was_handed_out(labs: list[Lab]) -> None:
+def test_a_cell_that_a_student_edits_records_its_released_text(labs: list[Lab]) -> None:
     for lab in labs:
         for cell in build_release_notebook(lab).cells:
             facts = read_facts(cell)
@@ -53,9 +53,9 @@ def test_the_release_says_nothing_of_hidden_checks_and_no_hint(labs: list[Lab]) 
             assert facts is not None
             assert not any(check.hidden or check.hint or check.misconceptions for check in facts.checks)
         hidden = [check.label for exercise in lab.exercises for check in exercise.checks if check.hidden]
-        shown = {check.label for exercise in lab.exercises for check in exercise.checks if not check.hidden}
-        written = str([cell.metadata.gradlab.get("checks") for cell in build_release_notebook(lab).cells])
-        assert hidden and not any(repr(label) in written for label in set(hidden) - shown)
+        labels = {check.label for exercise in lab.exercises for check in exercise.checks if not check.hidden}
+        metadata = str([cell.metadata.gradlab.get("checks") for cell in build_release_notebook(lab).cells])
+        assert hidden and not any(repr(label) in metadata for label in set(hidden) - labels)
 
 
 def test_the_worked_solution_has_no_metadata(labs: list[Lab]) -> None:
@@ -68,7 +68,7 @@ def test_exercises_are_found_by_the_names_of_their_cells(labs: list[Lab]) -> Non
         assert collect_exercises(build_release_notebook(lab).cells) == {e.cell_id: e.name for e in lab.exercises}
 
 
-def test_a_cell_of_the_students_is_nobodys() -> None:
+def test_a_cell_that_a_student_added_has_no_kind_and_no_facts() -> None:
     cell = nbformat.v4.new_code_cell("a = 1", id="mine")
     assert (read_kind(cell), read_facts(cell), get_cell_name(cell)) == (None, None, "mine")
 

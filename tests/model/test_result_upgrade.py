@@ -1,4 +1,4 @@
-"""Result documents that earlier versions wrote are read as those of today. The files here are theirs."""
+"""Result documents of earlier versions are read like current ones. The files here were written by those versions."""
 
 import json
 from collections import Counter
@@ -29,13 +29,13 @@ def test_the_sentences_of_the_first_format_are_the_same_now(name: str) -> None:
 
 def test_notes_of_the_first_format_become_values() -> None:
     _, result = read("stock")
-    stopped, refused = result.notes
-    assert (stopped.kind, stopped.notebook, stopped.cell) == (NoteKind.STOPPED, "one", "hangs")
-    assert stopped.words == "the time limit of 2 s for a cell was reached"
-    assert (refused.kind, refused.notebook) == (NoteKind.REFUSED, "two")
+    stop_note, refusal_note = result.notes
+    assert (stop_note.kind, stop_note.notebook, stop_note.cell) == (NoteKind.STOPPED, "one", "hangs")
+    assert stop_note.words == "the time limit of 2 s for a cell was reached"
+    assert (refusal_note.kind, refusal_note.notebook) == (NoteKind.REFUSED, "two")
 
 
-def test_what_checks_say_in_the_first_format_becomes_a_cause() -> None:
+def test_messages_of_checks_in_the_first_format_become_causes() -> None:
     _, result = read("lab")
     outcomes = [outcome for cell in result.cells for outcome in cell.checks]
     causes = Counter(outcome.cause for outcome in outcomes)

@@ -23,7 +23,7 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.result_reader import read_results
 from autograder.model.course import Lab
 from autograder.reports.feedback import write_feedback
-from tests.authoring.test_notebooks import secret_lines
+from tests.authoring.test_notebooks import find_secret_lines
 
 LAB = "01_squares"
 NOISY = (
@@ -42,26 +42,26 @@ class HalfAPointADay(BasePlugin):
 
 
 @dataclass
-class Place:
+class Workplace:
     """A person's folder, and nbgrader's commands run in it."""
 
     folder: Path
     exchange: Path
 
-    def command(self, *arguments: str) -> None:
-        """In a process of its own, as a person starts it: it imports all of nbgrader for seconds."""
+    def run_command(self, *arguments: str) -> None:
+        """In its own process, as a person starts it: importing all of nbgrader takes seconds."""
         command = [sys.executable, "-m", "nbgrader", *arguments, f"--Exchange.root={self.exchange}"]
-        environment = {**os.environ, **self._environment(), "PYTHONPATH": str(self.folder)}
-        done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+        environment = {**os.environ, **self._build_environment(), "PYTHONPATH": str(self.folder)}
+        process = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True)
+        assert process.returncode == 0, process.stdout + process.stderr
 
-    def nbgrader(self, *arguments: str) -> str:
-        """The same command in this process; what it prints and logs."""
-        printed, status = io.StringIO(), None
-        with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
+    def run_nbgrader(self, *arguments: str) -> str:
+        """Run the same command in this process, and return its output and log."""
+        output, status = io.StringIO(), None
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(output), redirect_stderr(output):
             patch.chdir(self.folder)
-            patch.setattr(Validator, "stream", printed)  # else what was stdout when nbgrader was imported
-            for name, value in self._environment().items():
+            patch.setattr(Validator, "stream", output)  # otherwise the stdout at nbgrader's import
+            for name, value in self._build_environment().items():
                 patch.setenv(name, value)
             try:
                 NbGraderApp.launch_instance(argv=[*arguments, f"--Exchange.root={self.exchange}"])
@@ -69,16 +69,16 @@ class Place:
                 status = end.code
             finally:
                 Application.instance().clear_instance()  # the command; there is one application in a process
-        assert not status, printed.getvalue()
-        return printed.getvalue()
+        assert not status, output.getvalue()
+        return output.getvalue()
 
-    def _environment(self) -> dict[str, str]:
+    def _build_environment(self) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         return {"PATH": path, "HOME": str(self.folder)}
 
 
 @pytest.fixture
-def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
+def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     exchange = tmp_path_factory.mktemp("exchange")
     exchange.chmod(0o777)
     manifest = small_course / "labs" / LAB / "lab.py"
@@ -91,17 +91,17 @@ def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.ExchangeCollect.check_owner = False  # here one person plays every student\n")
         config.write('c.AssignLatePenalties.plugin_class = "half_a_point_a_day.HalfAPointADay"\n')
-    return Place(small_course, exchange)
+    return Workplace(small_course, exchange)
 
 
-def student(name: str, instructor: Place, tmp_path_factory: pytest.TempPathFactory) -> Place:
+def make_student(name: str, instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     folder = tmp_path_factory.mktemp(name)
     config = f'c = get_config()\nc.CourseDirectory.course_id = "gradlab"\nc.CourseDirectory.student_id = "{name}"\n'
     (folder / "nbgrader_config.py").write_text(config)
-    return Place(folder, instructor.exchange)
+    return Workplace(folder, instructor.exchange)
 
 
-def write_answer(place: Place, lab: Lab, source: str) -> None:
+def write_answer(place: Workplace, lab: Lab, source: str) -> None:
     notebook = fill_notebook(lab, {"sum_of_squares": source})
     next(c for c in notebook.cells if c.id == "question-why").source = "Because a square is never negative."
     (place.folder / LAB / f"{LAB}.ipynb").write_text(json.dumps(notebook))
@@ -109,53 +109,53 @@ def write_answer(place: Place, lab: Lab, source: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
-def test_from_generate_to_fetched_feedback(instructor: Place, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Slow: a kernel for each Validate, and two commands of nbgrader that grade, the first in a process of its own."""
+def test_from_generate_to_fetched_feedback(instructor: Workplace, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Slow: a kernel for each Validate, and two nbgrader commands that grade, the first in its own process."""
     lab = next(read_labs(read_course(instructor.folder)))
-    instructor.nbgrader("generate_assignment", LAB)
-    instructor.nbgrader("release_assignment", LAB)
+    instructor.run_nbgrader("generate_assignment", LAB)
+    instructor.run_nbgrader("release_assignment", LAB)
 
     answers = {"ada": collect_reference(lab)["sum_of_squares"], "ben": HALF, "cleo": WRONG, "dan": NOISY, "eve": ""}
-    places = {name: student(name, instructor, tmp_path_factory) for name in answers}
+    places = {name: make_student(name, instructor, tmp_path_factory) for name in answers}
     for name, place in places.items():
-        place.nbgrader("fetch_assignment", LAB)
+        place.run_nbgrader("fetch_assignment", LAB)
         if answers[name]:
             write_answer(place, lab, answers[name])
-    assert "Success" in places["ben"].nbgrader("validate", f"{LAB}/{LAB}.ipynb"), (
+    assert "Success" in places["ben"].run_nbgrader("validate", f"{LAB}/{LAB}.ipynb"), (
         "its mistake shows in hidden checks only"
     )
-    assert "failed" in places["eve"].nbgrader("validate", f"{LAB}/{LAB}.ipynb")
+    assert "failed" in places["eve"].run_nbgrader("validate", f"{LAB}/{LAB}.ipynb")
     for place in places.values():
-        place.nbgrader("submit", LAB)
-    instructor.nbgrader("collect", LAB)
+        place.run_nbgrader("submit", LAB)
+    instructor.run_nbgrader("collect", LAB)
 
     make_late(instructor.folder / "submitted" / "ada" / LAB / "timestamp.txt", instructor.folder)
-    instructor.command("autograde", LAB)
-    assert points(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
+    instructor.run_command("autograde", LAB)
+    assert read_points(instructor) == {"ada": 1.0, "ben": 1.5, "cleo": 0.0, "dan": 2.0, "eve": 0.0}
 
-    with gradebook(instructor) as book:
+    with open_gradebook(instructor) as book:
         grade = book.find_grade("question-why", LAB, LAB, "ada")
         assert grade.needs_manual_grade
         grade.manual_score, grade.needs_manual_grade = 2.5, False
         book.db.commit()
-    assert points(instructor)["ada"] == 3.5
-    instructor.nbgrader("autograde", LAB, "--force", "--student", "ada")
-    assert points(instructor)["ada"] == 3.5, "a manual score survives another autograding"
+    assert read_points(instructor)["ada"] == 3.5
+    instructor.run_nbgrader("autograde", LAB, "--force", "--student", "ada")
+    assert read_points(instructor)["ada"] == 3.5, "a manual score survives another autograding"
 
-    instructor.nbgrader("generate_feedback", LAB)
-    instructor.nbgrader("release_feedback", LAB)
-    places["cleo"].nbgrader("fetch_feedback", LAB)
+    instructor.run_nbgrader("generate_feedback", LAB)
+    instructor.run_nbgrader("release_feedback", LAB)
+    places["cleo"].run_nbgrader("fetch_feedback", LAB)
     (page,) = (places["cleo"].folder / LAB / "feedback").rglob("*.html")
     assert "3 and 4 give 25" in page.read_text()
     by_nbgrader = {p: p.read_text() for p in (instructor.folder / "feedback").glob("*/*/*.html")}
     assert len(by_nbgrader) == 5
-    secrets = secret_lines(lab, HIDDEN)
+    secrets = find_secret_lines(lab, HIDDEN)
     assert secrets
     for text in by_nbgrader.values():
         assert not secrets & {line.strip() for line in html.unescape(text).splitlines()}
-    write_feedback(results(instructor), instructor.folder, LAB)
+    write_feedback(read_cycle_results(instructor), instructor.folder, LAB)
     assert {p: p.read_text() for p in by_nbgrader} == by_nbgrader, "nbgrader writes the pages of gradlab feedback"
-    by_name = {r.student: r for r in results(instructor)}
+    by_name = {r.student: r for r in read_cycle_results(instructor)}
     assert [c.passed for c in by_name["ben"].exercises[0].checks] == [True, True, True, False]
     assert by_name["ada"].penalty == 1.0
 
@@ -168,13 +168,13 @@ def make_late(stamp: Path, course: Path) -> None:
         book.update_or_create_assignment(LAB, duedate=due.replace(tzinfo=None))
 
 
-def gradebook(instructor: Place) -> Gradebook:
+def open_gradebook(instructor: Workplace) -> Gradebook:
     return Gradebook(f"sqlite:///{instructor.folder}/gradebook.db")
 
 
-def results(instructor: Place) -> list:  # type: ignore[type-arg]
+def read_cycle_results(instructor: Workplace) -> list:  # type: ignore[type-arg]
     return read_results(f"sqlite:///{instructor.folder}/gradebook.db", instructor.folder, LAB)
 
 
-def points(instructor: Place) -> dict[str, float]:
-    return {r.student: r.points for r in results(instructor)}
+def read_points(instructor: Workplace) -> dict[str, float]:
+    return {r.student: r.points for r in read_cycle_results(instructor)}

@@ -1,4 +1,4 @@
-"""What nbgrader and its formgrader do with a Gradlab course, by the configuration that plugin.py gives them."""
+"""nbgrader and its formgrader on a Gradlab course, with the configuration of plugin.py."""
 
 import base64
 import contextlib
@@ -29,7 +29,7 @@ from autograder.watch.watch_start import start_pool
 from autograder.workers.executors import LocalExecutor
 from labkit import show_strides
 from labkit.outcome import Outcome
-from tests.reports.written_class import Handed, write_class
+from tests.reports.written_class import StudentWork, write_class
 
 LAB = "01_squares"
 SCRIPT = """
@@ -45,7 +45,7 @@ display(explore_formats(0.1))
 """
 
 
-def graded(course: Path, source: str, where: LocalExecutor) -> Any:
+def grade_source(course: Path, source: str, executor: LocalExecutor) -> Any:
     (lab,) = read_labs(read_course(course))
     notebook = fill_notebook(lab, {"sum_of_squares": source})
     notebook.cells.insert(0, {"cell_type": "markdown", "metadata": {}, "source": "<script>alert('cell')</script>"})
@@ -53,29 +53,29 @@ def graded(course: Path, source: str, where: LocalExecutor) -> Any:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{LAB}.ipynb").write_text(json.dumps(notebook))
     api = open_course(course)
-    (result,) = grade_lab(api, LAB, where)
+    (result,) = grade_lab(api, LAB, executor)
     assert not result.failure
     return api
 
 
 @pytest.mark.slow
-def test_what_a_submission_displays_does_not_run_in_the_instructors_browser(
+def test_outputs_of_a_submission_do_not_run_in_the_instructors_browser(
     small_course: Path, two_graders: LocalExecutor
 ) -> None:
     """Slow: nbgrader autogrades a submission."""
-    api = graded(small_course, SCRIPT, two_graders)
+    api = grade_source(small_course, SCRIPT, two_graders)
     page, _ = HTMLExporter(config=api.config).from_filename(
         str(small_course / "autograded" / "mallory" / LAB / f"{LAB}.ipynb")
     )
-    assert "&lt;IPython.core.display.HTML object&gt;" in page, "HTML of a student's is shown by its text"
+    assert "&lt;IPython.core.display.HTML object&gt;" in page, "a student's HTML is shown as its text"
     for kind in ("html", "javascript", "markdown", "svg", "cell"):
         assert f"<script>alert('{kind}')" not in page
     assert not re.search(r"<img[^>]*onerror", page)
     assert len(re.findall(r"<img[^>]*data:image/svg.xml;base64,", page)) == 1  # labkit's own picture
 
 
-def formgrader_page(notebook: Any) -> str:
-    """What nbgrader's formgrader shows: its own template, which does not do all that the exporter's setting says."""
+def render_formgrader_page(notebook: Any) -> str:
+    """The formgrader's page: its own template ignores some settings of the exporter."""
     config = Config()
     configure(config)
     config.HTMLExporter.template_name = "formgrade"
@@ -103,7 +103,7 @@ ANSWER = {"grade_id": "why", "solution": True, "grade": True, "locked": False, "
 @pytest.mark.parametrize("flags", [{}, {"nbgrader": ANSWER}, {"nbgrader": ANSWER | {"solution": False}}])
 def test_a_text_of_a_student_runs_nothing_and_leads_nowhere_in_the_formgrader(flags: dict[str, Any]) -> None:
     cell = nbformat.v4.new_markdown_cell(f"own **words** {HOSTILE}", metadata=flags)
-    page = formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
+    page = render_formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
     assert "<strong>words</strong>" in page
     assert "<img src=x" not in page and "<script>alert(2)" not in page
     assert not re.search(r"(href|src)=.(javascript|/logout)", page)
@@ -115,30 +115,30 @@ def test_a_text_of_the_courses_keeps_its_form_in_the_formgrader() -> None:
         "<details>a hint</details>\n\n![p](attachment:a.png)", metadata={"nbgrader": flags}
     )
     cell.attachments = {"a.png": {"image/png": "AAAA"}}
-    page = formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
+    page = render_formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
     assert "<details>a hint</details>" in page and "data:image/png;base64,AAAA" in page
 
 
 def test_html_of_a_student_is_not_parsed_and_much_code_is_not_coloured() -> None:
-    """A sanitizer takes hours for a few kilobytes, and a highlighter minutes, in the server that all notebooks need."""
+    """A sanitizer takes hours for a few kilobytes, and a highlighter minutes, in the server that serves all notebooks."""
     html = "<div>" + "".join(f"<b id={n}>" for n in range(6000)) + "</div>" + "<div>x</div>" * 6000
-    shown, long, short = (
+    html_page, long, short = (
         nbformat.v4.new_code_cell(text) for text in ("show()", "x\n" + " \n" * 16_000, "def f(): ...")
     )
-    shown.outputs.append(nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": "<a table>"}))
-    page = formgrader_page(nbformat.v4.new_notebook(cells=[shown, long, short]))
+    html_page.outputs.append(nbformat.v4.new_output("display_data", {"text/html": html, "text/plain": "<a table>"}))
+    page = render_formgrader_page(nbformat.v4.new_notebook(cells=[html_page, long, short]))
     assert "<b id" not in page and "&lt;a table&gt;" in page
     assert '<span class="k">def</span>' in page and page.count("<span") < 1000
 
 
 def test_a_page_of_the_formgrader_has_a_bound_on_its_elements() -> None:
-    """nbconvert makes a tree of them, in the server that all notebooks need."""
+    """nbconvert parses them into a tree, in the server that serves all notebooks."""
     table = "|".join("a" * 200) + "\n" + "|".join("-" * 200) + "\n" + "|\n" * 300  # rows are filled up
     texts = [nbformat.v4.new_markdown_cell(f"{number}\n\n{table}") for number in range(5)]
     code = nbformat.v4.new_code_cell("show()")
     colours = "".join(f"\x1b[3{number % 8}mx" for number in range(5000))
     code.outputs = [nbformat.v4.new_output("stream", text=text) for text in ("\x1b[31mred\x1b[0m", colours)]
-    page = formgrader_page(nbformat.v4.new_notebook(cells=[*texts, code]))
+    page = render_formgrader_page(nbformat.v4.new_notebook(cells=[*texts, code]))
     assert page.count("<td") < MAX_ELEMENTS and page.count("ansi") < 100 and "ansi-red" in page
 
 
@@ -146,7 +146,7 @@ def test_mathjax_makes_no_links_of_a_students_formulas() -> None:
     text = nbformat.v4.new_markdown_cell(r"&#36;\href{/logout}{x}&#36;")
     code = nbformat.v4.new_code_cell("show()")
     code.outputs = [nbformat.v4.new_output("display_data", {"text/latex": r"$\href{/logout}{x}$", "text/plain": "x"})]
-    page = formgrader_page(nbformat.v4.new_notebook(cells=[text, code]))
+    page = render_formgrader_page(nbformat.v4.new_notebook(cells=[text, code]))
     assert page.count("logout") == 1
     assert re.search(r"tex2jax_ignore mathjax_ignore[^<]*<p>[^<]*logout", page)
 
@@ -158,14 +158,14 @@ def test_pictures_that_fill_a_browser_are_left_out_of_the_formgrader() -> None:
     code = nbformat.v4.new_code_cell("show()")
     kinds = (("image/png", large), ("image/jpeg", small), ("image/svg+xml", drawing))
     code.outputs = [nbformat.v4.new_output("display_data", {kind: data, "text/plain": "it"}) for kind, data in kinds]
-    page = formgrader_page(nbformat.v4.new_notebook(cells=[code]))
+    page = render_formgrader_page(nbformat.v4.new_notebook(cells=[code]))
     assert page.count("<img") == 1 and small in page and page.count("a picture is left out") == 2
 
 
 def test_a_missing_picture_costs_no_page_of_the_formgrader() -> None:
     flags = ANSWER | {"solution": False, "grade": False, "locked": True}
     cell = nbformat.v4.new_markdown_cell("Look: ![p](attachment:a.png)", metadata={"nbgrader": flags})
-    assert "Look:" in formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
+    assert "Look:" in render_formgrader_page(nbformat.v4.new_notebook(cells=[cell]))
 
 
 def test_a_picture_of_labkit_is_an_image_in_the_formgrader() -> None:
@@ -180,33 +180,33 @@ def test_a_picture_of_labkit_is_an_image_in_the_formgrader() -> None:
 
 
 @pytest.mark.slow
-def test_limits_of_the_configuration_hold_and_the_result_says_what_it_was_graded_with(small_course: Path) -> None:
+def test_limits_of_the_configuration_apply_and_the_result_records_them(small_course: Path) -> None:
     """Slow: nbgrader autogrades a submission."""
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.Examine.cell_seconds = 1\nc.Examine.memory_gib = 0.5\n")
     eats = "\ndef sum_of_squares(x):\n    kept = bytearray(900_000_000)\n    return (x * x).sum()\n"
     with contextlib.closing(start_pool(open_course(small_course), "cpu", 1, None)) as pool:
-        graded(small_course, eats + "\nwhile True:\n    pass\n", LocalExecutor(pool=pool))
+        grade_source(small_course, eats + "\nwhile True:\n    pass\n", LocalExecutor(pool=pool))
         result = load_result(small_course, LAB, "mallory")
-        graded(small_course, eats, LocalExecutor(pool=pool))
+        grade_source(small_course, eats, LocalExecutor(pool=pool))
     assert result is not None
     assert "the time limit of 1 s for a cell was reached" in " ".join(describe_notes(result.notes))
     assert result.cells[0].points == 0
-    again = load_result(small_course, LAB, "mallory")
-    assert again is not None and again.notes == ()
-    assert any("the memory limit of 0.5 GiB" in check.seen for check in again.cells[0].checks)
-    assert "landlock" in again.isolation and again.versions.torch
+    second_result = load_result(small_course, LAB, "mallory")
+    assert second_result is not None and second_result.notes == ()
+    assert any("the memory limit of 0.5 GiB" in check.seen for check in second_result.cells[0].checks)
+    assert "landlock" in second_result.isolation and second_result.versions.torch
 
 
-def test_nbgraders_feedback_keeps_untold_what_the_term_does(small_course: Path) -> None:
+def test_nbgraders_feedback_hides_what_the_term_hides(small_course: Path) -> None:
     visible, hidden = Outcome("a", "3 and 4 give 25", passed=True), Outcome("b", "other shapes", hidden=True)
-    write_class(small_course, [Handed("ada", points=1.0, checks=(visible, hidden))])
+    write_class(small_course, [StudentWork("ada", points=1.0, checks=(visible, hidden))])
     page = small_course / "feedback" / "ada" / LAB / f"{LAB}.html"
-    for tell, told in (("visible", "1 of 1 points without hidden checks"), ("all", "1 of 2 points")):
+    for tell, score in (("visible", "1 of 1 points without hidden checks"), ("all", "1 of 2 points")):
         (small_course / FILE).write_text(f'[labs.{LAB}]\ntell = "{tell}"\n')
         assert open_course(small_course).api.generate_feedback(LAB, force=True)["success"]
         text = page.read_text()
-        assert f'content="{told}"' in text and ("other shapes" in text) == (tell == "all")
+        assert f'content="{score}"' in text and ("other shapes" in text) == (tell == "all")
 
 
 def test_the_old_name_of_the_package_works_with_a_notice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""An answer is tried as a submission is graded: its code in a student process, the checks beside proxies."""
+"""An answer is tried like a submission: its code in a student process, the checks on proxies."""
 
 import contextlib
 import functools
@@ -23,7 +23,7 @@ from autograder.rpc.random_states import seed_all
 from autograder.sandbox.processes import read_stat_fields
 from labkit.outcome import build_outcome, compute_earned
 from tests.conftest import ROOT
-from tests.lab_files import lab_in
+from tests.lab_files import write_lab
 
 SOURCE = '''
 # %% [markdown]
@@ -110,23 +110,23 @@ def double(x): return None
 """
 
 
-def lab_of(folder: Path, source: str = SOURCE) -> Lab:
-    return lab_in(folder, source.lstrip(), LabEntry(name="01_doubles", title="Doubles", minutes=1))
+def write_doubles_lab(folder: Path, source: str = SOURCE) -> Lab:
+    return write_lab(folder, source.lstrip(), LabEntry(name="01_doubles", title="Doubles", minutes=1))
 
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
-    return lab_of(tmp_path)
+    return write_doubles_lab(tmp_path)
 
 
-def at(lab: Lab, exercise: str) -> Bench:
+def find_bench(lab: Lab, exercise: str) -> Bench:
     return next(b for b in iter_benches(lab) if b.exercise.name == exercise)
 
 
 def iter_notebooks(lab: Lab) -> Iterator[tuple[Exercise, Callable[[str], Trial]]]:
-    """Each exercise, and what an answer to it earns in a notebook, where the checks share its process.
+    """Each exercise, with a bench where answers and checks share a process, as in a notebook.
 
-    Good until the next one is asked for, as benches are.
+    Valid until the next one is requested, like benches.
     """
     seed_all()
     namespace = create_namespace()
@@ -151,18 +151,18 @@ def try_in_one_process(lab: Lab, exercise: Exercise, namespace: dict[str, object
     return Trial(outcomes, compute_earned(outcomes, exercise.points))
 
 
-def children() -> list[str]:
+def list_children() -> list[str]:
     return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 
-def descriptors() -> list[str]:
-    """What this process has open, without the folder by which it is listed, which is closed then."""
+def list_descriptors() -> list[str]:
+    """The open files of this process, except the folder that lists them."""
     links = (f"/proc/self/fd/{name}" for name in os.listdir("/proc/self/fd"))
     return sorted(os.readlink(link) for link in links if os.path.lexists(link))
 
 
-def earned(trial: Trial) -> object:
-    """Of a wrong answer only what it earns: what the course's functions do, a call of theirs does at once or not at all."""
+def summarize_trial(trial: Trial) -> object:
+    """For a wrong answer only its marks: a call of a course function acts at once or not at all."""
     right = all(outcome.passed for outcome in trial.outcomes)
     return trial.points, trial.failure, trial.applied, right, [o.misconception for o in trial.outcomes]
 
@@ -173,37 +173,37 @@ def test_answers_earn_the_same_through_the_examiner_and_in_one_process(labs: lis
     torch.set_num_threads(1)
     for lab in labs:
         answers = [(exercise, answer) for exercise in lab.exercises for answer in exercise.answers]
-        examined = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
+        trials = [bench.try_source(answer.source) for bench in iter_benches(lab) for answer in bench.exercise.answers]
         together = [try_it(answer.source) for exercise, try_it in iter_notebooks(lab) for answer in exercise.answers]
-        for (exercise, answer), here, there in zip(answers, examined, together, strict=True):
+        for (exercise, answer), examined_result, single_process_result in zip(answers, trials, together, strict=True):
             place = f"{lab.name}, {exercise.name}, {answer.label}"
             if answer.liar:  # in one process it deceives the checks
-                assert here.points <= there.points, place
+                assert examined_result.points <= single_process_result.points, place
             else:
-                assert earned(here) == earned(there), place
+                assert summarize_trial(examined_result) == summarize_trial(single_process_result), place
 
 
-def test_the_code_of_an_answer_does_not_run_where_the_checks_decide(lab: Lab) -> None:
+def test_the_code_of_an_answer_does_not_run_in_the_process_that_runs_the_checks(lab: Lab) -> None:
     _, try_together = next(iter_notebooks(lab))
     assert try_together(CHEATS).points == 1
-    trial = at(lab, "double").try_source(CHEATS)
+    trial = find_bench(lab, "double").try_source(CHEATS)
     assert (trial.points, trial.failure) == (0, "")
     assert trial.failed == ("one", "two")
 
 
 def test_classes_given_cells_and_earlier_exercises_are_there(lab: Lab) -> None:
-    bench = at(lab, "Tally")
+    bench = find_bench(lab, "Tally")
     assert bench.try_source(GOOD_TALLY).points == 2
     assert bench.try_source(RESETS).failed == ("counts_on", "given")
-    assert at(lab, "double").try_blank().points == 0
+    assert find_bench(lab, "double").try_blank().points == 0
 
 
 def test_a_given_cell_that_fails_on_an_answer_is_named(lab: Lab) -> None:
-    assert at(lab, "Tally").try_blank().failure == "NotImplementedError: "
+    assert find_bench(lab, "Tally").try_blank().failure == "NotImplementedError: "
 
 
-def test_objects_whose_methods_say_one_thing_are_tried(lab: Lab) -> None:
-    bench = at(lab, "Tally")
+def test_objects_whose_methods_always_return_one_value_are_tried(lab: Lab) -> None:
+    bench = find_bench(lab, "Tally")
     trials = bench.try_generated()
     true = trials["an object whose methods all say True"]
     first = trials["an object whose methods repeat what they said first"]
@@ -214,15 +214,15 @@ def test_objects_whose_methods_say_one_thing_are_tried(lab: Lab) -> None:
 
 
 def test_a_check_that_only_asks_whether_the_result_is_true_is_refused(tmp_path: Path) -> None:
-    whole = "assert_close(double(torch.ones(1)), torch.tensor([2.0]))"
+    comparison = "assert_close(double(torch.ones(1)), torch.tensor([2.0]))"
     with pytest.raises(SourceError, match="a truth test"):
-        lab_of(tmp_path, SOURCE.replace(whole, "assert double(torch.ones(1))"))
+        write_doubles_lab(tmp_path, SOURCE.replace(comparison, "assert double(torch.ones(1))"))
 
 
 def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "CHECK_SECONDS", 1.0)
     monkeypatch.setattr(unsandboxed_process, "CELL_SECONDS", 1.0)
-    bench = at(lab, "double")
+    bench = find_bench(lab, "double")
     assert (
         bench.try_source("import os\ndef double(x): os._exit(0)").failure
         == "the Python process ended during this check"
@@ -237,32 +237,34 @@ def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, mo
 
 
 def try_all(folder: Path) -> None:
-    """Everything that is tried of a lab, in a process that does nothing else; what is left open ends it with an error."""
+    """Try all answers of a lab in their own process; an open descriptor at the end is an error."""
     attempt.CHECK_SECONDS = 0.5
-    lab = lab_of(folder)
-    before = descriptors(), children()
+    lab = write_doubles_lab(folder)
+    before = list_descriptors(), list_children()
     for bench in iter_benches(lab):
-        assert len(children()) == len(before[1]) + 1
+        assert len(list_children()) == len(before[1]) + 1
         bench.try_source("import os\ndef double(x): os._exit(0)")
         bench.try_source("def double(x):\n    while True: pass")
         bench.try_generated()
         bench.find_constant_parameters()
     del bench
     assert sum(compute_notebook_points(lab, {}).values()) == 0
-    after = descriptors(), children()
+    after = list_descriptors(), list_children()
     assert after == before, (after, before)
 
 
 def test_no_process_and_no_descriptor_is_left(tmp_path: Path) -> None:
-    """In a process of its own: what other tests keep in this one opens and closes as it likes."""
+    """In its own process: objects of other tests open and close files at any time."""
     code = "import sys, pathlib, tests.proving.test_attempts as t; t.try_all(pathlib.Path(sys.argv[1]))"
-    done = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, "-c", code, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
 
 
-def test_what_an_answer_starts_ends_with_its_trial(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_that_an_answer_starts_end_with_its_trial(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     note = tmp_path / "pid"
-    bench = at(lab, "double")
+    bench = find_bench(lab, "double")
     endless = f"import subprocess\nopen({str(note)!r}, 'w').write(str(subprocess.Popen(['sleep', '36000']).pid))"
     bench.try_source(f"{endless}\ndef double(x): return x + x")
     pid = int(note.read_text())
@@ -274,14 +276,14 @@ def test_trials_run_one_thread_in_each_process(lab: Lab) -> None:
     count = "import torch\ndef double(x):\n    assert torch.get_num_threads() == 1\n    return x + x"
     torch.set_num_threads(2)
     try:
-        bench = at(lab, "double")
+        bench = find_bench(lab, "double")
         assert bench.try_source(count).points == 1
         assert forks.run_in_fork(torch.get_num_threads) == 1
     finally:
         torch.set_num_threads(1)
 
 
-def test_a_whole_notebook_goes_on_after_a_check_that_ended_the_process(lab: Lab) -> None:
+def test_a_whole_notebook_continues_after_a_check_that_ended_the_process(lab: Lab) -> None:
     ends = "import os\ndef double(x):\n    if x.is_floating_point() and x == 2: os._exit(0)\n    return x + x"
     points = compute_notebook_points(lab, {"double": ends, "Tally": GOOD_TALLY})
     assert points == {"double": 0.5, "Tally": 2}
@@ -292,8 +294,8 @@ def test_a_whole_notebook_goes_on_after_a_check_that_ended_the_process(lab: Lab)
 
 
 def test_a_cell_of_the_lab_that_raises_is_named_with_its_line(tmp_path: Path) -> None:
-    lab = lab_of(tmp_path, SOURCE.replace("shown: list = []", "shown = [][0]"))
+    lab = write_doubles_lab(tmp_path, SOURCE.replace("shown: list = []", "shown = [][0]"))
     with pytest.raises(SourceError) as caught:
-        at(lab, "Tally")
+        find_bench(lab, "Tally")
     assert "IndexError" in caught.value.problem
     assert (tmp_path / "lab.py").read_text().splitlines()[caught.value.line - 1] == "# %% given"

@@ -1,4 +1,4 @@
-"""A watched function tells which of its parameters never changed, by what its arguments hold."""
+"""A watched function reports which of its parameters never changed, by the contents of its arguments."""
 
 import os
 from collections.abc import Callable
@@ -11,14 +11,14 @@ from torch import nn
 from autograder.proving.call_recorder import CallRecorder
 
 
-def constant_in(*values: Any) -> bool:
-    watched = CallRecorder(lambda value: None, ["value"])
+def is_constant(*values: Any) -> bool:
+    recorder = CallRecorder(lambda value: None, ["value"])
     for value in values:
-        watched(value)
-    return watched.constant == ["value"]
+        recorder(value)
+    return recorder.constant == ["value"]
 
 
-def adds(n: int) -> Callable[[int], int]:
+def make_adder(n: int) -> Callable[[int], int]:
     return lambda x: x + n
 
 
@@ -32,32 +32,32 @@ class Clock:
 
 def test_numbers_and_tensors_count_by_value_shape_layout_and_type() -> None:
     t = torch.arange(6.0).reshape(2, 3)
-    assert constant_in(3, 3) and not constant_in(3, 4)
-    assert constant_in(t, t.clone())
+    assert is_constant(3, 3) and not is_constant(3, 4)
+    assert is_constant(t, t.clone())
     for other in (t + 1, t.T, t.double(), t.flatten(), t.clone().requires_grad_()):
-        assert not constant_in(t, other)
+        assert not is_constant(t, other)
 
 
-def test_functions_count_by_what_they_do_and_hold_not_by_where_they_lie() -> None:
-    assert constant_in(adds(1), adds(1))
-    assert not constant_in(adds(1), adds(2))
-    assert not constant_in(lambda x: x + 1, lambda x: x * 1)
+def test_functions_count_by_their_code_and_contents_not_by_their_address() -> None:
+    assert is_constant(make_adder(1), make_adder(1))
+    assert not is_constant(make_adder(1), make_adder(2))
+    assert not is_constant(lambda x: x + 1, lambda x: x * 1)
 
 
-def test_objects_count_by_what_they_hold() -> None:
-    assert constant_in(Clock(1.0), Clock(1.0)) and not constant_in(Clock(1.0), Clock(2.0))
-    assert constant_in(Clock(1.0).read, Clock(1.0).read) and not constant_in(Clock(1.0).read, Clock(2.0).read)
-    assert not constant_in(*(torch.Generator().manual_seed(seed) for seed in (0, 1)))
+def test_objects_count_by_their_contents() -> None:
+    assert is_constant(Clock(1.0), Clock(1.0)) and not is_constant(Clock(1.0), Clock(2.0))
+    assert is_constant(Clock(1.0).read, Clock(1.0).read) and not is_constant(Clock(1.0).read, Clock(2.0).read)
+    assert not is_constant(*(torch.Generator().manual_seed(seed) for seed in (0, 1)))
     one, same, other = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2)
     same.load_state_dict(one.state_dict())
-    assert constant_in(one, same) and not constant_in(one, other)
+    assert is_constant(one, same) and not is_constant(one, other)
 
 
 def test_the_values_of_calls_in_a_fork_count_too() -> None:
-    watched = CallRecorder(lambda value: None, ["value"])
-    watched(1)
+    recorder = CallRecorder(lambda value: None, ["value"])
+    recorder(1)
     if (pid := os.fork()) == 0:
-        watched(2)
+        recorder(2)
         os._exit(0)
     os.waitpid(pid, 0)
-    assert (watched.calls, watched.constant) == (1, [])
+    assert (recorder.calls, recorder.constant) == (1, [])

@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def edit(folder: Path, old: str, new: str) -> None:
-    """Of the exercise's file."""
+    """Replace text in the exercise's file."""
     path = folder / "exercises" / EXERCISE
     text = path.read_text()
     assert old in text
@@ -44,7 +44,7 @@ def test_the_template_of_a_new_lab_is_proved(folder: Path) -> None:
     assert proof.mutants >= 3
 
 
-# Each line is a mistake and the problem that names it. Those that leave each other alone are tried in one proof, of which
+# Each line is a mistake and the problem that names it. Independent mistakes are tried in one proof, of which
 # each takes a hundred forks. A wrong reference solution is tried by the command line's tests.
 ANSWERS_AND_CALLS = [
     ("return x.pow(2).sum()", "return x.pow(3).sum()", 'right answer of sum_of_squares "pow, then sum": it gets'),
@@ -86,14 +86,14 @@ def test_a_check_that_reads_an_undefined_name_is_refused(folder: Path) -> None:
 def test_a_surviving_mutant_needs_a_check_or_a_reason_and_a_reason_a_survivor(folder: Path) -> None:
     edit(folder, "return (x * x).sum()", "return (x * x + 0.0 - 0.0).sum()")
     survivor = "Sub to Add: return (x * x + 0.0 + 0.0).sum()"
-    explained = "Add to Sub: return (x * x - 0.0 - 0.0).sum()"
+    explanation = "Add to Sub: return (x * x - 0.0 - 0.0).sum()"
     with (folder / "exercises" / EXERCISE).open("a") as file:
-        file.writelines(f'\n\n# %% equivalent "{mutant}"\n# Zero is zero.\n' for mutant in ("gone", explained))
+        file.writelines(f'\n\n# %% equivalent "{mutant}"\n# Zero is zero.\n' for mutant in ("gone", explanation))
     proof = prove(folder, mutate=True)
     assert len(proof.problems) == 2
     assert any("a mutant of" in problem and survivor in problem for problem in proof.problems)
     assert any("no surviving mutant 'gone'" in problem for problem in proof.problems)
-    assert proof.survivors == [("sum_of_squares", explained)]
+    assert proof.survivors == [("sum_of_squares", explanation)]
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_a_bad_answer_file_is_refused_with_its_line(folder: Path, old: str, new:
     assert new in lines[caught.value.line - 1]
 
 
-def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_written_anew(folder: Path) -> None:
-    proved = (folder / "exercises" / EXERCISE).read_text()
+def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_updated(folder: Path) -> None:
+    text = (folder / "exercises" / EXERCISE).read_text()
     edit(folder, "fails=keeps_input", "fails=empty")
     edit(folder, " fails=shapes,empty", "")
     proof = prove(folder)
@@ -124,10 +124,10 @@ def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_written_anew(folder
     difference = update_lists(proof.outdated.values())
     assert '-# %% wrong "scratch space is free" fails=empty\n' in difference
     assert '+# %% wrong "scratch space is free" fails=keeps_input\n' in f"{difference}\n"
-    assert (folder / "exercises" / EXERCISE).read_text() == proved
+    assert (folder / "exercises" / EXERCISE).read_text() == text
 
 
-def test_what_else_a_header_says_stays_beside_a_new_list() -> None:
+def test_the_rest_of_a_header_is_kept_with_a_new_list() -> None:
     assert replace_list('# %% wrong "a fails=b" fails=x raises=KeyError', ("y", "z")) == (
         '# %% wrong "a fails=b" fails=y,z raises=KeyError'
     )

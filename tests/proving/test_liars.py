@@ -1,4 +1,4 @@
-"""A lab that pays a liar is refused: one that gradlab makes itself, or one that a person wrote down."""
+"""A lab that pays a liar is refused, whether gradlab makes the liar or a person wrote it."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from autograder.model.course import LabEntry
 from autograder.proving.proof import Proof, prove_lab
-from tests.lab_files import lab_in
+from tests.lab_files import write_lab
 
 LAB = '''# %% given
 import torch
@@ -52,7 +52,7 @@ with check("others", "others", required=True):
         assert len(seen.calls) == 2
 '''
 WHOLE = "    assert_close(asked(twice, lambda x: x + 1, t), want)"
-LOOP = "    compare(asked(twice, lambda x: x + 1, t), want)"  # in a function of the course's, where the builder does not look
+LOOP = "    compare(asked(twice, lambda x: x + 1, t), want)"  # in a course function, which the builder doesn't inspect
 AFTER = "    assert_close(asked(twice, lambda x: x + 1, t), [x + 2 for x in t])"
 ANSWERS = """# %% right "in two lines"
 def twice(f, x):
@@ -62,20 +62,20 @@ def twice(f, x):
 
 
 def prove(folder: Path, lab: str, answers: str = ANSWERS) -> Proof:
-    return prove_lab(lab_in(folder, lab + answers, LabEntry(name="01_twice", title="t", minutes=1)))
+    return prove_lab(write_lab(folder, lab + answers, LabEntry(name="01_twice", title="t", minutes=1)))
 
 
-def lies(proof: Proof) -> list[str]:
+def list_lies(proof: Proof) -> list[str]:
     return [problem for problem in proof.problems if "a liar earns" in problem]
 
 
-def only_visible(lab: str) -> str:
+def drop_hidden_checks(lab: str) -> str:
     return lab[: lab.index("# %% hidden checks")]
 
 
-def test_given_functions_are_tried_in_the_exercises_place(tmp_path: Path) -> None:
+def test_given_functions_are_tried_instead_of_the_exercise(tmp_path: Path) -> None:
     proof = prove(tmp_path, LAB.replace("CHECK", WHOLE))
-    (problem,) = lies(proof)
+    (problem,) = list_lies(proof)
     assert "plainly in the exercise's place" in problem and f"{tmp_path}/exercises/twice.py:" in problem
     assert proof.lied == {"twice": 10}
 
@@ -85,8 +85,8 @@ def test_given_functions_are_tried_in_the_exercises_place(tmp_path: Path) -> Non
     [(LOOP, "each probe says: an empty list"), (AFTER, "each probe finds its arguments filled with NaN")],
 )
 def test_a_check_that_believes_a_probe_pays_a_liar(check: str, liar: str, tmp_path: Path) -> None:
-    lab = only_visible(LAB).replace("CHECK", check).replace("def plainly(f, x)", "def plainly(f, x, n)")
-    assert any(liar in problem for problem in lies(prove(tmp_path, lab)))
+    lab = drop_hidden_checks(LAB).replace("CHECK", check).replace("def plainly(f, x)", "def plainly(f, x, n)")
+    assert any(liar in problem for problem in list_lies(prove(tmp_path, lab)))
 
 
 CLAIMS = """
@@ -101,10 +101,10 @@ def asked(function, f, xs):
 """
 
 
-def test_claims_earn_nothing_where_the_whole_is_compared_and_else_at_most_a_fifth_of_a_lab(tmp_path: Path) -> None:
+def test_claims_earn_nothing_if_the_whole_is_compared_and_otherwise_at_most_a_fifth_of_a_lab(tmp_path: Path) -> None:
     lab = LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)")
     proof = prove(tmp_path, lab, ANSWERS + CLAIMS)
-    assert lies(proof) == [] and proof.lies > 10 and proof.lied == {"twice": 0}
+    assert list_lies(proof) == [] and proof.lies > 10 and proof.lied == {"twice": 0}
     assert proof.claimed == {"twice": 0} and not any("liars earn" in problem for problem in proof.problems)
     proof = prove(tmp_path, lab.replace("        assert len(seen.calls) == 2\n", ""), ANSWERS + CLAIMS)
     assert proof.claimed == {"twice": 10}

@@ -16,9 +16,9 @@ def f(x: Tensor, scale: float = 2.0) -> Tensor:
 
 
 def test_each_mutant_is_another_program_that_parses() -> None:
-    made = make_mutants(SOURCE)
-    assert len(set(made.values())) == len(made) > 15
-    for source in made.values():
+    mutants = make_mutants(SOURCE)
+    assert len(set(mutants.values())) == len(mutants) > 15
+    for source in mutants.values():
         ast.parse(source)
         assert "Docstring 1 + 1." in source
         assert "x: Tensor, scale: float" in source

@@ -1,4 +1,4 @@
-"""Several labs are proved at a time, each by itself."""
+"""Several labs are proved at a time, each on its own."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def test_of_two_labs_at_a_time_each_is_proved(labs: list[Lab]) -> None:
 
 
 def test_a_cell_that_raises_in_another_process_is_an_error_with_its_place(labs: list[Lab]) -> None:
-    """Both raise: a lab that is proved beside the other is proved to its end."""
+    """Both raise: a lab is proved to its end although the other fails."""
     broken = []
     for lab in labs:
         path = lab.path / "lab.py"

@@ -1,4 +1,4 @@
-"""A lab that was proved is not proved again while it, the code that proves it, and the versions are the same."""
+"""A proved lab is not proved again while the lab, the proving code and the versions are the same."""
 
 import json
 from pathlib import Path
@@ -15,29 +15,29 @@ from autograder.proving.proof_store import FILE, load_proof, load_records, save_
 PROOF = Proof("01_squares", points=2, right=2, wrong=4, claimed={"sum_of_squares": 0.5})
 
 
-def lab_of(course: Path) -> Lab:
+def read_first_lab(course: Path) -> Lab:
     return next(read_labs(read_course(course)))
 
 
 def test_a_proof_is_kept_with_what_it_found(small_course: Path) -> None:
-    lab = lab_of(small_course)
+    lab = read_first_lab(small_course)
     assert load_proof(lab) is None
     save_proof(lab, PROOF)
-    found = load_proof(lab_of(small_course))
-    assert found is not None and found.kept
-    assert (found.right, found.wrong, found.points, found.claimed) == (2, 4, 2, {"sum_of_squares": 0.5})
+    proof = load_proof(read_first_lab(small_course))
+    assert proof is not None and proof.kept
+    assert (proof.right, proof.wrong, proof.points, proof.claimed) == (2, 4, 2, {"sum_of_squares": 0.5})
 
 
 @pytest.mark.parametrize("file", ["lab.py", "exercises/sum_of_squares.py"])
 def test_a_lab_that_changed_is_not_proved(small_course: Path, file: str) -> None:
-    save_proof(lab_of(small_course), PROOF)
+    save_proof(read_first_lab(small_course), PROOF)
     path = small_course / "labs" / "01_squares" / file
     path.write_text(path.read_text() + "\n")
-    assert load_proof(lab_of(small_course)) is None
+    assert load_proof(read_first_lab(small_course)) is None
 
 
-def test_a_proof_by_other_code_or_another_torch_is_none(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = lab_of(small_course)
+def test_a_proof_by_other_code_or_another_torch_is_invalid(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = read_first_lab(small_course)
     save_proof(lab, PROOF)
     with monkeypatch.context() as other:
         other.setattr(proof_store, "digest_code", lambda names: "other code")
@@ -49,7 +49,7 @@ def test_a_proof_by_other_code_or_another_torch_is_none(small_course: Path, monk
 def test_code_that_changes_removes_the_proofs_by_other_code(
     small_course: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = lab_of(small_course)
+    lab = read_first_lab(small_course)
     save_proof(lab, PROOF)
     monkeypatch.setattr(proof_store, "digest_code", lambda names: "other code")
     create_lab(small_course, "02_cubes")
@@ -65,8 +65,8 @@ def test_proofs_of_several_labs_are_kept_side_by_side(small_course: Path) -> Non
     assert all(load_proof(lab) for lab in labs)
 
 
-def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_none(small_course: Path) -> None:
-    lab, file = lab_of(small_course), small_course / "labs" / FILE
+def test_a_lab_with_problems_is_not_kept_and_a_damaged_record_is_ignored(small_course: Path) -> None:
+    lab, file = read_first_lab(small_course), small_course / "labs" / FILE
     save_proof(lab, Proof("01_squares", problems=["a check is wrong"]))
     assert not file.exists()
     save_proof(lab, PROOF)

@@ -1,4 +1,4 @@
-"""Charts of the reports: what a screen reader gets of them, and that odd classes have one."""
+"""Charts of the reports have text for screen readers, and work for unusual classes."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -20,7 +20,7 @@ MORNING = datetime(2027, 1, 31, 9, 30)
 
 
 def read(chart: Chart) -> tuple[str, list[str]]:
-    """The chart's words, and its tooltips. It has a title, is well formed, and draws nothing outside of itself."""
+    """The chart's words and tooltips. Checks that it has a title, is well formed, and draws nothing outside its frame."""
     svg = ET.fromstring(str(chart.svg))
     title, words = svg[0], svg[1]
     assert svg.get("role") == "img" and svg.get("aria-labelledby") == f"{title.get('id')} {words.get('id')}"
@@ -32,7 +32,7 @@ def read(chart: Chart) -> tuple[str, list[str]]:
         numbers = [float(number) for number in re.findall(r"[-\d.]+", path.get("d", ""))]
         assert all(0 <= number <= width for number in numbers)
     assert title.text == chart.title
-    return str(words.text), [str(found.text) for group in svg.iter("g") for found in group.findall("title")]
+    return str(words.text), [str(tooltip.text) for group in svg.iter("g") for tooltip in group.findall("title")]
 
 
 @pytest.mark.parametrize("points", [[0.0], [3.0] * 40, [0.0, 1.0, 2.5, 9.0]])

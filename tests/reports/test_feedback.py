@@ -34,7 +34,7 @@ from labkit import assert_close, check, show_strides
 from labkit.cause import Cause
 from labkit.check import record_outcomes
 from labkit.outcome import Outcome
-from tests.authoring.test_notebooks import secret_lines
+from tests.authoring.test_notebooks import find_secret_lines
 
 RAISED: dict[str, Any] = {
     "id": "a",
@@ -46,18 +46,18 @@ RAISED: dict[str, Any] = {
 }
 
 
-def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_told() -> None:
-    """In visible checks too: what a student's code keeps of a hidden check, it could say in a later one."""
+def test_from_the_first_hidden_check_on_only_the_type_of_an_exception_is_shown() -> None:
+    """In visible checks too: a student's code could keep a hidden check's input and reveal it in a later one."""
     visible, hidden = Outcome(**RAISED), Outcome(**RAISED, hidden=True)
     exercises = [
         ExerciseResult(name=name, points=0, worth=1, checks=(visible, hidden, visible)) for name in ("first", "second")
     ]
-    told = build_student_view(exercises)
-    first, second, third = (check.seen for check in told["first"])
+    view = build_student_view(exercises)
+    first, second, third = (check.seen for check in view["first"])
     assert first == "raised ValueError: secret 7"
     assert second == "your code raised ValueError"
     assert third.startswith("your code raised ValueError. ") and "secret" not in third
-    assert not any("secret" in check.seen for check in told["second"])
+    assert not any("secret" in check.seen for check in view["second"])
 
 
 def test_an_exercise_that_is_not_written_is_called_so() -> None:
@@ -71,89 +71,103 @@ def test_an_exercise_that_is_not_written_is_called_so() -> None:
     assert show_check(check, after_hidden=True).seen == "This exercise is not written yet."
 
 
-def test_a_message_about_the_own_result_holds_few_digits() -> None:
+def test_a_message_about_a_students_own_result_holds_few_digits() -> None:
     long = f"your result has shape ({', '.join(['1234567'] * 60)})"
     check = Outcome(hidden=True, **{**RAISED, "error": "", "seen": long})
-    seen = show_check(check, after_hidden=True).seen
-    assert seen.startswith("your result has shape (1234567, 1234567") and seen.endswith(" ...") and len(seen) < 80
+    message = show_check(check, after_hidden=True).seen
+    assert (
+        message.startswith("your result has shape (1234567, 1234567") and message.endswith(" ...") and len(message) < 80
+    )
     assert show_check(check, after_hidden=False).seen == long
 
 
 @pytest.mark.parametrize("value", [[[[]], ()] * 8, [True, None, False] * 4, [float("nan")] * 15])
-def test_nor_does_it_say_more_by_brackets_and_words(value: list[object]) -> None:
+def test_such_a_message_reveals_no_more_by_brackets_and_words(value: list[object]) -> None:
     with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(value, torch.zeros(3))
     assert str(value) in outcomes[0].seen
-    seen = show_check(replace(outcomes[0], hidden=True), after_hidden=True).seen
-    assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", seen.removeprefix("your result is "))) <= 44
+    message = show_check(replace(outcomes[0], hidden=True), after_hidden=True).seen
+    assert len(re.findall(r"[^\s,a-z]|[a-z]{2,}", message.removeprefix("your result is "))) <= 44
 
 
 @pytest.mark.parametrize(
     "value",
     [[..., torch.strided] * 30, [torch.preserve_format, torch.sparse_coo] * 30, [str, bytes] * 30, [iter("")] * 9],
 )
-def test_nor_by_names_of_constants_and_types_in_a_message_that_a_check_writes(value: list[object]) -> None:
-    seen = show_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
-    assert seen.endswith(" ...") and seen.count(",") <= 40
+def test_a_message_that_a_check_writes_reveals_no_more_by_names_of_constants_and_types(value: list[object]) -> None:
+    message = show_check(Outcome("keys", seen=f"your keys are {value}"), after_hidden=True).seen
+    assert message.endswith(" ...") and message.count(",") <= 40
 
 
-def failed(hidden: bool) -> Outcome:
+def make_failure(hidden: bool) -> Outcome:
     with record_outcomes() as outcomes, check("same", "the values are these"):
         assert_close(torch.zeros(3, 4), torch.arange(12.0).reshape(3, 4))
     return replace(outcomes[0], hidden=hidden)
 
 
-def test_matrices_are_shown_of_visible_checks_before_the_first_hidden_one_alone() -> None:
-    """A later visible check's could hold what a hidden one passed in; so the page says where to see it."""
+def test_matrices_are_shown_only_for_visible_checks_before_the_first_hidden_one() -> None:
+    """A later visible check's matrices could contain a hidden check's input, so the page says where to see them."""
     visible, hidden, later = build_student_view(
-        [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True), failed(False)))]
+        [
+            ExerciseResult(
+                name="f", points=0, worth=1, checks=(make_failure(False), make_failure(True), make_failure(False))
+            )
+        ]
     )["f"]
     assert visible.difference is not None and "Run this check" not in visible.seen
     assert hidden.difference is None and "Run this check" not in hidden.seen
     assert later.difference is None and later.seen.endswith(COMPARE)
 
 
-def timed_out(*seconds: float, hidden: bool = False) -> list[str]:
-    """What a page says of an exercise's checks that reached these limits; 0: the machine was too busy."""
+def list_timeout_messages(*seconds: float, hidden: bool = False) -> list[str]:
+    """The page's messages about checks that reached these limits; 0: the machine was too busy."""
     reasons = [build_timeout(each) if each else STARVED for each in seconds]
     checks = tuple(
-        Outcome(f"c{n}", "it ends", seen=str(why), blame="process", hidden=hidden, cause=why.cause, limit=why.seconds)
-        for n, why in enumerate(reasons)
+        Outcome(
+            f"c{n}",
+            "it ends",
+            seen=str(reason),
+            blame="process",
+            hidden=hidden,
+            cause=reason.cause,
+            limit=reason.seconds,
+        )
+        for n, reason in enumerate(reasons)
     )
     exercise = ExerciseResult(name="f", points=0, worth=1, checks=checks)
     page = render_feedback_page(
         SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=(exercise,)), nbformat.v4.new_notebook()
     )
-    told = [check.seen for check in build_student_view([exercise])["f"]]
-    assert all(f'<div class="why">{text}</div>' in page for text in told)
-    return told
+    messages = [check.seen for check in build_student_view([exercise])["f"]]
+    assert all(f'<div class="why">{text}</div>' in page for text in messages)
+    return messages
 
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) -> None:
     lab, short = "the time limit of 8 s for a check was reached", "the time limit of 1 s for a check was reached"
     assert SHORT_LIMIT == ": after one check of an exercise runs out of time, each of its others gets 1 s"
-    assert timed_out(8, 1, 1, hidden=hidden) == [lab, short + SHORT_LIMIT, short]
-    assert timed_out(0, 8, 1, hidden=hidden)[2] == short + SHORT_LIMIT
-    assert timed_out(1, 1, 1, hidden=hidden) == [short] * 3, "the lab's own"
+    assert list_timeout_messages(8, 1, 1, hidden=hidden) == [lab, short + SHORT_LIMIT, short]
+    assert list_timeout_messages(0, 8, 1, hidden=hidden)[2] == short + SHORT_LIMIT
+    assert list_timeout_messages(1, 1, 1, hidden=hidden) == [short] * 3, "the lab's own"
 
 
 def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
     late = [Outcome(f"c{n}", "it ends", cause=Cause.TIME, limit=20, blame="process") for n in range(2)]
-    own = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame="student")
-    exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, own))
+    students_error = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame="student")
+    exercise = ExerciseResult(name="f", points=0, worth=1, checks=(*late, students_error))
     assert build_student_view([exercise])["f"][2].seen == str(build_timeout(1))
 
 
-def test_a_name_may_go_on_in_the_next_line_between_its_parts_and_no_number_does() -> None:
+def test_a_name_may_break_between_its_parts_and_a_number_may_not() -> None:
     assert add_breaks("scaled_dot_product") == "scaled_<wbr>dot_<wbr>product"
     assert add_breaks("ada_1@uni.example: __init__ of torch.nn, 0.5 <b>") == (
         "ada_<wbr>1@<wbr>uni.<wbr>example: __init__ of torch.<wbr>nn, 0.5 &lt;b&gt;"
     )
 
 
-def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> None:
-    exercises = [ExerciseResult(name="f", points=0, worth=1, checks=(failed(False), failed(True)))]
+def test_the_page_shows_the_students_and_the_expected_matrix_of_a_visible_check() -> None:
+    exercises = [ExerciseResult(name="f", points=0, worth=1, checks=(make_failure(False), make_failure(True)))]
     result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=tuple(exercises))
     page = render_feedback_page(result, nbformat.v4.new_notebook())
     assert page.count("<svg") == 2 and "both: shape (3, 4), float32" in page
@@ -168,23 +182,27 @@ def test_the_page_shows_yours_and_the_expected_matrix_of_a_visible_check() -> No
         (0.5, "visible", "18:00 UTC, 2 h 5 min late."),
     ],
 )
-def test_the_page_says_how_late_it_came_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
-    came = datetime(2027, 2, 3, 18)
-    result = SubmissionResult(student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=came, late=7500)
+def test_the_page_says_how_late_a_submission_is_and_what_that_costs(penalty: float, tell: Tell, words: str) -> None:
+    submitted = datetime(2027, 2, 3, 18)
+    result = SubmissionResult(
+        student="ada", lab="x", points=1, worth=1, penalty=penalty, submitted=submitted, late=7500
+    )
     page = render_feedback_page(result, nbformat.v4.new_notebook(), tell)
     assert words in page and (penalty == 0 or "without a penalty" not in page)
 
 
 def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
     form = Outcome("form", "a tensor comes back", required=True, seen="your result is None")
-    kept = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
-    exercises = [ExerciseResult(name="f", points=0, worth=6, checks=(form, kept, Outcome("values", weight=3)))]
-    told = {check.label: (check.points, check.unpaid) for check in build_student_view(exercises)["f"]}
-    assert told["a tensor comes back"] == (1, "The exercise pays nothing until this check passes.")
-    assert told["x is as it was"] == (2, "Pays once this passes: a tensor comes back.")
-    assert told["values"] == (3, "")
-    alone = build_student_view([ExerciseResult(name="f", points=0, worth=1, checks=(kept, Outcome("values")))])["f"]
-    assert alone[0].unpaid == "Pays once a check of your result's values passes."
+    guard = Outcome("kept", "x is as it was", weight=2, guard=True, passed=True)
+    exercises = [ExerciseResult(name="f", points=0, worth=6, checks=(form, guard, Outcome("values", weight=3)))]
+    points_by_label = {check.label: (check.points, check.unpaid) for check in build_student_view(exercises)["f"]}
+    assert points_by_label["a tensor comes back"] == (1, "The exercise pays nothing until this check passes.")
+    assert points_by_label["x is as it was"] == (2, "Pays once this passes: a tensor comes back.")
+    assert points_by_label["values"] == (3, "")
+    guard_views = build_student_view([ExerciseResult(name="f", points=0, worth=1, checks=(guard, Outcome("values")))])[
+        "f"
+    ]
+    assert guard_views[0].unpaid == "Pays once a check of your result's values passes."
 
 
 @pytest.mark.parametrize(
@@ -216,7 +234,7 @@ def test_the_page_says_of_each_statement_whether_it_was_ticked(answer: str, lett
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_no_line_of_a_hidden_check_stands_on_any_page(course: Course, tmp_path: Path) -> None:
+def test_no_line_of_a_hidden_check_is_on_any_page(course: Course, tmp_path: Path) -> None:
     """Slow: tries an empty and a wrong answer of every exercise. By day test_nbgrader_cycle.py reads a class's pages."""
     for lab in read_labs(course):
         notebook = build_source_notebook(lab)
@@ -230,14 +248,14 @@ def test_no_line_of_a_hidden_check_stands_on_any_page(course: Course, tmp_path: 
                 assert len(checks) == len(bench.exercise.checks)
                 name, worth = bench.exercise.name, bench.exercise.points
                 exercises[student].append(ExerciseResult(name=name, points=trial.points, worth=worth, checks=checks))
-        for student, tried in exercises.items():
+        for student, answers in exercises.items():
             place = tmp_path / "autograded" / student / lab.name / f"{lab.name}.ipynb"
             place.parent.mkdir(parents=True)
             nbformat.write(notebook, place)
-            result = SubmissionResult(student=student, lab=lab.name, points=1, worth=2, exercises=tuple(tried))
+            result = SubmissionResult(student=student, lab=lab.name, points=1, worth=2, exercises=tuple(answers))
             (page,) = write_feedback([result], tmp_path, lab.name)
             lines = {line.strip() for line in html.unescape(page.read_text()).splitlines()}
-            secrets = secret_lines(lab, HIDDEN)
+            secrets = find_secret_lines(lab, HIDDEN)
             assert len(secrets) > 100
             assert not secrets & lines
 
@@ -249,13 +267,13 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
         nbformat.v4.new_output("display_data", {"image/png": 'AAAA"onerror="x', "text/plain": "picture"}),
         nbformat.v4.new_output("error", ename="ValueError", evalue="own mistake", traceback=["x"]),
     ]
-    added = nbformat.v4.new_code_cell("helper = 1")
+    added_cell = nbformat.v4.new_code_cell("helper = 1")
     other = nbformat.v4.new_code_cell("secret = 1", metadata={"nbgrader": {"grade_id": "check-f"}})
     after = nbformat.v4.new_code_cell("after = 1")
     place = tmp_path / "autograded" / "ada" / "x" / "x.ipynb"
     place.parent.mkdir(parents=True)
     (place.parent / "timestamp.txt").write_text("now")
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell, added, other, after]), place)
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell, added_cell, other, after]), place)
     exercise = ExerciseResult(name="f", points=1, worth=2, comment="well done", checks=(Outcome("a", hint="why?"),))
     result = SubmissionResult(
         student="ada", lab="x", points=1, worth=2, exercises=(exercise,), notes=(Note(words="put back"),)
@@ -283,8 +301,8 @@ def test_own_code_output_comments_and_notes_are_shown_and_escaped(tmp_path: Path
 
 
 def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> None:
-    form, kept = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
-    exercise = ExerciseResult(name="f", points=2, worth=2, checks=(form, kept), excused=frozenset())
+    form, guard = Outcome("form", "a tensor", required=True), Outcome("kept", "x stays", passed=True)
+    exercise = ExerciseResult(name="f", points=2, worth=2, checks=(form, guard), excused=frozenset())
     failed, passed = build_student_view([exercise])["f"]
     assert (failed.unpaid, passed.unpaid) == (EXCUSED, "")
     result = SubmissionResult(student="ada", lab="x", points=2, worth=2, exercises=(exercise,))
@@ -292,7 +310,7 @@ def test_an_excused_exercise_names_no_check_above_and_holds_nothing_back() -> No
     assert '<div class="why">a tensor</div>' not in page and EXCUSED in page
 
 
-def test_worked_solutions_are_shown_from_their_time_on_but_to_nobody_with_more_time(
+def test_worked_solutions_are_shown_from_their_time_on_but_not_to_students_with_an_extension(
     built_course: Path, tmp_path: Path
 ) -> None:
     course = Path(shutil.copytree(built_course, tmp_path / "course"))
@@ -302,10 +320,12 @@ def test_worked_solutions_are_shown_from_their_time_on_but_to_nobody_with_more_t
         folder = course / "autograded" / student / lab.name
         folder.mkdir(parents=True)
         shutil.copy(course / "source" / lab.name / f"{lab.name}.ipynb", folder)
-        named = [ExerciseResult(name=e.name, points=0, worth=e.points) for e in lab.exercises]
-        when = datetime(2026, 2, 1, 9, 5)
+        exercises = [ExerciseResult(name=e.name, points=0, worth=e.points) for e in lab.exercises]
+        submitted = datetime(2026, 2, 1, 9, 5)
         results.append(
-            SubmissionResult(student=student, lab=lab.name, points=0, worth=1, exercises=tuple(named), submitted=when)
+            SubmissionResult(
+                student=student, lab=lab.name, points=0, worth=1, exercises=tuple(exercises), submitted=submitted
+            )
         )
 
     def pages(term: str) -> list[bool]:
@@ -314,11 +334,11 @@ def test_worked_solutions_are_shown_from_their_time_on_but_to_nobody_with_more_t
         assert all("Handed in 2026-02-01 09:05 UTC." in text for text in texts)
         return ["The worked solution" in text for text in texts]
 
-    told = f"[labs.{lab.name}]\nsolutions = {{}}\n"
-    more = f'[[extension]]\nlab = "{lab.name}"\nstudent = "ben"\nuntil = 2999-01-01T00:00:00Z\n'
-    assert pages("") == pages(told.format("2999-01-01T00:00:00Z")) == [False, False]
-    assert pages(told.format("2026-01-01T00:00:00Z")) == [True, True]
-    assert pages(told.format("2026-01-01T00:00:00Z") + more) == [True, False]
+    term_file = f"[labs.{lab.name}]\nsolutions = {{}}\n"
+    extension = f'[[extension]]\nlab = "{lab.name}"\nstudent = "ben"\nuntil = 2999-01-01T00:00:00Z\n'
+    assert pages("") == pages(term_file.format("2999-01-01T00:00:00Z")) == [False, False]
+    assert pages(term_file.format("2026-01-01T00:00:00Z")) == [True, True]
+    assert pages(term_file.format("2026-01-01T00:00:00Z") + extension) == [True, False]
     page = (course / "feedback" / "ada" / lab.name / f"{lab.name}.html").read_text()
     solution = page.partition("The worked solution")[2].partition("</details>")[0]
     assert "return (x * x).sum()" in solution and "SOLUTION" not in solution
@@ -336,8 +356,10 @@ def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
     cell = nbformat.v4.new_code_cell("f()", metadata={"nbgrader": {"grade_id": "exercise-f"}})
     picture = show_strides(torch.arange(4))
     cell.outputs.append(nbformat.v4.new_output("display_data", picture._repr_mimebundle_()))
-    (shown,) = render_student_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
-    ((address, words),) = shown.pictures
+    (html_cell,) = render_student_cells(
+        nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1)
+    )
+    ((address, words),) = html_cell.pictures
     assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.still
     assert words == picture.words
 
@@ -394,8 +416,10 @@ def test_a_picture_that_would_fill_a_browser_is_left_out(tmp_path: Path) -> None
     cell = nbformat.v4.new_code_cell("f()", metadata={"nbgrader": {"grade_id": "exercise-f"}})
     for size in ((300, 200), (30_000, 20_000)):
         cell.outputs.append(nbformat.v4.new_output("display_data", {"image/png": png(*size)}))
-    (shown,) = render_student_cells(nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1))
-    assert len(shown.pictures) == 1 and "600,000,000 pixels" in shown.text
+    (html_cell,) = render_student_cells(
+        nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1)
+    )
+    assert len(html_cell.pictures) == 1 and "600,000,000 pixels" in html_cell.text
 
 
 def test_work_that_cannot_be_shown_costs_its_page_the_work_and_no_one_a_page(

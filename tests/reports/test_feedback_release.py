@@ -1,4 +1,4 @@
-"""Pages can be released by nbgrader's own command, whoever handed in where; who is still at work is told before."""
+"""Pages can be released by nbgrader's own command for all submissions; students with an extension are named first."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,17 +10,17 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_results
 from autograder.reports.feedback import write_feedback
 from autograder.reports.feedback_release import describe_still_working, make_releasable
-from tests.reports.written_class import LAB, Handed, write_class
+from tests.reports.written_class import LAB, StudentWork, write_class
 
 NOW = datetime(2027, 2, 1, 12)
 
 
-def test_a_submission_that_no_exchange_brought_does_not_stop_the_release_of_others(small_course: Path) -> None:
-    written = write_class(small_course, [Handed("ada"), Handed("ben")])
-    fetched = small_course / "autograded" / "ada" / LAB
-    (fetched / SECRET).write_text("ada's")
-    (fetched / TIMESTAMP).write_text("2027-02-01 10:00:00 UTC")
-    pages = write_feedback(read_results(written.url, small_course, LAB), small_course, LAB)
+def test_a_submission_from_outside_the_exchange_does_not_stop_the_release_of_others(small_course: Path) -> None:
+    written_class = write_class(small_course, [StudentWork("ada"), StudentWork("ben")])
+    folder = small_course / "autograded" / "ada" / LAB
+    (folder / SECRET).write_text("ada's")
+    (folder / TIMESTAMP).write_text("2027-02-01 10:00:00 UTC")
+    pages = write_feedback(read_results(written_class.url, small_course, LAB), small_course, LAB)
     assert make_releasable(small_course, LAB, pages) == ["ben"]
     made_up = (small_course / "feedback" / "ben" / LAB / SECRET).read_text()
     assert len(made_up) == 64
@@ -38,9 +38,11 @@ def test_a_submission_that_no_exchange_brought_does_not_stop_the_release_of_othe
     assert (small_course / "feedback" / "ben" / LAB / SECRET).read_text() == made_up, "the page keeps its name"
 
 
-def test_who_may_still_hand_in_is_named() -> None:
-    more = {"ill": NOW + timedelta(days=1), "was_ill": NOW - timedelta(days=1)}
+def test_students_who_may_still_hand_in_are_named() -> None:
+    extensions = {"ill": NOW + timedelta(days=1), "was_ill": NOW - timedelta(days=1)}
     assert describe_still_working(None, {}, NOW) == "" and describe_still_working(NOW, {}, NOW) == ""
-    assert describe_still_working(NOW, more, NOW) == "ill until 2027-02-02 12:00 UTC"
-    assert describe_still_working(NOW + timedelta(hours=6), more, NOW) == "everyone until 2027-02-01 18:00 UTC"
-    assert describe_still_working(NOW, more, NOW, NOW + timedelta(hours=8)) == "everyone until 2027-02-01 20:00 UTC"
+    assert describe_still_working(NOW, extensions, NOW) == "ill until 2027-02-02 12:00 UTC"
+    assert describe_still_working(NOW + timedelta(hours=6), extensions, NOW) == "everyone until 2027-02-01 18:00 UTC"
+    assert (
+        describe_still_working(NOW, extensions, NOW, NOW + timedelta(hours=8)) == "everyone until 2027-02-01 20:00 UTC"
+    )

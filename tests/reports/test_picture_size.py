@@ -1,4 +1,4 @@
-"""A picture's size is what a browser would make of it, and what is no picture is not shown."""
+"""A picture's size is measured as a browser would, and data that is no picture is not shown."""
 
 import base64
 import io
@@ -11,20 +11,20 @@ from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 
 
 @pytest.mark.parametrize("kind", ["png", "jpg", "gif"])
-def test_the_size_stands_in_the_head(kind: str) -> None:
+def test_the_size_is_read_from_the_header(kind: str) -> None:
     file = io.BytesIO()
     Figure(figsize=(3, 2)).savefig(file, format=kind, dpi=100)
     assert count_pixels(base64.b64encode(file.getvalue()).decode()) == 60_000
 
 
 def test_a_jpeg_of_many_scans_is_not_shown() -> None:
-    """A browser goes over all of its pixels for each scan, however short that is."""
+    """A browser processes all pixels for each scan, however short the scan is."""
     file = io.BytesIO()
     Image.new("RGB", (40, 30), (9, 99, 199)).save(file, "JPEG", progressive=True)
-    whole = file.getvalue()
-    assert count_pixels(base64.b64encode(whole).decode()) == 1200
-    scan = whole[whole.rindex(b"\xff\xda") : -2]
-    many = whole[:-2] + scan * 20 + whole[-2:]
+    jpeg = file.getvalue()
+    assert count_pixels(base64.b64encode(jpeg).decode()) == 1200
+    scan = jpeg[jpeg.rindex(b"\xff\xda") : -2]
+    many = jpeg[:-2] + scan * 20 + jpeg[-2:]
     assert Image.open(io.BytesIO(many)).size == (40, 30) and count_pixels(base64.b64encode(many).decode()) is None
 
 

@@ -1,4 +1,4 @@
-"""What a page makes of Markdown: formulas and tables, and nothing that runs or is fetched."""
+"""Markdown on a page becomes formulas and tables, and nothing that runs or is fetched."""
 
 import base64
 from xml.etree import ElementTree
@@ -15,14 +15,14 @@ HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", r"\href{
 HOSTILE += ["<?x\ty><svg/onload=alert(1)>?>", "<?x\ny><b>?>"]  # to XML an instruction, to HTML an element
 
 
-def test_formulas_tables_and_code_are_shown_as_such() -> None:
+def test_formulas_tables_and_code_are_formatted() -> None:
     page = render_prose("Cost: $\\frac{n}{2}$\n\n| a | b |\n|---|---|\n| `x` | **y** |")
     assert "<mfrac>" in page and "<td><code>x</code></td>" in page and "<strong>y</strong>" in page
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 @pytest.mark.parametrize("around", ["{}", "${}$", "$\\text{{{}}}$", "$$\n{}\n$$", "[x]({})", "![x]({})"])
-def test_what_would_run_is_shown_as_text(hostile: str, around: str) -> None:
+def test_active_html_is_shown_as_text(hostile: str, around: str) -> None:
     page = str(render_prose(around.format(hostile)))
     assert_plain(page)
 
@@ -34,10 +34,10 @@ def test_no_text_becomes_an_element_that_runs_or_an_address(text: str) -> None:
 
 
 def test_a_picture_is_the_cells_own_or_only_named() -> None:
-    own = {"plot.png": {"image/png": PIXEL}, "page.html": {"text/html": "<b>"}}
-    assert f"data:image/png;base64,{PIXEL}" in render_prose("![a plot](attachment:plot.png)", own)
+    attachments = {"plot.png": {"image/png": PIXEL}, "page.html": {"text/html": "<b>"}}
+    assert f"data:image/png;base64,{PIXEL}" in render_prose("![a plot](attachment:plot.png)", attachments)
     for source in ("attachment:page.html", "attachment:other.png", "https://example.org/pixel.png"):
-        assert "<img" not in render_prose(f"![x]({source})", own)
+        assert "<img" not in render_prose(f"![x]({source})", attachments)
 
 
 def test_a_text_too_long_to_format_is_shown_whole() -> None:
@@ -65,7 +65,7 @@ def test_a_formula_that_explodes_stays_as_it_was_written_and_the_rest_is_formatt
 def test_a_parser_that_never_ends_costs_that_text_its_format_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autograder.reports.prose.SECONDS", 0.5)
     monkeypatch.setattr("autograder.reports.prose.MAX_TEXT", 2 * 10**6)
-    _get_renderer().close()  # the next one has these seconds
+    _get_renderer().close()  # the seconds left for the next one
     endless = "[a](" * 500_000  # half a minute
     assert render_prose(endless).startswith('<pre class="plain">[a](')
     assert render_prose("and **then**") == "<p>and <strong>then</strong></p>\n"
@@ -82,8 +82,8 @@ def test_texts_of_a_page_share_a_bound() -> None:
 
 
 def test_a_picture_is_in_a_text_once_and_a_page_has_a_bound_on_its_length() -> None:
-    own = {"a": {"image/png": PIXEL}}
-    assert render_prose("![](attachment:a)" * 500, own).count("data:image/png") == 1
+    attachments = {"a": {"image/png": PIXEL}}
+    assert render_prose("![](attachment:a)" * 500, attachments).count("data:image/png") == 1
     with bound_page():
         budget = _budget.get()
         assert budget is not None
@@ -105,15 +105,15 @@ def test_a_page_has_a_bound_on_its_elements_its_pictures_and_the_time_of_what_su
     assert budget.seconds < 0
 
 
-def test_what_is_kept_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch and a desk run for a term."""
-    monkeypatch.setattr("autograder.reports.prose._CACHE", kept := {})
+def test_the_cache_of_texts_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A watch and a desk run for a whole term."""
+    monkeypatch.setattr("autograder.reports.prose._CACHE", cache := {})
     address = f"http://a.org/{'x' * 900}"
-    assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not kept
+    assert len(render_prose(f"[a]: {address}\n\n" + "[a]" * 1000)) > 500_000 and not cache
     monkeypatch.setattr("autograder.reports.prose.MAX_CACHED", 3)
     for number in range(5):
         assert render_prose(f"**{number}**") == f"<p><strong>{number}</strong></p>\n"
-    assert list(kept) == ["**2**", "**3**", "**4**"]
+    assert list(cache) == ["**2**", "**3**", "**4**"]
     assert "href" not in render_prose(f"[a]({address}{'x' * 200})")
 
 

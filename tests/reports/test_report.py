@@ -1,4 +1,4 @@
-"""The report: every mark, who needs a look, where points were lost; and no text of a student can become markup."""
+"""The report: every mark, students who need attention, and lost points; no student's text can become markup."""
 
 import csv
 import json
@@ -25,55 +25,57 @@ NO_NOTEBOOK = Note(kind=NoteKind.REFUSED, words="It is no notebook.")
 SLOW = Note(kind=NoteKind.STOPPED, words="it took longer than 60 s", cell="a")
 
 
-def failed(seen: str = "nan", misconception: str = "") -> Outcome:
+def make_failure(seen: str = "nan", misconception: str = "") -> Outcome:
     return Outcome("finite", "finite & <sound>", seen=seen, misconception=misconception, hidden=True)
 
 
-def member(student: str, points: float | None = 4.0, why: Mark | None = None, **more: object) -> Member:
-    known: dict[str, object] = {
+def make_member(student: str, points: float | None = 4.0, mark: Mark | None = None, **fields: object) -> Member:
+    defaults: dict[str, object] = {
         "handed_in": True,
         "graded": True,
-        "marks": {"softmax": Mark(points), "why": why or Mark(None, waits=True)},
+        "marks": {"softmax": Mark(points), "why": mark or Mark(None, waits=True)},
         "written": {"softmax": f"code of {student}", "why": "because"},
         "page": f"../feedback/{student}/x/x.html",
     }
-    return Member(student, **(known | more))  # type: ignore[arg-type]
+    return Member(student, **(defaults | fields))  # type: ignore[arg-type]
 
 
-def lab(*members: Member, due: datetime | None = None) -> LabClass:
+def make_lab(*members: Member, due: datetime | None = None) -> LabClass:
     return LabClass("x", COLUMNS, members, due)
 
 
-def row(page: str, student: str) -> list[str]:
+def find_row(page: str, student: str) -> list[str]:
     """The texts of a student's row of marks."""
-    found = re.search(rf'<tr><th scope="row"><a[^>]*>{student}</a>.*?</tr>', page[page.index("marks-table") :], re.S)
-    assert found
-    return [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", found[0], re.S)]
+    match = re.search(rf'<tr><th scope="row"><a[^>]*>{student}</a>.*?</tr>', page[page.index("marks-table") :], re.S)
+    assert match
+    return [re.sub("<.*?>", "", cell) for cell in re.findall("<td.*?</td>", match[0], re.S)]
 
 
 def test_marks_count_what_is_known_and_say_what_waits() -> None:
-    ada = member("ada", penalty=1.5, late=7200.0, submitted=datetime(2027, 1, 31, 20))
-    ben = member("ben", 0.0, Mark(1.5, waits=True))
-    cleo = member("cleo", 0.0, Mark(2.0), written={"why": "because"})
-    page = render_report(lab(ada, ben, cleo))
-    assert row(page, "ada") == ["2.5", "−1.5", "2027-01-31 20:00", "4", "waits"]
-    assert row(page, "ben") == ["1.5", "", "", "0", "1.5, again"]
-    assert row(page, "cleo") == ["2", "", "", "", "2"]
+    ada = make_member("ada", penalty=1.5, late=7200.0, submitted=datetime(2027, 1, 31, 20))
+    ben = make_member("ben", 0.0, Mark(1.5, waits=True))
+    cleo = make_member("cleo", 0.0, Mark(2.0), written={"why": "because"})
+    page = render_report(make_lab(ada, ben, cleo))
+    assert find_row(page, "ada") == ["2.5", "−1.5", "2027-01-31 20:00", "4", "waits"]
+    assert find_row(page, "ben") == ["1.5", "", "", "0", "1.5, again"]
+    assert find_row(page, "cleo") == ["2", "", "", "", "2"]
 
 
-def test_text_of_students_and_checks_is_no_markup() -> None:
-    told = failed(EVIL, EVIL)
-    one = member(
-        EVIL, 0.0, checks={"softmax": (told,)}, written={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
+def test_text_of_students_and_checks_is_not_markup() -> None:
+    failure = make_failure(EVIL, EVIL)
+    one = make_member(
+        EVIL, 0.0, checks={"softmax": (failure,)}, written={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
     )
-    page = render_report(lab(one, *(member(f"{EVIL}{n}", 0.0, checks={"softmax": (told,)}) for n in range(6))))
+    page = render_report(
+        make_lab(one, *(make_member(f"{EVIL}{n}", 0.0, checks={"softmax": (failure,)}) for n in range(6)))
+    )
     assert "<script>alert" not in page
     assert page.count("</script>") == page.count("<script")
     assert "finite &amp; &lt;sound&gt;" in page
 
 
 def test_the_page_may_load_nothing_and_runs_no_other_script() -> None:
-    page = render_report(lab(member("ada")))
+    page = render_report(make_lab(make_member("ada")))
     policy = re.search(r'Security-Policy" content="([^"]*)"', page)
     assert policy and policy[1].startswith("default-src &#39;none&#39;; script-src &#39;sha256-")
     assert "unsafe-eval" not in policy[1] and "script-src &#39;unsafe-inline" not in policy[1]
@@ -81,49 +83,53 @@ def test_the_page_may_load_nothing_and_runs_no_other_script() -> None:
     assert len(page) < 100_000
 
 
-def test_each_row_leads_to_the_students_page_names_the_team_and_says_where_no_page_is_written() -> None:
-    ada, ben = member("ada lee"), member("ben", page="../autograded/ben/x/x.ipynb")
-    page = render_report(lab(ada, ben, member("cy", team="<blue>")))
+def test_each_row_leads_to_the_students_page_names_the_team_and_says_if_no_page_is_written() -> None:
+    ada, ben = make_member("ada lee"), make_member("ben", page="../autograded/ben/x/x.ipynb")
+    page = render_report(make_lab(ada, ben, make_member("cy", team="<blue>")))
     assert "team &lt;blue&gt;" in page
     assert 'href="../feedback/ada%20lee/x/x.html"' in page and 'href="../autograded/ben/x/x.ipynb"' in page
     assert "1 of them has no feedback page yet" in page
 
 
 def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
-    wrote = [member(f"s{n}", float(n % 5)) for n in range(10)]
-    blank = [member(f"b{n}", 0.0, written={}, checks={"softmax": (failed(),)}) for n in range(5)]
-    softmax, why = findings.summarize_exercises(lab(*wrote, *blank))
+    members = [make_member(f"s{n}", float(n % 5)) for n in range(10)]
+    blank = [make_member(f"b{n}", 0.0, written={}, checks={"softmax": (make_failure(),)}) for n in range(5)]
+    softmax, question = findings.summarize_exercises(make_lab(*members, *blank))
     assert (softmax.wrote, softmax.blank, softmax.share) == (10, 5, 0.5)
-    assert (why.wrote, why.blank, why.waiting, why.share) == (10, 5, 10, None)
-    assert findings.list_failed_checks(lab(*wrote, *blank)) == []
+    assert (question.wrote, question.blank, question.waiting, question.share) == (10, 5, 10, None)
+    assert findings.list_failed_checks(make_lab(*members, *blank)) == []
 
 
 def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
-    rounded = [member(f"r{n}", checks={"softmax": (failed("0", "it was rounded"),)}) for n in range(3)]
-    other = member("o", checks={"softmax": (failed("7"),)})
-    group = lab(other, *rounded)
+    members = [make_member(f"r{n}", checks={"softmax": (make_failure("0", "it was rounded"),)}) for n in range(3)]
+    other = make_member("o", checks={"softmax": (make_failure("7"),)})
+    group = make_lab(other, *members)
     assert findings.list_failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
-    (known,) = findings.list_misconceptions(group)
-    assert (known.failures, len(known.members), known.example) == (("it was rounded",), 3, "code of r0")
+    (misconception,) = findings.list_misconceptions(group)
+    assert (misconception.failures, len(misconception.members), misconception.example) == (
+        ("it was rounded",),
+        3,
+        "code of r0",
+    )
     (alike,) = findings.find_alike_answers(group)
     assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
     assert "it was rounded" in render_report(group)
 
 
-def test_who_needs_a_look_is_listed_by_why() -> None:
+def test_students_who_need_attention_are_listed_by_reason() -> None:
     hung = Outcome("b", "it ends", seen="the time limit of 20 s for a check was reached", blame="process")
-    group = lab(
-        member("missing", handed_in=False, graded=False, marks={}),
-        member("there", handed_in=False, graded=False, marks={}, uncollected=True),
-        member("new", graded=False, marks={}),
-        member("older", why=Mark(0.0), older=True),
-        member("damaged", why=Mark(0.0), damaged=True, notes=(NO_NOTEBOOK,)),
-        member("slow", why=Mark(0.0), notes=(SLOW,), stopped={"a": "a"}),
-        member("hangs", why=Mark(0.0), stopped={"check-b": "b"}, checks={"b": (hung,)}),
-        member("hung", why=Mark(0.0), stopped={"check-b": "b"}),
-        member("nobody", why=Mark(0.0), on_roster=False),
-        member("waits"),
-        member("late", why=Mark(0.0), late=90_000.0),
+    group = make_lab(
+        make_member("missing", handed_in=False, graded=False, marks={}),
+        make_member("there", handed_in=False, graded=False, marks={}, uncollected=True),
+        make_member("new", graded=False, marks={}),
+        make_member("older", mark=Mark(0.0), older=True),
+        make_member("damaged", mark=Mark(0.0), damaged=True, notes=(NO_NOTEBOOK,)),
+        make_member("slow", mark=Mark(0.0), notes=(SLOW,), stopped={"a": "a"}),
+        make_member("hangs", mark=Mark(0.0), stopped={"check-b": "b"}, checks={"b": (hung,)}),
+        make_member("hung", mark=Mark(0.0), stopped={"check-b": "b"}),
+        make_member("nobody", mark=Mark(0.0), on_roster=False),
+        make_member("waits"),
+        make_member("late", mark=Mark(0.0), late=90_000.0),
     )
     names = {standing: [m.student for m in members] for standing, members in group_by_standing(group).items()}
     assert names == {
@@ -150,24 +156,24 @@ def test_who_needs_a_look_is_listed_by_why() -> None:
         assert words in page
 
 
-def test_who_has_an_extension_is_listed_with_its_end(tmp_path: Path) -> None:
-    ill = member("ill", until=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), late=3600.0)
-    group = lab(ill, member("ada"), due=datetime(2027, 2, 1, 18))
+def test_students_with_an_extension_are_listed_with_its_end(tmp_path: Path) -> None:
+    ill = make_member("ill", until=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), late=3600.0)
+    group = make_lab(ill, make_member("ada"), due=datetime(2027, 2, 1, 18))
     page = render_report(group)
     assert (
         "Due 2027-02-01 18:00 UTC" in page and "<td>2027-02-03 18:00</td><td>2027-02-03 19:00</td><td>1 h</td>" in page
     )
-    assert '<h2 id="extensions">' not in render_report(lab(member("ada")))
+    assert '<h2 id="extensions">' not in render_report(make_lab(make_member("ada")))
     write_class_csv(group, tmp_path / "x.csv")
     write_class_json(group, tmp_path / "x.json")
     with (tmp_path / "x.csv").open(newline="") as file:
         assert [row["extended_until"] for row in csv.DictReader(file)] == ["2027-02-03T18:00:00Z", ""]
-    said = json.loads((tmp_path / "x.json").read_text())
-    assert [student["extended_until"] for student in said["students"]] == ["2027-02-03T18:00:00Z", None]
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert [student["extended_until"] for student in document["students"]] == ["2027-02-03T18:00:00Z", None]
 
 
-def test_nobody_is_missing_before_somebody_handed_in() -> None:
-    assert not group_by_standing(lab(member("ada", handed_in=False, graded=False)))[Standing.MISSING]
+def test_no_one_is_missing_before_the_first_submission() -> None:
+    assert not group_by_standing(make_lab(make_member("ada", handed_in=False, graded=False)))[Standing.MISSING]
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(5, "1 min"), (3900, "1 h 5 min"), (90_000, "1 d 1 h"), (86400, "1 d")])
@@ -176,14 +182,14 @@ def test_a_duration_reads_as_a_person_says_it(seconds: float, words: str) -> Non
 
 
 def test_few_students_get_no_statistics() -> None:
-    page = render_report(lab(member("ada"), member("ben")))
+    page = render_report(make_lab(make_member("ada"), make_member("ben")))
     assert "No mean is shown for fewer than five" in page and "median" not in page.split("<h2")[0].split("<h1")[1]
 
 
 def test_the_same_as_csv_and_json(tmp_path: Path) -> None:
-    group = lab(
-        member("=1+1", 4.0, penalty=1.0, late=60.0, submitted=datetime(2027, 1, 1)),
-        member("gone", handed_in=False, graded=False, marks={}),
+    group = make_lab(
+        make_member("=1+1", 4.0, penalty=1.0, late=60.0, submitted=datetime(2027, 1, 1)),
+        make_member("gone", handed_in=False, graded=False, marks={}),
     )
     write_class_csv(group, tmp_path / "x.csv")
     write_class_json(group, tmp_path / "x.json")
@@ -192,10 +198,13 @@ def test_the_same_as_csv_and_json(tmp_path: Path) -> None:
     assert (first["student"], first["points"], first["softmax"], first["why"]) == ("'=1+1", "3.0", "4.0", "")
     assert (first["submitted"], first["standing"]) == ("2027-01-01T00:00:00Z", "to be read, late")
     assert (second["points"], second["standing"]) == ("", "missing")
-    said = json.loads((tmp_path / "x.json").read_text())
-    assert said["standing"]["late"] == ["=1+1"] and said["students"][0]["marks"] == {"softmax": 4.0, "why": None}
+    document = json.loads((tmp_path / "x.json").read_text())
+    assert document["standing"]["late"] == ["=1+1"] and document["students"][0]["marks"] == {
+        "softmax": 4.0,
+        "why": None,
+    }
 
 
-def test_nothing_handed_in_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+def test_a_lab_without_submissions_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="gradlab watch x --once"):
-        write_report(lab(), tmp_path / "x.html")
+        write_report(make_lab(), tmp_path / "x.html")

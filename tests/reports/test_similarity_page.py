@@ -1,4 +1,4 @@
-"""Similar submissions: planted copies are found, and answers that are written apart are not taken for copies."""
+"""Similar submissions: planted copies are found, and answers written independently are not taken for copies."""
 
 import random
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ def test_names_comments_spaces_docstrings_imports_and_order_change_nothing() -> 
     assert sorted(extract_features(ANSWER)) != sorted(extract_features(ANSWER.replace("sum", "mean")))
 
 
-def test_every_answer_of_the_course_is_known_again_in_disguise(labs: list[Lab]) -> None:
+def test_every_answer_of_the_course_is_recognized_in_disguise(labs: list[Lab]) -> None:
     draw = random.Random(0)
     answers = [a.source for lab in labs[:4] for e in lab.exercises for a in e.answers][::7]
     same = [sorted(extract_features(a)) == sorted(extract_features(disguised(a, draw))) for a in answers]
@@ -84,20 +84,20 @@ def test_a_long_name_in_modules_is_not_written_out_at_each_use() -> None:
         assert sum(map(len, extract_features(text))) < 100 * len(text)
 
 
-def test_copies_are_found_in_a_class_and_nobody_else(labs: list[Lab]) -> None:
-    found = planted = 0
+def test_copies_are_found_in_a_class_and_no_one_else(labs: list[Lab]) -> None:
+    found_count = planted_count = 0
     for seed, lab in enumerate(lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")):
-        made = planted_class(pool_of(lab), seed)
-        pairs = {(p.first, p.second) for p in search(made.written, known(lab)).pairs}
-        found, planted = found + len(pairs & made.copies), planted + len(made.copies)
-        assert len(pairs - made.copies) <= 1
-    assert found >= 0.95 * planted
+        planted = planted_class(pool_of(lab), seed)
+        pairs = {(p.first, p.second) for p in search(planted.written, get_reference(lab)).pairs}
+        found_count, planted_count = found_count + len(pairs & planted.copies), planted_count + len(planted.copies)
+        assert len(pairs - planted.copies) <= 1
+    assert found_count >= 0.95 * planted_count
 
 
 def test_a_class_that_writes_apart_has_no_pair(labs: list[Lab]) -> None:
     for able in (False, True):
-        made = planted_class(pool_of(labs[0]), 1, copies=0, able=able)
-        assert len(search(made.written, known(labs[0])).pairs) <= 1
+        planted = planted_class(pool_of(labs[0]), 1, copies=0, able=able)
+        assert len(search(planted.written, get_reference(labs[0])).pairs) <= 1
 
 
 def test_an_answer_that_all_write_or_that_the_lab_gave_is_no_evidence() -> None:
@@ -106,40 +106,40 @@ def test_an_answer_that_all_write_or_that_the_lab_gave_is_no_evidence() -> None:
     assert np.isnan(measure_nearness(texts, texts[:1])).all()
 
 
-def test_one_short_exercise_alone_is_never_enough() -> None:
+def test_one_short_exercise_is_never_enough() -> None:
     pool = [f"def f(x):\n    return x {sign} {number}\n" for sign in "+-*/" for number in (1, 2)]
     draw = random.Random(3)
-    written = {f"s{n}": {"f": draw.choice(pool)} for n in range(100)}
-    assert not search(written, {}).pairs
+    texts = {f"s{n}": {"f": draw.choice(pool)} for n in range(100)}
+    assert not search(texts, {}).pairs
 
 
 def test_a_team_is_no_pair_and_a_small_class_says_nothing(labs: list[Lab]) -> None:
-    made = planted_class(pool_of(labs[0]), 0)
-    assert not search(made.written, known(labs[0]), lambda *_: False).pairs
-    few = dict(list(made.written.items())[:4])
+    planted = planted_class(pool_of(labs[0]), 0)
+    assert not search(planted.written, get_reference(labs[0]), lambda *_: False).pairs
+    few = dict(list(planted.written.items())[:4])
     assert search(few, {}).pairs == () and search(few, {}).threshold == float("inf")
 
 
 def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp_path: Path) -> None:
     evil = "</pre><script>alert(1)</script>"
     names = [f"e{n}" for n in range(8)]
-    group = class_of([{name: f"{name} = {n % 9}.{name}(a[{n}]) + {n}" for name in names} for n in range(30)], names)
-    copied = {name: f"q_{name} = zip({name}, 77, 'x') # {evil}" for name in names}
-    group = class_of([*(dict(m.written) for m in group.members), copied, dict(copied)], names)
-    found = search(collect_written_texts(group), collect_known_texts(group))
-    write_similar_page(group, found, tmp_path / "x.similar.html")
+    group = make_class([{name: f"{name} = {n % 9}.{name}(a[{n}]) + {n}" for name in names} for n in range(30)], names)
+    texts = {name: f"q_{name} = zip({name}, 77, 'x') # {evil}" for name in names}
+    group = make_class([*(dict(m.written) for m in group.members), texts, dict(texts)], names)
+    pairs = search(collect_written_texts(group), collect_known_texts(group))
+    write_similar_page(group, pairs, tmp_path / "x.similar.html")
     page = (tmp_path / "x.similar.html").read_text()
-    assert [(p.first, p.second) for p in found.pairs] == [("s30", "s31")]
+    assert [(p.first, p.second) for p in pairs.pairs] == [("s30", "s31")]
     assert "not a verdict" in page and "<script>alert" not in page and "&lt;script&gt;alert" in page
     assert "no one else is as close" in page
 
 
 def test_a_page_without_pairs_says_so() -> None:
-    group = class_of([{"e": f"x = {n}"} for n in range(6)], ["e"])
+    group = make_class([{"e": f"x = {n}"} for n in range(6)], ["e"])
     assert "No pair is above the threshold" in render_similar_page(group, search(collect_written_texts(group), {}))
 
 
-def test_a_pair_says_when_each_of_the_two_handed_in_where_that_is_known() -> None:
+def test_a_pair_says_when_each_of_the_two_handed_in_if_that_is_known() -> None:
     ada, ben = (Member(name, written={"e": "x = 1"}) for name in ("ada", "ben"))
     pair = SimilarPair("ada", "ben", 9.0, (AlikeExercise("e", 1.0, 0, True),))
 
@@ -154,13 +154,13 @@ def test_a_pair_says_when_each_of_the_two_handed_in_where_that_is_known() -> Non
     assert "handed in 2" not in page(ada, ben)
 
 
-def known(lab: Lab) -> dict[str, Sequence[str]]:
+def get_reference(lab: Lab) -> dict[str, Sequence[str]]:
     return {name: [text] for name, text in collect_reference(lab).items()}
 
 
-def class_of(texts: Sequence[dict[str, str]], names: Sequence[str]) -> LabClass:
+def make_class(texts: Sequence[dict[str, str]], names: Sequence[str]) -> LabClass:
     members = tuple(
-        Member(f"s{n}", "", True, True, marks={name: Mark(1) for name in names}, written=written)
-        for n, written in enumerate(texts)
+        Member(f"s{n}", "", True, True, marks={name: Mark(1) for name in names}, written=text)
+        for n, text in enumerate(texts)
     )
     return LabClass("x", tuple(Column(name, 1) for name in names), members)

@@ -1,4 +1,4 @@
-"""The term's page and `gradlab status`: everybody in every lab, who falls behind, and what to do next."""
+"""The term's page and `gradlab status`: all students in every lab, those falling behind, and what to do next."""
 
 import csv
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from autograder.model.term import Extension, LabTerm, Term, add_extension
 from autograder.reports.calendar import build_calendar
 from autograder.reports.status import build_dates_table, collect_next_steps, compute_status
 from autograder.reports.term_page import build_rows, write_term_page
-from tests.reports.written_class import LAB, Handed, put, write_class
+from tests.reports.written_class import LAB, StudentWork, put, write_class
 
 ALL = "ada ben cleo dan eve".split()
 
 
-def lab(name: str, points: Sequence[float | None]) -> LabClass:
-    """Ten points. Of each student in turn; None: handed in nothing."""
+def make_lab(name: str, points: Sequence[float | None]) -> LabClass:
+    """A lab worth ten points. points: of each student in turn, None without a submission."""
     members = [
         Member(student)
         if got is None
@@ -34,22 +34,24 @@ def lab(name: str, points: Sequence[float | None]) -> LabClass:
     return LabClass(name, (Column("e", 10),), tuple(members))
 
 
-def test_labs_that_nobody_began_and_practice_count_for_nobody() -> None:
-    rows = build_rows([lab("01", [10, 5]), lab("02", [None, None]), lab("03", [8, 8])], frozenset({"03"}))
+def test_labs_without_submissions_and_practice_labs_do_not_count() -> None:
+    rows = build_rows(
+        [make_lab("01", [10, 5]), make_lab("02", [None, None]), make_lab("03", [8, 8])], frozenset({"03"})
+    )
     assert [(row.student, row.points, row.worth) for row in rows] == [("ada", 10, 10), ("ben", 5, 10)]
 
 
-def test_who_misses_two_labs_of_the_class_is_behind() -> None:
-    labs = [lab(str(n), [10, 10, None if n < 2 else 10, 7, None]) for n in range(3)]
+def test_a_student_who_misses_two_labs_of_the_class_is_falling_behind() -> None:
+    labs = [make_lab(str(n), [10, 10, None if n < 2 else 10, 7, None]) for n in range(3)]
     behind = {row.student: row.behind for row in build_rows(labs)}
     assert not behind["ada"] and "2 labs are missing: 0, 1" in behind["cleo"][0]
-    few = [lab(str(n), [10, None, None, None, None]) for n in range(3)]
-    assert not any("missing" in why for row in build_rows(few) for why in row.behind)
+    few = [make_lab(str(n), [10, None, None, None, None]) for n in range(3)]
+    assert not any("missing" in reason for row in build_rows(few) for reason in row.behind)
 
 
-def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
+def test_fewer_or_few_points_mean_falling_behind_and_waiting_marks_do_not() -> None:
     ada, ben = [10.0, 9, 9, 5, 4], [3.0, 3, 4, 4, 4]
-    labs = [lab(str(n), [ada[n], ben[n]]) for n in range(5)]
+    labs = [make_lab(str(n), [ada[n], ben[n]]) for n in range(5)]
     first, second = build_rows(labs)
     assert "in the last two" in first.behind[0] and second.behind == (
         "18 of the 50 points of labs that are marked or missing",
@@ -58,12 +60,12 @@ def test_who_falls_or_has_little_is_behind_and_what_waits_is_no_fall() -> None:
         replace(one, members=(replace(one.members[0], marks={"e": Mark(None, waits=True)}), one.members[1]))
         for one in labs[3:]
     ]
-    assert not any("last two" in why for why in build_rows([*labs[:3], *waiting])[0].behind)
+    assert not any("last two" in reason for reason in build_rows([*labs[:3], *waiting])[0].behind)
 
 
-def test_who_handed_in_nothing_is_behind_as_soon_as_a_lab_is_due_for_them() -> None:
-    early = replace(lab("1", [9, None, None]), due=get_utc_now() + timedelta(days=1))
-    rows = {row.student: row.behind for row in build_rows([lab("0", [9, None, None]), early])}
+def test_a_student_without_submissions_is_falling_behind_once_a_lab_is_due_for_them() -> None:
+    early = replace(make_lab("1", [9, None, None]), due=get_utc_now() + timedelta(days=1))
+    rows = {row.student: row.behind for row in build_rows([make_lab("0", [9, None, None]), early])}
     assert rows["ben"] == ("handed in nothing so far: 0",) and not rows["ada"]
     assert not any(row.behind for row in build_rows([early]))
     past = replace(early, due=get_utc_now() - timedelta(days=1))
@@ -73,24 +75,27 @@ def test_who_handed_in_nothing_is_behind_as_soon_as_a_lab_is_due_for_them() -> N
     assert not any(row.behind for row in build_rows([replace(past, members=(ada, later, on_the_way))]))
 
 
-def test_the_points_of_who_is_behind_are_those_of_the_labs_that_count_for_them() -> None:
-    labs = [lab("0", [9, 4.9, 4.9]), lab("1", [9, None, None]), lab("2", [9, 8, 9])]
+def test_points_of_a_student_falling_behind_are_those_of_the_labs_that_count_for_them() -> None:
+    labs = [make_lab("0", [9, 4.9, 4.9]), make_lab("1", [9, None, None]), make_lab("2", [9, 8, 9])]
     rows = {row.student: (row.behind, row.points, row.worth) for row in build_rows(labs)}
     assert rows["ben"] == ((), 12.9, 30), "one lab of the three was handed in by few, and is not missing"
-    labs[1] = lab("1", [9, 9, None])
+    labs[1] = make_lab("1", [9, 9, None])
     behind, got, worth = {row.student: row for row in build_rows(labs)}["cleo"].behind, 13.9, 30
     assert behind == (f"{got} of the {worth} points of labs that are marked or missing",)
 
 
-def test_a_lab_that_is_not_due_or_hardly_begun_puts_nobody_behind() -> None:
-    done, early = lab("0", [9, 9, 9, 9]), replace(lab("1", [9, 9, 9, None]), due=get_utc_now() + timedelta(days=1))
-    begun = lab("2", [9, None, None, None])
-    assert not any(row.behind for row in build_rows([done, early, begun]))
+def test_no_one_is_falling_behind_in_a_lab_that_is_not_due_or_hardly_begun() -> None:
+    finished, early = (
+        make_lab("0", [9, 9, 9, 9]),
+        replace(make_lab("1", [9, 9, 9, None]), due=get_utc_now() + timedelta(days=1)),
+    )
+    begun = make_lab("2", [9, None, None, None])
+    assert not any(row.behind for row in build_rows([finished, early, begun]))
 
 
 def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script>"
-    labs = [lab("01", [10, 5, 7, 8, 9]), lab("02", [None, 5, 5, 6, 1])]
+    labs = [make_lab("01", [10, 5, 7, 8, 9]), make_lab("02", [None, 5, 5, 6, 1])]
     labs[0] = replace(labs[0], members=(replace(labs[0].members[0], name=evil), *labs[0].members[1:]))
     (tmp_path / "01.html").write_text("a report")
     write_term_page(labs, Term(labs={"02": LabTerm(practice=True)}), tmp_path / "term.html")
@@ -103,7 +108,7 @@ def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
 
 
 def test_means_are_of_the_roster_and_extra_credit_leads_above_the_whole(tmp_path: Path) -> None:
-    group = lab("01", [11, 10, 10, 10, 9])
+    group = make_lab("01", [11, 10, 10, 10, 9])
     stranger = replace(group.members[0], student="who", on_roster=False, marks={"e": Mark(0.0)})
     group = replace(group, members=(*group.members, stranger))
     write_term_page([group], Term(), tmp_path / "term.html")
@@ -115,7 +120,11 @@ def test_means_are_of_the_roster_and_extra_credit_leads_above_the_whole(tmp_path
 
 def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) -> None:
     first, second, last = (datetime(2027, 2, day, 18) for day in (1, 8, 15))
-    labs = [lab("01", [10, 5]), replace(lab("02", [3, None]), due=second), replace(lab("03", [None, None]), due=first)]
+    labs = [
+        make_lab("01", [10, 5]),
+        replace(make_lab("02", [3, None]), due=second),
+        replace(make_lab("03", [None, None]), due=first),
+    ]
     ada, ben = labs[1].members
     labs[1] = replace(labs[1], members=(replace(ada, until=second), replace(ben, until=last)))
     of_labs = {"02": LabTerm(attempts=5, wait_minutes=10, until=second, solutions=last), "04": LabTerm(until=first)}
@@ -145,11 +154,11 @@ def test_more_extensions_than_a_line_holds_are_counted() -> None:
 
 def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match="gradlab watch LAB --once"):
-        write_term_page([lab("01", [None])], Term(), tmp_path / "term.html")
+        write_term_page([make_lab("01", [None])], Term(), tmp_path / "term.html")
 
 
 def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
-    group = lab("01", [10, 5, 7, 8, None])
+    group = make_lab("01", [10, 5, 7, 8, None])
     ada, ben, cleo, dan, eve = group.members
     members = (
         replace(ada, marks={"e": Mark(None, waits=True)}, page="../autograded/a.ipynb"),
@@ -158,9 +167,9 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         dan,
         replace(eve, uncollected=True),
     )
-    found = compute_status(replace(group, members=members))
-    assert (found.handed_in, found.graded, found.mean) == (4, 3, None)
-    commands = [step.split(":")[0] for step in collect_next_steps([found])]
+    status = compute_status(replace(group, members=members))
+    assert (status.handed_in, status.graded, status.mean) == (4, 3, None)
+    commands = [step.split(":")[0] for step in collect_next_steps([status])]
     assert commands == [
         "gradlab watch 01 --once --newest",
         "gradlab grade 01",
@@ -170,46 +179,46 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
     ]
     early = replace(group, members=members, due=get_utc_now() + timedelta(days=1))
     (step,) = (step for step in collect_next_steps([compute_status(early)]) if "exchange" in step)
-    assert step.startswith("gradlab watch 01 --once:"), "what term.toml bounds holds until the lab is due"
+    assert step.startswith("gradlab watch 01 --once:"), "an end in term.toml applies until the lab is due"
     steps = {tell: " ".join(compute_status(early, LabTerm(tell=tell)).list_next_steps()) for tell in ("all", "visible")}
-    assert "gradlab feedback" in steps["all"] and "gradlab feedback" not in steps["visible"], "it tells hidden checks"
+    assert "gradlab feedback" in steps["all"] and "gradlab feedback" not in steps["visible"], "it shows hidden checks"
 
 
-def test_the_commands_write_the_pages_and_say_where_each_lab_stands(small_course: Path) -> None:
-    class_ = [Handed(f"s{n}", points=n / 4) for n in range(8)]
+def test_the_commands_write_the_pages_and_report_the_status_of_each_lab(small_course: Path) -> None:
+    class_ = [StudentWork(f"s{n}", points=n / 4) for n in range(8)]
     write_class(small_course, class_, "2027-02-01 18:00 UTC", missing=["gone"])
     add_extension(small_course, Extension(lab=LAB, student="gone", until="2027-02-03T18:00:00Z"))
     runner = CliRunner()
-    told = runner.invoke(app, ["status", "--course", str(small_course)]).output
-    assert LAB in told and "44%" in told and f"gradlab feedback {LAB}" in told
-    assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in told and "2027-02-01 18:00" in told
+    output = runner.invoke(app, ["status", "--course", str(small_course)]).output
+    assert LAB in output and "44%" in output and f"gradlab feedback {LAB}" in output
+    assert f"Extensions for {LAB}, UTC: gone until 2027-02-03 18:00" in output and "2027-02-01 18:00" in output
     for arguments in (["report", LAB], ["report"]):
-        done = runner.invoke(app, [*arguments, "--course", str(small_course)])
-        assert done.exit_code == 0 and "Next: open it" in done.output
+        result = runner.invoke(app, [*arguments, "--course", str(small_course)])
+        assert result.exit_code == 0 and "Next: open it" in result.output
     assert {path.name for path in (small_course / "results").glob("*.*")} == {
         f"{LAB}.html", f"{LAB}.csv", f"{LAB}.json", "term.html", "term.csv",
     }  # fmt: skip
 
 
-def test_no_date_is_cut_where_a_terminal_is_narrow(small_course: Path) -> None:
-    write_class(small_course, [Handed("ada")], "2027-02-01 18:00 UTC", missing=["gone"])
+def test_no_date_is_cut_in_a_narrow_terminal(small_course: Path) -> None:
+    write_class(small_course, [StudentWork("ada")], "2027-02-01 18:00 UTC", missing=["gone"])
     add_extension(small_course, Extension(lab=LAB, student="gone", until="2027-02-03T18:00:00Z"))
     limits = "attempts = 3\nwait_minutes = 10\nuntil = 2027-02-08T18:00:00Z\nsolutions = 2027-02-15T18:00:00Z"
     with (small_course / "term.toml").open("a") as file:
         file.write(f"[labs.{LAB}]\npractice = true\n{limits}\n")
-    told = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
-    assert "…" not in told
-    assert all(f"2027-02-{day}" in told for day in ("01", "08", "15")) and "practice" in told
+    output = CliRunner().invoke(app, ["status", "--course", str(small_course)]).output
+    assert "…" not in output
+    assert all(f"2027-02-{day}" in output for day in ("01", "08", "15")) and "practice" in output
 
 
-def test_a_hand_in_that_lies_in_the_exchange_is_to_be_collected(small_course: Path, tmp_path: Path) -> None:
-    written = write_class(small_course, [Handed("ada", submitted=datetime(2026, 1, 1))])
+def test_a_submission_in_the_exchange_is_listed_for_collecting(small_course: Path, tmp_path: Path) -> None:
+    written_class = write_class(small_course, [StudentWork("ada", submitted=datetime(2026, 1, 1))])
     folder = small_course / "submitted" / "ada" / LAB
     folder.mkdir(parents=True)
     (folder / "timestamp.txt").write_text("2026-01-01 00:00:00 UTC")
     inbound = tmp_path / "inbound"
     for name in (f"ada+{LAB}+2026-01-01 00:00:00 UTC", f"new+{LAB}+2026-01-01 00:00:00 UTC"):
         put(inbound / name)
-    assert {m.student: m.uncollected for m in written.read(inbound).members} == {"ada": False, "new": True}
+    assert {m.student: m.uncollected for m in written_class.read(inbound).members} == {"ada": False, "new": True}
     put(inbound / f"ada+{LAB}+2026-01-02 00:00:00 UTC")
-    assert written.read(inbound).members[0].uncollected
+    assert written_class.read(inbound).members[0].uncollected

@@ -1,4 +1,4 @@
-"""A class that nobody graded: rows in a real gradebook, result documents and notebooks, as grading would have left them."""
+"""A class written without grading: rows in a real gradebook, result documents and notebooks, as grading writes them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -35,8 +35,8 @@ WRONG = "def sum_of_squares(x):\n    return x.sum()\n"
 
 
 @dataclass(frozen=True)
-class Handed:
-    """What one student handed in and got. answer: None leaves the exercise as it was handed out."""
+class StudentWork:
+    """One student's submission and marks. answer: None leaves the exercise as released."""
 
     student: str
     answer: str | None = RIGHT
@@ -48,7 +48,7 @@ class Handed:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenClass:
     course: Path
     url: str
     others: Sequence[str] = field(default=())
@@ -59,8 +59,10 @@ class Written:
         return read_class(self.url, self.course, LAB, list(inbox.iter_arrivals([LAB])) if inbox else (), whole)
 
 
-def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: Sequence[str] = ()) -> Written:
-    """missing: students of the gradebook who handed in nothing."""
+def write_class(
+    course: Path, class_: Sequence[StudentWork], due: str = "", missing: Sequence[str] = ()
+) -> WrittenClass:
+    """missing: students of the gradebook without a submission."""
     api = open_course(course)
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
     with api.api.gradebook as gradebook:
@@ -69,18 +71,18 @@ def write_class(course: Path, class_: Sequence[Handed], due: str = "", missing: 
             gradebook.update_or_create_assignment(LAB, duedate=due)
         gradebook.db.add_all(Student(id=student) for student in missing)
         gradebook.db.commit()
-        write_marks(gradebook, LAB, [marks_of(one) for one in class_], lambda *_: None, {})
+        write_marks(gradebook, LAB, [make_marks(one) for one in class_], lambda *_: None, {})
     for one in class_:
-        write_result(course, document(one))
+        write_result(course, make_document(one))
         write_notebook(course, one, source)
-    return Written(course, api.db_url)
+    return WrittenClass(course, api.db_url)
 
 
-def marks_of(one: Handed) -> MarkSheet:
+def make_marks(one: StudentWork) -> MarkSheet:
     return MarkSheet(one.student, {CHECK: one.points}, {f"exercise-{EXERCISE}": one.answer is None}, one.submitted)
 
 
-def document(one: Handed) -> Result:
+def make_document(one: StudentWork) -> Result:
     cell = GradedCell(id=CHECK, points=one.points, worth=2.0, checks=tuple(one.checks))
     versions = Versions(gradlab="1", python="3", torch="2")
     return Result(
@@ -94,7 +96,7 @@ def document(one: Handed) -> Result:
     )
 
 
-def write_notebook(course: Path, one: Handed, source: Any) -> None:
+def write_notebook(course: Path, one: StudentWork, source: Any) -> None:
     notebook = json.loads(json.dumps(source))
     for cell in notebook["cells"]:
         if read_exercise_name(nbformat.from_dict(cell)):
@@ -104,9 +106,9 @@ def write_notebook(course: Path, one: Handed, source: Any) -> None:
     path.write_text(json.dumps(notebook))
 
 
-def by_hand(written: Written, student: str, **values: Any) -> None:
-    """Change what the gradebook has for the exercise, as a person does in the formgrader."""
-    with Gradebook(written.url) as gradebook:
+def mark_by_hand(written_class: WrittenClass, student: str, **values: Any) -> None:
+    """Change the gradebook's grade of the exercise, as a person does in the formgrader."""
+    with Gradebook(written_class.url) as gradebook:
         grade = gradebook.find_grade(CHECK, LAB, LAB, student)
         for name, value in values.items():
             setattr(grade, name, value)
@@ -114,10 +116,10 @@ def by_hand(written: Written, student: str, **values: Any) -> None:
 
 
 def put(folder: Path) -> None:
-    """A submission in an exchange, with all that makes it whole."""
+    """Write a complete submission into an exchange."""
     folder.mkdir(parents=True)
     (folder / SECRET).write_text("a secret")
 
 
-def names(members: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
+def list_students(members: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
     return [member.student for member in members]

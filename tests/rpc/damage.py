@@ -9,7 +9,7 @@ from typing import Any
 
 from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 
-MESSAGES = 10  # damaged ones of each example
+MESSAGES = 10  # damaged messages for each example
 WORK = 5.0  # seconds of processor time for one message, of which most take a thousandth
 MORE_MEMORY = 512 * 2**20  # bytes that damaged messages may cost at most
 
@@ -47,26 +47,26 @@ JUNK: list[Any] = [
 ]
 
 
-def damaged(message: Any, rng: random.Random) -> Any:
-    """The message with one to four places changed. Raises ProtocolError where not even its frame can be read."""
+def damage(message: Any, rng: random.Random) -> Any:
+    """The message with one to four places changed. Raises ProtocolError if not even its frame can be read."""
     if rng.random() < 0.3:
-        return decode_message(_damaged_bytes(encode_message(message), rng))
+        return decode_message(_damage_bytes(encode_message(message), rng))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        message = _changed(message, rng)
+        message = _change_value(message, rng)
     return decode_message(encode_message(message))
 
 
-def messages(message: Any, seed: int) -> Iterator[Any]:
-    """Damaged ones that still can be read."""
+def iter_damaged(message: Any, seed: int) -> Iterator[Any]:
+    """Yield damaged messages that can still be read."""
     for n in range(MESSAGES):
         try:
-            yield damaged(message, random.Random(seed * MESSAGES + n))
+            yield damage(message, random.Random(seed * MESSAGES + n))
         except ProtocolError:
             continue
 
 
 @contextmanager
-def bounded_memory() -> Iterator[None]:
+def bound_memory() -> Iterator[None]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -74,54 +74,54 @@ def bounded_memory() -> Iterator[None]:
 
 
 @contextmanager
-def bounded_work() -> Iterator[None]:
+def bound_work() -> Iterator[None]:
     start = time.thread_time()
     yield
     assert time.thread_time() - start < WORK
 
 
-def _damaged_bytes(data: bytes, rng: random.Random) -> bytes:
-    changed = bytearray(data)
+def _damage_bytes(data: bytes, rng: random.Random) -> bytes:
+    damaged_data = bytearray(data)
     for _ in range(rng.choice((1, 2, 8))):
-        place = rng.randrange(len(changed)) if changed else 0
-        what = rng.randrange(4)
-        if what == 0:
-            changed[place : place + 1] = bytes([rng.randrange(256)])
-        elif what == 1:
-            changed[place : place + rng.randrange(9)] = b""
-        elif what == 2:
-            changed[place:place] = rng.randbytes(rng.randrange(1, 9))
+        place = rng.randrange(len(damaged_data)) if damaged_data else 0
+        kind = rng.randrange(4)
+        if kind == 0:
+            damaged_data[place : place + 1] = bytes([rng.randrange(256)])
+        elif kind == 1:
+            damaged_data[place : place + rng.randrange(9)] = b""
+        elif kind == 2:
+            damaged_data[place:place] = rng.randbytes(rng.randrange(1, 9))
         else:
-            changed[place : place + 1] = rng.choice(
+            damaged_data[place : place + 1] = rng.choice(
                 (b"\xdd\x00\x01\xff\xff", b"\xc6\x0f\xff\xff\xff", b"\xdc\xff\xff", b"\x91" * 600)
             )
-    return bytes(changed)
+    return bytes(damaged_data)
 
 
-def _changed(value: Any, rng: random.Random) -> Any:
+def _change_value(value: Any, rng: random.Random) -> Any:
     """The value with something in it replaced, removed, repeated or moved."""
     if not isinstance(value, list) or not value or rng.random() < 0.1:
-        return _other(value, rng)
+        return _draw_other(value, rng)
     items = list(value)
     place = rng.randrange(len(items))
-    what = rng.randrange(12)
-    if what == 0:
+    kind = rng.randrange(12)
+    if kind == 0:
         del items[place]
-    elif what == 1:
+    elif kind == 1:
         items.insert(place, items[rng.randrange(len(items))])
-    elif what == 2:
+    elif kind == 2:
         items[place] = rng.choice(JUNK)
-    elif what == 3:
+    elif kind == 3:
         other = rng.randrange(len(items))
         items[place], items[other] = items[other], items[place]
     else:
-        items[place] = _changed(items[place], rng)
+        items[place] = _change_value(items[place], rng)
     return items
 
 
-def _other(value: Any, rng: random.Random) -> Any:
+def _draw_other(value: Any, rng: random.Random) -> Any:
     if type(value) is int and rng.random() < 0.7:
         return value + rng.choice((-2, -1, 1, 2, 100, 2**32))
     if isinstance(value, bytes) and value and rng.random() < 0.7:
-        return _damaged_bytes(value, rng)
+        return _damage_bytes(value, rng)
     return rng.choice(JUNK)

@@ -1,4 +1,4 @@
-"""What is told of the random states: each change, whatever drew, and nothing twice."""
+"""Random states are sent after each change, whatever drew, and never twice."""
 
 import random
 from collections.abc import Callable
@@ -25,39 +25,39 @@ DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_a_state_is_told_after_each_draw_and_only_then(name: str) -> None:
-    """Twice: the second Gaussian number comes from what the first one kept, and leaves the words as they are."""
+def test_a_state_is_sent_after_each_draw_and_only_then(name: str) -> None:
+    """Twice: the second Gaussian number comes from the first one's cache, and leaves the state's words unchanged."""
     source, draw = DRAWS[name]
-    here = GlobalState()
-    here.read()
+    sender = GlobalState()
+    sender.read()
     for _ in range(2):
         draw()
-        told = [state is not None for state in here.read()[-1]]
-        assert told == [n == source for n in range(len(RANDOM))] or "seeded" in name
-        assert here.read()[-1] == [None] * len(RANDOM)
+        is_sent = [state is not None for state in sender.read()[-1]]
+        assert is_sent == [n == source for n in range(len(RANDOM))] or "seeded" in name
+        assert sender.read()[-1] == [None] * len(RANDOM)
 
 
-def test_a_second_gaussian_number_that_numpy_has_again_is_told() -> None:
-    """The words are what they were when it was used."""
+def test_a_second_gaussian_number_that_numpy_restores_is_sent() -> None:
+    """The words are unchanged since it was used."""
     np.random.seed(12), np.random.randn()
-    kept = np.random.get_state()
+    numpy_state = np.random.get_state()
     np.random.randn()
-    here = GlobalState()
-    here.read()
-    np.random.set_state(kept)
-    assert here.read()[-1][2] is not None
+    state = GlobalState()
+    state.read()
+    np.random.set_state(numpy_state)
+    assert state.read()[-1][2] is not None
 
 
-def test_a_state_that_is_told_makes_the_other_end_draw_the_same() -> None:
-    there, here = GlobalState(), GlobalState()
+def test_a_state_that_is_sent_makes_the_other_end_draw_the_same() -> None:
+    receiver, sender = GlobalState(), GlobalState()
     random.gauss(0, 1)
-    state = here.read()
-    drawn = [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()]
-    there.apply(state)
-    assert [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()] == drawn
+    state = sender.read()
+    numbers = [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()]
+    receiver.apply(state)
+    assert [random.gauss(0, 1), random.random(), np.random.randn(), torch.rand(1).item()] == numbers
 
 
-def test_a_number_in_place_of_a_state_takes_no_memory_of_that_size() -> None:
+def test_a_number_instead_of_a_state_takes_no_memory_of_that_size() -> None:
     for n in range(len(RANDOM)):
         state = GlobalState().read()
         state[-1][n] = 2**62

@@ -1,4 +1,4 @@
-"""What is small on the wire and endless to work with is refused."""
+"""Values that are small on the wire and endless to process are refused."""
 
 import itertools
 from typing import Any
@@ -11,12 +11,12 @@ from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError
 
 
-def arrived(value: Any) -> Any:
+def send(value: Any) -> Any:
     return Exchange().unpack(Exchange().pack(value))
 
 
 def test_a_tensor_that_is_its_own_gradient_is_refused() -> None:
-    """Nothing would free it: autograd's references are no part of what Python collects."""
+    """Nothing would free it: Python's collector doesn't know autograd's references."""
     a, b = torch.zeros(3), torch.zeros(3)
     a.grad, b.grad = b, a
     with pytest.raises(ProtocolError, match="its own gradient"):
@@ -28,7 +28,7 @@ def test_a_type_of_torchs_that_is_no_record_is_refused() -> None:
         Exchange().unpack([[], ["torch record", "__doc__", 1]])
 
 
-def doubled(levels: int) -> Any:
+def make_doubled(levels: int) -> Any:
     value: list[Any] = [1]
     for _ in range(levels):
         value = [value, value]
@@ -38,9 +38,9 @@ def doubled(levels: int) -> Any:
 @pytest.mark.parametrize(
     "value",
     [
-        doubled(30),
-        {"a": doubled(25), "b": doubled(25)},
-        (doubled(19),) * 3,
+        make_doubled(30),
+        {"a": make_doubled(25), "b": make_doubled(25)},
+        (make_doubled(19),) * 3,
         [torch.zeros(1).expand(2**24)] * 100,
         [np.broadcast_to(np.zeros(1), 2**24)] * 100,
         range(2**40),
@@ -53,47 +53,47 @@ def test_a_bomb_is_refused(value: Any) -> None:
         Exchange().unpack(message)
 
 
-def pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
-    """Solved for the last item: CPython hashes a tuple by a formula that can be turned round."""
+def find_pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
+    """Solved for the last item: CPython's hash of a tuple can be inverted."""
     first, second, fifth, mask = 11400714785074694791, 14029467366897019727, 2870177450012600261, 2**64 - 1
-    inverse, found, wanted = pow(second, -1, 2**64), list[tuple[int, int]](), None
+    inverse, pairs, target = pow(second, -1, 2**64), list[tuple[int, int]](), None
     for number in itertools.count():
         mixed = (fifth + number * second) & mask
         step = ((mixed << 31 | mixed >> 33) & mask) * first & mask
-        wanted = (step + second) & mask if wanted is None else wanted
-        last = (wanted - step) * inverse & mask
+        target = (step + second) & mask if target is None else target
+        last = (target - step) * inverse & mask
         last -= 2**64 if last >= 2**63 else 0
         if abs(last) < 2**61 - 1 and last != -1:
-            found.append((number, last))
-        if len(found) == count:
-            return found
+            pairs.append((number, last))
+        if len(pairs) == count:
+            return pairs
     raise AssertionError
 
 
 @pytest.mark.parametrize(
     "values",
     [
-        pairs_of_one_hash(2000),
+        find_pairs_of_one_hash(2000),
         [complex(-1000003.0 * k, k) for k in range(2000)],
         [k * (2**61 - 1) for k in range(2, 2002)],
         [np.complex128(complex(-1000003.0 * k, k)) for k in range(2000)],
-        [(pair,) for pair in pairs_of_one_hash(2000)],
+        [(pair,) for pair in find_pairs_of_one_hash(2000)],
     ],
     ids=["pairs", "complex", "large", "numpy", "nested"],
 )
 def test_many_values_of_one_hash_are_refused_in_a_list_too(values: list[Any]) -> None:
-    """A check makes a set of them, in one C function that takes hours."""
+    """A set of them takes hours in one C function."""
     with pytest.raises(ProtocolError, match="of one hash"):
-        arrived(values)
+        send(values)
 
 
 def test_many_equal_values_and_many_others_are_kept() -> None:
-    kept = [(0, 0)] * 5000 + [(n, n) for n in range(5000)] + [complex(n, 1) for n in range(2000)] + [2**70] * 2000
-    assert arrived(kept) == kept
+    numbers = [(0, 0)] * 5000 + [(n, n) for n in range(5000)] + [complex(n, 1) for n in range(2000)] + [2**70] * 2000
+    assert send(numbers) == numbers
 
 
-def test_what_is_only_shared_is_kept() -> None:
-    shared = doubled(10)
+def test_values_that_are_only_shared_are_kept() -> None:
+    shared = make_doubled(10)
     got = Exchange().unpack(Exchange().pack(shared))
     assert got == shared
     assert got[0] is got[1]
@@ -106,12 +106,12 @@ def test_a_list_that_holds_itself_is_kept() -> None:
     assert got[1] is got
 
 
-def test_an_argument_handed_back_many_times_counts_each_time() -> None:
-    ours, theirs = Exchange(), Exchange()
-    (big,) = theirs.unpack(ours.pack((torch.zeros(2**22),)))
-    ours.unpack(theirs.pack([big] * 10))
+def test_an_argument_returned_many_times_counts_each_time() -> None:
+    examiner, student = Exchange(), Exchange()
+    (big,) = student.unpack(examiner.pack((torch.zeros(2**22),)))
+    examiner.unpack(student.pack([big] * 10))
     with pytest.raises(ProtocolError):
-        ours.unpack(theirs.pack([big] * 100))
+        examiner.unpack(student.pack([big] * 100))
 
 
 @pytest.mark.parametrize("make", [set, lambda keys: dict.fromkeys(keys), frozenset], ids=["set", "dict", "frozenset"])

@@ -1,4 +1,4 @@
-"""Values arrive as they were sent, and come back as themselves; what is malformed is refused."""
+"""Values arrive as sent, and return as the same objects; malformed ones are refused."""
 
 import math
 from typing import Any
@@ -14,27 +14,27 @@ from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 from autograder.rpc.tensors import DTYPES
 from tests.conftest import NIGHTLY
-from tests.examiner.observe import differences, observe
-from tests.rpc.damage import bounded_memory
+from tests.examiner.observe import list_differences, observe
+from tests.rpc.damage import bound_memory
 
 DTYPE = st.sampled_from(sorted(DTYPES))
 SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_numbers() | st.text() | st.binary()
 KEYS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3)
 
 
-def there(value: Any, sender: Exchange | None = None, receiver: Exchange | None = None) -> Any:
+def send(value: Any, sender: Exchange | None = None, receiver: Exchange | None = None) -> Any:
     return (receiver or Exchange()).unpack(decode_message(encode_message((sender or Exchange()).pack(value))))
 
 
 @st.composite
-def tensors(draw: Any) -> torch.Tensor:
+def draw_tensors(draw: Any) -> torch.Tensor:
     """A view with random geometry over random bytes."""
     dtype = DTYPES[draw(DTYPE)]
     memory = draw(st.binary(min_size=64, max_size=64))
-    whole = torch.frombuffer(bytearray(memory), dtype=torch.uint8)
+    source = torch.frombuffer(bytearray(memory), dtype=torch.uint8)
     if dtype is torch.bool:
-        whole = whole % 2
-    base = torch.empty(0, dtype=dtype).set_(whole.untyped_storage(), 0, (64 // dtype.itemsize,), (1,)).data
+        source = source % 2
+    base = torch.empty(0, dtype=dtype).set_(source.untyped_storage(), 0, (64 // dtype.itemsize,), (1,)).data
     size = draw(st.lists(st.integers(0, 3), max_size=3))
     stride = draw(st.lists(st.integers(0, 3), min_size=len(size), max_size=len(size)))
     reach = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if 0 not in size else 0
@@ -48,7 +48,7 @@ def tensors(draw: Any) -> torch.Tensor:
 
 
 @st.composite
-def arrays(draw: Any) -> np.ndarray:
+def draw_arrays(draw: Any) -> np.ndarray:
     dtype = np.dtype(draw(st.sampled_from(["<f4", ">f8", "<i2", ">u4", "|b1", "<c8", "|u1", "<f2"])))
     a = np.frombuffer(bytearray(draw(st.binary(min_size=192, max_size=192))), np.uint8)
     a = (a % 2 if dtype.kind == "b" else a).view(dtype)[:12].reshape(3, 4)
@@ -58,7 +58,7 @@ def arrays(draw: Any) -> np.ndarray:
 
 
 VALUES = st.recursive(
-    SIMPLE | tensors() | arrays(),
+    SIMPLE | draw_tensors() | draw_arrays(),
     lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=12,
 )
@@ -67,15 +67,15 @@ VALUES = st.recursive(
 @settings(max_examples=2_000 if NIGHTLY else 300)
 @given(VALUES)
 def test_nested_values_arrive_as_they_are(value):
-    assert list(differences(observe(there(value)), observe(value))) == []
+    assert list(list_differences(observe(send(value)), observe(value))) == []
 
 
 @given(VALUES)
-def test_values_come_back_as_the_very_objects(value):
-    ours, theirs = Exchange(), Exchange()
-    message = ours.pack([value, [value]])
-    back = theirs.pack(theirs.unpack(message))
-    assert observe(ours.unpack(back)) == observe([value, [value]])
+def test_values_return_as_the_same_objects(value):
+    examiner, student = Exchange(), Exchange()
+    message = examiner.pack([value, [value]])
+    reply = student.pack(student.unpack(message))
+    assert observe(examiner.unpack(reply)) == observe([value, [value]])
 
 
 @settings(max_examples=5_000 if NIGHTLY else 500)
@@ -126,12 +126,12 @@ def test_no_array_reaches_beyond_its_block(dtype, offset, shape, strides, owns):
 
 def test_a_number_that_grows_with_the_first_operation_is_refused():
     message = [[[4, "cpu", bytes(4)]], ["tensor", 0, None, "float32", 0, [2**30], [0], 0, 0, None]]
-    with bounded_memory(), pytest.raises(ProtocolError, match="elements"):
+    with bound_memory(), pytest.raises(ProtocolError, match="elements"):
         Exchange().unpack(message)
 
 
 def test_read_only_memory_is_never_written():
-    """The other side may not change what Python itself holds to be constant."""
+    """The other side may not change objects that Python treats as constant."""
     content = b"constant"
     exchange = Exchange()
     exchange.pack(np.frombuffer(content, np.uint8))
@@ -161,14 +161,14 @@ def test_a_record_runs_nothing():
         *"torch.load torch.hub builtins.eval builtins.__import__ os.system torch._C torch.set_default_dtype torch.Tensor.__class__".split(),
     ],
 )
-def test_names_reach_only_what_is_harmless(name):
+def test_names_reach_only_harmless_objects(name):
     from autograder.rpc import allowed_names
 
     with pytest.raises(ProtocolError):
         Exchange(get_named=allowed_names.get_named).unpack([[], ["named", name]])
 
 
-def test_what_is_no_value_is_not_packed():
+def test_an_object_that_is_no_value_is_not_packed():
     for value in (
         object(),
         torch.ones(2).to_sparse(),
@@ -180,31 +180,31 @@ def test_what_is_no_value_is_not_packed():
             Exchange().pack([value])
 
 
-def test_what_is_nested_too_deep_is_refused_on_both_sides():
+def test_values_nested_too_deep_are_refused_on_both_sides():
     value: Any = 1
     for _ in range(500):
         value = (value,)
     with pytest.raises(ProtocolError):
         Exchange().pack(value)
-    packed: Any = 1
+    message: Any = 1
     for _ in range(500):
-        packed = ["tuple", packed]
+        message = ["tuple", message]
     with pytest.raises(ProtocolError):
-        Exchange().unpack([[], packed])
+        Exchange().unpack([[], message])
 
 
-def test_what_did_not_pass_has_no_number() -> None:
-    """Else all later numbers would mean other objects on the other side."""
-    ours, theirs = Exchange(), Exchange()
+def test_a_value_that_did_not_pass_has_no_number() -> None:
+    """Otherwise all later numbers would mean other objects on the other side."""
+    examiner, student = Exchange(), Exchange()
     t = torch.ones(2)
     with pytest.raises(ProtocolError):
-        ours.pack([t, object()])
-    (got,) = theirs.unpack(ours.pack((t,)))
+        examiner.pack([t, object()])
+    (got,) = student.unpack(examiner.pack((t,)))
     assert got.tolist() == [1, 1]
-    assert ours.unpack(theirs.pack(got)) is t
+    assert examiner.unpack(student.pack(got)) is t
 
 
-def test_what_arrives_takes_memory_only_where_something_lives_in_it() -> None:
+def test_only_the_used_part_of_a_storage_arrives() -> None:
     exchange = Exchange()
     a, b = exchange.unpack(Exchange().pack((torch.ones(4), torch.arange(6.0)[2:4])))
     assert a.untyped_storage().nbytes() == 16 and b.tolist() == [2, 3] and b.untyped_storage().nbytes() == 24

@@ -1,4 +1,4 @@
-"""A frame arrives as it was sent, or not at all: whatever bytes come, a receiver gets a value or a ProtocolError."""
+"""A frame arrives as sent, or not at all: whatever bytes arrive, a receiver gets a value or a ProtocolError."""
 
 import contextlib
 import socket
@@ -21,14 +21,14 @@ from autograder.rpc.frames import (
     send,
 )
 from tests.conftest import NIGHTLY
-from tests.rpc.damage import bounded_memory
+from tests.rpc.damage import bound_memory
 
 SIMPLE = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary()
 PLAIN = st.recursive(SIMPLE, lambda inner: st.lists(inner, max_size=5), max_leaves=30)
 
 
 @pytest.fixture
-def ends():
+def channel_ends():
     a, b = socket.socketpair()
     with a, b:
         yield a, b
@@ -42,8 +42,8 @@ def test_a_value_arrives_as_it_was_sent(value):
         assert repr(receive(b, 5)) == repr(value)
 
 
-def test_large_bytes_arrive_in_pieces(ends):
-    a, b = ends
+def test_large_bytes_arrive_in_pieces(channel_ends):
+    a, b = channel_ends
     value = [bytes(3_000_000), "end"]
     sender = threading.Thread(target=send, args=(a, value))
     sender.start()
@@ -59,40 +59,40 @@ def test_random_bytes_are_a_value_or_refused(data):
 
 
 @given(PLAIN, st.integers(0, 1000))
-def test_a_cut_frame_is_a_closed_line(value, at):
-    whole = encode_message(value)
-    whole = HEADER.pack(len(whole)) + whole
+def test_a_cut_frame_is_a_closed_connection(value, at):
+    frame = encode_message(value)
+    frame = HEADER.pack(len(frame)) + frame
     a, b = socket.socketpair()
     with a, b:
-        a.sendall(whole[: min(at, len(whole) - 1)])
+        a.sendall(frame[: min(at, len(frame) - 1)])
         a.close()
         with pytest.raises(ConnectionClosed):
             receive(b, 5)
 
 
 @pytest.mark.parametrize("length", [frames.MAX_FRAME + 1, 2**40, 2**64 - 1])
-def test_a_huge_announced_length_is_refused_at_once(ends, length):
-    a, b = ends
+def test_a_huge_announced_length_is_refused_at_once(channel_ends, length):
+    a, b = channel_ends
     a.sendall(HEADER.pack(length))
     with pytest.raises(ProtocolError, match="was announced"):
         receive(b, 5)
 
 
-def test_an_announced_length_costs_no_memory_before_its_bytes_come(ends):
-    a, b = ends
+def test_an_announced_length_costs_no_memory_before_its_bytes_arrive(channel_ends):
+    a, b = channel_ends
     a.sendall(HEADER.pack(frames.MAX_FRAME) + b"x")
-    with bounded_memory(), pytest.raises(ProtocolTimeout):
+    with bound_memory(), pytest.raises(ProtocolTimeout):
         receive(b, 0.05)
 
 
-def test_silence_ends_in_time(ends):
-    _, b = ends
+def test_silence_ends_in_time(channel_ends):
+    _, b = channel_ends
     with pytest.raises(ProtocolTimeout):
         receive(b, 0.05)
 
 
-def test_a_slow_sender_does_not_get_more_time(ends):
-    a, b = ends
+def test_a_slow_sender_does_not_get_more_time(channel_ends):
+    a, b = channel_ends
 
     def drip():
         with contextlib.suppress(OSError):
@@ -106,8 +106,8 @@ def test_a_slow_sender_does_not_get_more_time(ends):
         receive(b, 0.2)
 
 
-def test_a_receiver_that_is_gone_or_does_not_read_is_told(ends):
-    a, b = ends
+def test_a_receiver_that_is_gone_or_does_not_read_is_reported(channel_ends):
+    a, b = channel_ends
     a.settimeout(0.05)
     with pytest.raises(ProtocolTimeout):
         send(a, bytes(10_000_000))
@@ -116,10 +116,10 @@ def test_a_receiver_that_is_gone_or_does_not_read_is_told(ends):
         send(a, 1)
 
 
-def test_what_is_no_value_is_not_sent(ends):
+def test_an_object_that_is_no_value_is_not_sent(channel_ends):
     for value in (object(), {1: 2}.keys(), 2**64, -(2**70)):
         with pytest.raises(ProtocolError):
-            send(ends[0], value)
+            send(channel_ends[0], value)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_is_no_value_is_not_sent(ends):
     ids=lambda data: f"{data[:6]!r} {len(data)}",
 )
 def test_messages_made_to_grow_are_refused(data):
-    with bounded_memory():
+    with bound_memory():
         start = time.process_time()
         with contextlib.suppress(ProtocolError):
             assert decode_message(data) is not None

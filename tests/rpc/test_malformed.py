@@ -1,4 +1,4 @@
-"""Whatever one end sends, the other answers with a reason: no crash, no hang, no more memory than the bound."""
+"""Whatever one end sends, the other replies with a reason: no crash, no hang, no more memory than the bound."""
 
 import random
 from typing import Any
@@ -15,7 +15,7 @@ from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 from autograder.rpc.global_state import GlobalState
 from autograder.student_process.calls import Calls
 from tests.conftest import NIGHTLY
-from tests.rpc.damage import MESSAGES, bounded_memory, bounded_work, damaged
+from tests.rpc.damage import MESSAGES, bound_memory, bound_work, damage
 
 EXAMPLES = (100_000 if NIGHTLY else 5_000) // MESSAGES // 2
 COURSE = {"square": lambda x: x * x}
@@ -26,7 +26,7 @@ class Stateful(torch.nn.Module):
         return x * 2
 
 
-def student() -> dict[str, Any]:
+def make_student_names() -> dict[str, Any]:
     def f(x, *rest, **more):
         if isinstance(x, list):
             x.append(3)
@@ -37,24 +37,24 @@ def student() -> dict[str, Any]:
     return {**COURSE, "f": f, "double": lambda x: x * 2, "both": lambda x, w: (x * w, x + w), "Model": Stateful}
 
 
-class Damaging:
-    """A line to a student's end in this process. From the reply with number `spared` on, replies are damaged."""
+class DamagingConnection:
+    """A connection to a student's end in this process. From the reply with number `spared` on, replies are damaged."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.spared = self.random.randrange(3)
-        self.calls, self.ours = Calls(student(), list(COURSE)), GlobalState()
+        self.calls, self.ours = Calls(make_student_names(), list(COURSE)), GlobalState()
 
     def ask(self, request: Any, callbacks: Any) -> Any:
         try:
             reply, _, _ = self.calls.answer(decode_message(encode_message([request, self.ours.read()])))
-        except ProtocolError as error:  # a number that was damaged came back: the process would end
+        except ProtocolError as error:  # a damaged number was returned: the process would end
             raise Stopped(str(error)) from None
         if self.spared > 0:
             self.spared -= 1
             return decode_message(encode_message(reply))
         try:
-            return damaged(reply, self.random)
+            return damage(reply, self.random)
         except ProtocolError as error:
             raise Stopped(str(error)) from None
 
@@ -83,7 +83,7 @@ def _backward(world: RemoteNamespace, rng: random.Random) -> None:
     look_at([a, b, g, x.grad, w.grad])
 
 
-def _in_place(world: RemoteNamespace, rng: random.Random) -> None:
+def _change_in_place(world: RemoteNamespace, rng: random.Random) -> None:
     h = torch.ones(3, requires_grad=True) * 2
     world.get_proxy("f")(h, torch.zeros(2))
     y = world.get_proxy("double")(h)
@@ -91,14 +91,14 @@ def _in_place(world: RemoteNamespace, rng: random.Random) -> None:
     look_at(y)
 
 
-def _handles(world: RemoteNamespace, rng: random.Random) -> None:
+def _use_handles(world: RemoteNamespace, rng: random.Random) -> None:
     model = world.get_proxy("Model")()
     isinstance(model, torch.nn.Module)
     look_at([model(torch.ones(2)), model.training, len(list(model.parameters()))])
 
 
 def look_at(value: Any) -> None:
-    """Use everything in a result, as a check would: memory outside of a block would show here."""
+    """Use everything in a result, as a check would: memory outside a block would show here."""
     if isinstance(value, torch.Tensor) and type(value) in (torch.Tensor, torch.nn.Parameter):
         assert value.numel() * value.element_size() <= 192 * 2**20
         if value.dtype in (torch.float32, torch.float64, torch.int64):
@@ -117,39 +117,39 @@ def look_at(value: Any) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_replies_never_harm_the_examiner(seed):
     before = torch.get_rng_state()
-    with bounded_memory():
+    with bound_memory():
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
-            world = RemoteNamespace(Damaging(seed * MESSAGES + n), dict(COURSE))
+            world = RemoteNamespace(DamagingConnection(seed * MESSAGES + n), dict(COURSE))
             try:
-                with bounded_work():
-                    rng.choice((_forward, _backward, _in_place, _handles))(world, rng)
+                with bound_work():
+                    rng.choice((_forward, _backward, _change_in_place, _use_handles))(world, rng)
             except Stopped:
                 pass
-            except (Exception, RecursionError) as error:  # a result of another kind, or an exception that came
+            except (Exception, RecursionError) as error:  # a result of another kind, or an exception
                 assert not isinstance(error, ProtocolError | MemoryError | AssertionError), error
             finally:
                 torch.set_grad_enabled(True)
     torch.set_rng_state(before)
 
 
-def _requests() -> list[Any]:
+def _list_requests() -> list[Any]:
     """Valid requests of every kind, as the examiner sends them."""
-    seen: list[Any] = []
+    requests: list[Any] = []
 
-    class Recording(Damaging):
+    class Recording(DamagingConnection):
         def ask(self, request: Any, callbacks: Any) -> Any:
-            seen.append(decode_message(encode_message([request, GlobalState().read()])))
+            requests.append(decode_message(encode_message([request, GlobalState().read()])))
             return super().ask(request, callbacks)
 
-    for n, use in enumerate((_forward, _forward, _forward, _forward, _backward, _in_place, _handles)):
+    for n, use in enumerate((_forward, _forward, _forward, _forward, _backward, _change_in_place, _use_handles)):
         line = Recording(0)
         line.spared = 1000
         use(RemoteNamespace(line, dict(COURSE)), random.Random(n))
-    return seen
+    return requests
 
 
-REQUESTS = _requests()
+REQUESTS = _list_requests()
 
 
 @settings(max_examples=EXAMPLES)
@@ -157,15 +157,15 @@ REQUESTS = _requests()
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_requests_are_answered_or_refused(seed):
     before = torch.get_rng_state()
-    with bounded_memory():
+    with bound_memory():
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
-            calls = Calls(student(), list(COURSE))
+            calls = Calls(make_student_names(), list(COURSE))
             try:
                 if rng.random() < 0.5:
                     calls.answer(REQUESTS[4])  # a node and a handle that the next can refer to
-                request = damaged(rng.choice(REQUESTS), rng)
-                with bounded_work():
+                request = damage(rng.choice(REQUESTS), rng)
+                with bound_work():
                     encode_message(calls.answer(request))
             except ProtocolError:
                 pass

@@ -1,4 +1,4 @@
-"""Whatever a student process asks of a check's own functions, the examiner answers, or says that it is no question."""
+"""Whatever a student process asks of a check's functions, the examiner answers or refuses."""
 
 import contextlib
 import random
@@ -17,41 +17,41 @@ from autograder.rpc.frames import ConnectionClosed, ProtocolError, encode_messag
 from autograder.student_process.callback_proxies import CallbackProxies as There
 from labkit.recorded_calls import Seen
 from tests.conftest import NIGHTLY
-from tests.rpc.damage import MESSAGES, bounded_memory, bounded_work, damaged
+from tests.rpc.damage import MESSAGES, bound_memory, bound_work, damage
 
 EXAMPLES = (100_000 if NIGHTLY else 2_000) // MESSAGES // 2
 
 
-def _served() -> tuple[Here, list[Any]]:
-    """A check's functions, and all requests of a process that uses them in every way."""
-    here, seen = Here(), []
-    ours, theirs = socket.socketpair()
+def _record_uses() -> tuple[Here, list[Any]]:
+    """Record all requests of a process that uses a check's functions in every way."""
+    recorder, uses = Here(), []
+    examiner_end, student_end = socket.socketpair()
 
     def serve() -> None:
         while True:
             try:
-                _, request = receive(ours)
+                _, request = receive(examiner_end)
             except ConnectionClosed:
                 return
-            seen.append(request)
-            send(ours, here.serve(request))
+            uses.append(request)
+            send(examiner_end, recorder.serve(request))
 
     threading.Thread(target=serve, daemon=True).start()
-    there = There(theirs, {})
+    server = There(student_end, {})
     w = torch.ones(3, requires_grad=True)
     objects: list[Any] = [Seen(lambda x: x * w), iter([1, [2.0]]), lambda *a, **k: (a, k)]
-    f, items, echo = (there.get_proxy(here.get_number(o)) for o in objects)
+    f, items, echo = (server.get_proxy(recorder.get_number(o)) for o in objects)
     x = torch.linspace(-1, 1, 3).requires_grad_()
     (g,) = torch.autograd.grad(f(x).pow(3).sum(), x, create_graph=True)
     g.sum().backward()
     f(x).sum().backward(retain_graph=True)
     next(items), iter(items), echo(1, "a", [x, {"b": 2.5}], c=f)
-    theirs.close()
-    ours.close()
-    return here, seen
+    student_end.close()
+    examiner_end.close()
+    return recorder, uses
 
 
-HERE, REQUESTS = _served()
+HERE, REQUESTS = _record_uses()
 
 
 @settings(max_examples=EXAMPLES)
@@ -59,11 +59,11 @@ HERE, REQUESTS = _served()
 @pytest.mark.filterwarnings("ignore")
 def test_damaged_uses_never_harm_the_examiner(seed: int) -> None:
     before = torch.get_rng_state()
-    with bounded_memory():
+    with bound_memory():
         for n in range(MESSAGES):
             rng = random.Random(seed * MESSAGES + n)
             HERE._uses = 0
-            with bounded_work(), contextlib.suppress(ProtocolError, Stopped):
-                encode_message(HERE.serve(damaged(rng.choice(REQUESTS), rng)))
+            with bound_work(), contextlib.suppress(ProtocolError, Stopped):
+                encode_message(HERE.serve(damage(rng.choice(REQUESTS), rng)))
             assert torch.is_grad_enabled() and not HERE.is_serving
     torch.set_rng_state(before)

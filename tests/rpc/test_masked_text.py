@@ -1,4 +1,4 @@
-"""Text and bytes of a student process are compared and passed on as any others, and never shown."""
+"""Text and bytes of a student process are compared and passed on like any others, and never shown."""
 
 import collections
 
@@ -10,31 +10,31 @@ from autograder.rpc.masked_text import MaskedBytes, MaskedText
 from labkit.check import check, record_outcomes
 from labkit.compare import Mismatch, assert_close
 from labkit.value_text import describe
-from tests.examiner.test_trust import world_of
+from tests.examiner.test_trust import open_world
 
 SECRET = "what the hidden check passed in"
 
 
-def test_it_is_equal_and_comes_back_as_it_was_sent() -> None:
-    with world_of(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
+def test_it_is_equal_and_returns_as_it_was_sent() -> None:
+    with open_world(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
         got = world.get_proxy("f")()
         assert got == {SECRET: [SECRET]} and got[SECRET][0] == SECRET and hash(got[SECRET][0]) == hash(SECRET)
         assert world.get_proxy("g")(got[SECRET][0]) == "str" + SECRET
 
 
 @pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
-def test_whoever_shows_it_gets_its_length(show) -> None:  # type: ignore[no-untyped-def]
+def test_showing_it_gives_its_length(show) -> None:  # type: ignore[no-untyped-def]
     assert SECRET not in show(MaskedText(SECRET)) and f"a text of {len(SECRET)} characters" in show(MaskedText(SECRET))
 
 
 @pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
-def test_so_does_who_shows_bytes(show) -> None:  # type: ignore[no-untyped-def]
-    masked = MaskedBytes(SECRET.encode())
-    assert SECRET not in show(masked) and f"bytes of length {len(SECRET)}" in show(masked)
+def test_showing_bytes_gives_their_length(show) -> None:  # type: ignore[no-untyped-def]
+    data = MaskedBytes(SECRET.encode())
+    assert SECRET not in show(data) and f"bytes of length {len(SECRET)}" in show(data)
 
 
 def write_in_many_ways(got: object) -> str:
-    """What checks write of a result, with every way to take a part of a text or to make another of it."""
+    """Messages of checks about a result, with every way to take or change parts of a text."""
     parts = [sorted(map(str, got)), [*got], f"{got}"]  # type: ignore[call-overload]
     if isinstance(got, str | bytes):
         parts += [got[:4], got[0], got.upper(), got.split(), got.partition(got[4:5] or got), got * 2, got + got]
@@ -47,21 +47,21 @@ def write_in_many_ways(got: object) -> str:
 
 @pytest.mark.parametrize("result", [SECRET, SECRET.encode(), [SECRET], {SECRET.encode(): 1}, (1, SECRET.encode())])
 def test_no_message_that_a_check_writes_holds_a_letter_of_it(result: object) -> None:
-    with world_of(f=lambda: result) as world:
-        shown = write_in_many_ways(world.get_proxy("f")()).lower()
-    assert not any(part in shown for part in ("what", "'w'", "hidden", "passed", SECRET.encode().hex()[:6]))
+    with open_world(f=lambda: result) as world:
+        messages = write_in_many_ways(world.get_proxy("f")()).lower()
+    assert not any(part in messages for part in ("what", "'w'", "hidden", "passed", SECRET.encode().hex()[:6]))
 
 
 @pytest.mark.parametrize("result", [SECRET, [SECRET], {SECRET: 1}, {"a": SECRET}, (1, SECRET), {SECRET}])
 def test_no_message_of_a_comparison_holds_it(result: object) -> None:
     for want in (3, "x", [1, 2], {"a": 1}, torch.ones(2), 2.5, None):
-        with world_of(f=lambda: result) as world, pytest.raises(Mismatch) as raised:
+        with open_world(f=lambda: result) as world, pytest.raises(Mismatch) as error_info:
             assert_close(world.get_proxy("f")(), want)
-        assert SECRET not in raised.value.seen + raised.value.expected + str(raised.value)
+        assert SECRET not in error_info.value.seen + error_info.value.expected + str(error_info.value)
 
 
 def test_an_assert_of_a_check_can_say_something_about_it() -> None:
-    with world_of(f=lambda: [SECRET]) as world, record_outcomes() as outcomes:
+    with open_world(f=lambda: [SECRET]) as world, record_outcomes() as outcomes:
         got = world.get_proxy("f")()
         with check("a list of one"):
             assert got == ["x"], f"you gave {sorted(map(str, got))}"
@@ -70,19 +70,19 @@ def test_an_assert_of_a_check_can_say_something_about_it() -> None:
 
 def test_a_message_that_names_its_type_names_the_one_the_student_knows() -> None:
     for result in (SECRET, SECRET.encode()):
-        with world_of(f=lambda result=result: result) as world:
+        with open_world(f=lambda result=result: result) as world:
             assert type(world.get_proxy("f")()).__name__ == type(result).__name__
 
 
-def test_bytes_are_equal_and_come_back_as_they_were_sent() -> None:
-    sent = SECRET.encode()
-    with world_of(f=lambda: {sent: [sent]}, g=lambda x: type(x).__name__ + x.decode()) as world:
+def test_bytes_are_equal_and_return_as_they_were_sent() -> None:
+    data = SECRET.encode()
+    with open_world(f=lambda: {data: [data]}, g=lambda x: type(x).__name__ + x.decode()) as world:
         got = world.get_proxy("f")()
-        assert got == {sent: [sent]} and got[sent][0].decode() == SECRET
-        assert world.get_proxy("g")(got[sent][0]) == "bytes" + SECRET
+        assert got == {data: [data]} and got[data][0].decode() == SECRET
+        assert world.get_proxy("g")(got[data][0]) == "bytes" + SECRET
 
 
-def _answers(reply: object) -> object:
+def _make_connection(reply: object) -> object:
     class Line:
         def ask(self, request: object, callbacks: object) -> object:
             return reply
@@ -94,27 +94,37 @@ def _answers(reply: object) -> object:
     "reply",
     [[SECRET], [None, [SECRET, 1], None, [], [], [], []], [None, [[], ["named", SECRET]], None, [], [], [], []]],
 )
-def test_what_is_no_answer_is_not_quoted(reply: object) -> None:
+def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
     from autograder.examiner.connection import Stopped
     from autograder.examiner.remote_namespace import RemoteNamespace
 
-    with pytest.raises(Stopped) as raised:
-        RemoteNamespace(_answers(reply), {}).get_proxy("f")()
-    assert str(raised.value) == "the Python process sent an invalid reply"
+    with pytest.raises(Stopped) as error_info:
+        RemoteNamespace(_make_connection(reply), {}).get_proxy("f")()
+    assert str(error_info.value) == "the Python process sent an invalid reply"
 
 
 def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_its_own() -> None:
-    """A name has a hundred letters: a message that quoted it would hold what a hidden check passed in."""
-    said = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
-    sent = collections.namedtuple("Batch", "x")(1)
-    values.pack_tuple(sent, lambda part: part)
+    """A name has a hundred letters: quoting it in a message could reveal a hidden check's input."""
+    students_tuple = collections.namedtuple("A" + "\u4e00" * 90, ["B" * 90])(1)
+    checks_tuple = collections.namedtuple("Batch", "x")(1)
+    values.pack_tuple(checks_tuple, lambda part: part)
     claiming = values.unpack("record", ["torch.return_types.max" + "B" * 90, ["values"], 1], lambda part: part)
     assert repr(values.strip_names(claiming)) == "Record(field0=1)", "whatever module it names"
     largest = torch.max(torch.ones(1, 1), 0)
     assert type(values.strip_names(largest)).__name__ == "max", "torch's own keep theirs"
-    assert type(values.strip_names(said)).__name__ == "Record" and values.strip_names(said) == said
-    assert type(values.strip_names(said))._fields == ("field0",), "and no name of a field"
-    assert repr(values.strip_names(sent)) == "Batch(x=1)"
-    for value in (values.strip_names(said), said, [said], {"a": said}, [b"letters"], type("B" * 30, (), {})()):
+    assert (
+        type(values.strip_names(students_tuple)).__name__ == "Record"
+        and values.strip_names(students_tuple) == students_tuple
+    )
+    assert type(values.strip_names(students_tuple))._fields == ("field0",), "and no name of a field"
+    assert repr(values.strip_names(checks_tuple)) == "Batch(x=1)"
+    for value in (
+        values.strip_names(students_tuple),
+        students_tuple,
+        [students_tuple],
+        {"a": students_tuple},
+        [b"letters"],
+        type("B" * 30, (), {})(),
+    ):
         assert not set(describe(value)) & {"\u4e00", "B"} and "letters" not in describe(value)
     assert describe([1, 2.5, None, True]) == "[1, 2.5, None, True]"

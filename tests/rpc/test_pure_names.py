@@ -1,4 +1,4 @@
-"""What comes from a student process by its name is a function of its arguments, and nothing else."""
+"""A function that a student process names depends only on its arguments."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from autograder.examiner.connection import Stopped
 from autograder.rpc import allowed_names
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.pure_names import NAMES
-from tests.examiner.test_trust import world_of
+from tests.examiner.test_trust import open_world
 
 
 @pytest.mark.parametrize(
@@ -18,56 +18,56 @@ from tests.examiner.test_trust import world_of
         *"torch.nn.functional.dropout torch.Tensor.backward torch.Tensor.relu_ torch.Tensor.share_memory_ torch.empty builtins.open builtins.eval os.system builtins.SystemExit builtins.KeyboardInterrupt".split(),
     ],
 )
-def test_what_writes_starts_draws_or_ends_something_is_no_name_to_come(name: str) -> None:
+def test_no_name_that_writes_starts_draws_or_ends_something_is_accepted(name: str) -> None:
     with pytest.raises(ProtocolError):
         allowed_names.get_pure_named(name)
 
 
 def test_each_name_is_a_function_or_a_type_that_changes_nothing_in_place() -> None:
-    found = [allowed_names.get_pure_named(name) for name in sorted(NAMES) if name in allowed_names._PURE_NAMES]
-    assert len(found) > 400 and all(callable(value) for value in found)
+    functions = [allowed_names.get_pure_named(name) for name in sorted(NAMES) if name in allowed_names._PURE_NAMES]
+    assert len(functions) > 400 and all(callable(value) for value in functions)
     assert not any(
         name.rpartition(".")[2].endswith("_") for name in allowed_names._PURE_NAMES if name.startswith("torch")
     )
 
 
 def test_a_hook_of_torchs_own_that_is_not_on_the_list_is_refused() -> None:
-    """PyTorchFileWriter, called with what is no name of a file, ends the process."""
+    """PyTorchFileWriter ends the process when called with something other than a file name."""
 
     def forge(x: torch.Tensor) -> torch.Tensor:
-        allowed_names.find_pure_name = allowed_names.find_name  # as a process that lies would
+        allowed_names.find_pure_name = allowed_names.find_name  # as a lying process would
         x.register_hook(torch._C.PyTorchFileWriter)
         return x * 2
 
-    with world_of(f=forge) as world:
+    with open_world(f=forge) as world:
         x = torch.ones(2, requires_grad=True)
         with pytest.raises((Stopped, RuntimeError, TypeError)):
             world.get_proxy("f")(x).sum().backward()
 
 
 def test_a_hook_on_the_list_is_the_same_function_here() -> None:
-    with world_of(f=lambda x: x.register_hook(torch.neg) and x * 2) as world:
+    with open_world(f=lambda x: x.register_hook(torch.neg) and x * 2) as world:
         x = torch.ones(2, requires_grad=True)
         world.get_proxy("f")(x).sum().backward()
         assert x.grad.tolist() == [-2.0, -2.0]
 
 
 def test_a_class_that_is_not_on_the_list_is_an_object_of_the_students() -> None:
-    with world_of(f=lambda: torch.nn.ReLU) as world:
-        made = world.get_proxy("f")()()
-        assert made(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
+    with open_world(f=lambda: torch.nn.ReLU) as world:
+        instance = world.get_proxy("f")()()
+        assert instance(torch.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]
 
 
 def test_keys_that_collide_are_refused_in_a_changed_argument_too() -> None:
     def change(table: dict) -> None:
         table.update({(n, n): 0 for n in range(3000)})
 
-    with world_of(f=change) as world, pytest.raises(Stopped):
+    with open_world(f=change) as world, pytest.raises(Stopped):
         world.get_proxy("f")({"a": 1})
 
 
 def test_an_expanded_tensor_is_counted_as_what_a_comparison_makes_of_it() -> None:
-    with world_of(f=lambda n: torch.ones(1, dtype=torch.bool).expand(n)) as world:
+    with open_world(f=lambda n: torch.ones(1, dtype=torch.bool).expand(n)) as world:
         assert world.get_proxy("f")(1000).sum() == 1000
         with pytest.raises((Stopped, TypeError)):
             world.get_proxy("f")(100_000_000)

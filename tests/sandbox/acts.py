@@ -1,4 +1,4 @@
-"""Things that a submission may try. Each returns something where it succeeds and raises OSError where it does not."""
+"""Actions that a submission may try. Each returns a value on success and raises OSError on failure."""
 
 import ctypes
 import errno
@@ -42,40 +42,40 @@ def write_to_prefix(_: World) -> None:
         os.unlink(file.name)
 
 
-def parent_memory(world: World) -> None:
+def read_parent_memory(world: World) -> None:
     with open(f"/proc/{world.parent}/mem", "rb", buffering=0) as file:
         file.seek(world.address)
         assert file.read(len(SECRET)) == SECRET
 
 
-def parent_environ(world: World) -> int:
+def read_parent_environ(world: World) -> int:
     return len(Path(f"/proc/{world.parent}/environ").read_bytes())
 
 
-def parent_maps(world: World) -> int:
+def read_parent_maps(world: World) -> int:
     return len(Path(f"/proc/{world.parent}/maps").read_bytes())
 
 
-def parent_descriptors(world: World) -> list[str]:
+def list_parent_descriptors(world: World) -> list[str]:
     folder = f"/proc/{world.parent}/fd"
     return [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
 
 
-def parent_root(world: World) -> list[str]:
+def list_parent_root(world: World) -> list[str]:
     return os.listdir(f"/proc/{world.parent}/root/")
 
 
-def parent_is_seen(world: World) -> bytes:
+def see_parent(world: World) -> bytes:
     return Path(f"/proc/{world.parent}/cmdline").read_bytes()
 
 
-def ptrace_parent(world: World) -> None:
+def trace_parent(world: World) -> None:
     call("ptrace", PTRACE_ATTACH, world.parent, 0, 0)
     os.waitpid(world.parent, 0x40000000)  # __WALL
     call("ptrace", PTRACE_DETACH, world.parent, 0, 0)
 
 
-def vm_read_parent(world: World) -> None:
+def read_parent_by_call(world: World) -> None:
     buffer = ctypes.create_string_buffer(len(SECRET))
     local = _Vector(ctypes.addressof(buffer), len(SECRET))
     remote = _Vector(world.address, len(SECRET))
@@ -101,36 +101,36 @@ def be_root(_: World) -> None:
     os.setuid(0)
 
 
-def tcp_connect(world: World) -> None:
+def connect_tcp(world: World) -> None:
     with socket.socket() as one:
         one.connect(("127.0.0.1", world.tcp))
 
 
-def tcp_bind(_: World) -> None:
+def bind_tcp(_: World) -> None:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         one.listen()
 
 
-def udp_send(world: World) -> None:
+def send_udp(world: World) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.connect(("127.0.0.1", world.udp))
         one.send(b"the answers")
         one.send(b"an error of the first comes with the second")
 
 
-def unix_connect(world: World) -> None:
+def connect_unix(world: World) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         one.connect(str(world.path_socket))
 
 
-def abstract_connect(world: World) -> None:
+def connect_abstract(world: World) -> None:
     with socket.socket(socket.AF_UNIX) as one:
         one.connect(world.abstract)
 
 
 def fork_many(count: int) -> int:
-    """Fork children that stay until as many are there; the error comes from fork()."""
+    """Fork children that stay until there are this many; fork() raises the error."""
     children: list[int] = []
     try:
         while len(children) < count:
@@ -154,8 +154,8 @@ def fill(path: Path, size: int) -> None:
                 raise OSError(errno.EFBIG, "a short write")
 
 
-def raw(number: int, *arguments: int) -> int:
-    """A system call by number, its errno as OSError whatever it is."""
+def call_raw(number: int, *arguments: int) -> int:
+    """Make a system call by number, and raise its errno as OSError."""
     ctypes.set_errno(0)
     LIBC.syscall.restype = ctypes.c_long
     try:
@@ -167,8 +167,8 @@ def raw(number: int, *arguments: int) -> int:
     return result
 
 
-def hidden_shared_memory(size: int) -> mmap.mmap:
-    """Memory in use that no page table shows: filled, then dropped from this process's own."""
+def hide_shared_memory(size: int) -> mmap.mmap:
+    """Memory in use that no page table shows: filled, then dropped from this process's table."""
     shared = mmap.mmap(-1, size)
     for start in range(0, size, 1 << 20):
         shared[start : start + (1 << 20)] = b"x" * (1 << 20)
@@ -176,8 +176,8 @@ def hidden_shared_memory(size: int) -> mmap.mmap:
     return shared
 
 
-def daemon(alive: int, seconds: int = 300) -> None:
-    """A process out of its parent's session and tree, that ignores what can be ignored; `alive` shows that it lives."""
+def start_daemon(alive: int, seconds: int = 300) -> None:
+    """Start a process outside its parent's session and tree that ignores signals; `alive` shows that it lives."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -189,7 +189,7 @@ def daemon(alive: int, seconds: int = 300) -> None:
     fcntl.fcntl(alive, fcntl.F_GETFD)
 
 
-def interface_names() -> list[str]:
+def list_interface_names() -> list[str]:
     return [name for _, name in socket.if_nameindex()]
 
 

@@ -1,4 +1,4 @@
-"""Forks that try a forbidden thing: as root or as an ordinary user, under the named layers only."""
+"""Forks that try a forbidden action, as root or as an ordinary user, under the named layers only."""
 
 import ctypes
 import errno
@@ -22,13 +22,13 @@ from autograder.sandbox.plan import Layer, Plan, find_runtime_paths
 from autograder.sandbox.privileges import LINUX_CAPABILITY_VERSION_3, show
 from autograder.sandbox.system import PR_CAPBSET_DROP, call, prctl, read_status
 
-# Numbers of this process's own: a kill by uid must not reach a test that runs beside it.
+# Numbers for this process only: a kill by uid must not reach another test that is running.
 _BASE = 61_200 + os.getpid() % 1000 * 4
 USER = _BASE  # the ordinary user: no entry in /etc/passwd, no group
-STUDENT = _BASE + 1  # the run's own uid, where root gives one; the next one is free as well
+STUDENT = _BASE + 1  # the run's own uid, if root gives one; the next one is free as well
 ROOT = os.geteuid() == 0
 IDENTITIES = ("root", "user") if ROOT else ("user",)
-CONTAINER = "container"  # root as a container has it: the capabilities that Docker and Podman leave to it by default
+CONTAINER = "container"  # root as a container has it: the capabilities that Docker and Podman keep by default
 WITH_CONTAINER = (*IDENTITIES, CONTAINER) if ROOT else IDENTITIES
 # chown, dac_override, fowner, fsetid, kill, setgid, setuid, setpcap, net_bind_service, sys_chroot, setfcap
 OF_A_CONTAINER = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 31})
@@ -36,7 +36,7 @@ OF_A_CONTAINER = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 18, 31})
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the attempt returned, or the error that stopped it."""
+    """The value that the attempt returned, or the error that stopped it."""
 
     value: Any = None
     error: str = ""  # an exception's type
@@ -52,7 +52,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class World:
-    """What an attempt finds around it."""
+    """The surroundings of an attempt."""
 
     parent: int  # a process of the same user, outside the sandbox
     scratch: Path
@@ -76,22 +76,22 @@ def become(identity: str) -> None:
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
         show()
-        find_runtime_paths.cache_clear()  # fewer of them are open to this user
+        find_runtime_paths.cache_clear()  # fewer are open to this user
 
 
-def keep_capabilities(kept: Collection[int]) -> None:
+def keep_capabilities(capabilities: Collection[int]) -> None:
     """Give up all others, for the programs that this process starts as well."""
     last = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
-    for capability in {*range(last + 1)} - {*kept}:
+    for capability in {*range(last + 1)} - {*capabilities}:
         prctl(PR_CAPBSET_DROP, capability)
-    now = int(read_status()["CapPrm"], 16) & sum(1 << capability for capability in kept)
+    now = int(read_status()["CapPrm"], 16) & sum(1 << capability for capability in capabilities)
     data = (ctypes.c_uint32 * 6)(now & 0xFFFFFFFF, now & 0xFFFFFFFF, 0, now >> 32, now >> 32, 0)
     call("capset", (ctypes.c_uint32 * 2)(LINUX_CAPABILITY_VERSION_3, 0), data)
 
 
 @contextmanager
-def scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
-    """A directory on a path that everybody may pass, unlike pytest's tmp_path."""
+def make_scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
+    """A directory on a path that all users may traverse, unlike pytest's tmp_path."""
     path = Path(tempfile.mkdtemp(prefix="gradlab-test-", dir="/tmp"))
     if uid is not None or (identity == "user" and ROOT):
         owner = USER if uid is None else uid
@@ -103,16 +103,16 @@ def scratch(identity: str, uid: int | None = None) -> Iterator[Path]:
 
 
 def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Outcome:
-    """What becomes of act(world) in a child that took only these layers. Its parent is of the same identity."""
+    """Run act(world) in a child under only these layers, and return the outcome. Its parent has the same identity."""
     uid = STUDENT if UID in layers else None
-    with scratch(identity, uid) as own, scratch(identity) as outside:
+    with make_scratch(identity, uid) as own_scratch, make_scratch(identity) as outside_scratch:
         reading, writing = os.pipe()
         middle = os.fork()
         if middle == 0:
             os.close(reading)
             try:
                 become(identity)
-                _middle(act, Plan(own, frozenset(layers), uid=uid, **plan), outside, writing)
+                _run_middle(act, Plan(own_scratch, frozenset(layers), uid=uid, **plan), outside_scratch, writing)
             finally:
                 os._exit(0)
         os.close(writing)
@@ -123,8 +123,8 @@ def attempt(act: Act, *layers: Layer, identity: str = "root", **plan: Any) -> Ou
 
 
 @contextmanager
-def surroundings(outside: Path) -> Iterator[World]:
-    """What there is to attack around a run whose parent is this process; `scratch` is for the run's maker to fill in."""
+def set_up_surroundings(outside: Path) -> Iterator[World]:
+    """Targets around a run whose parent is this process; the run's creator fills in `scratch`."""
     secret, path_socket = outside / "secret", outside / "socket"
     secret.write_text("expected = 42")
     secret.chmod(0o600)
@@ -148,8 +148,8 @@ def surroundings(outside: Path) -> Iterator[World]:
         yield World(os.getpid(), outside, secret, *ports, path_socket, name, addressof(memory))
 
 
-def _middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
-    with surroundings(outside) as world:
+def _run_middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
+    with set_up_surroundings(outside) as world:
         child = os.fork()
         if child == 0:
             try:
@@ -165,24 +165,24 @@ def _middle(act: Act, plan: Plan, outside: Path, writing: int) -> None:
 
 
 @cache
-def unhindered(act: Act, identity: str) -> Outcome:
-    """What becomes of it without any layer; the same whichever layer is then tried."""
+def try_without_layers(act: Act, identity: str) -> Outcome:
+    """The outcome without any layer, which is the same for every layer that is tried."""
     return attempt(act, identity=identity)
 
 
 def assert_stopped(act: Act, *layers: Layer, identity: str = "root", by: tuple[int, ...] = (), **plan: Any) -> None:
-    """The attempt succeeds without the layers, so that this test can fail, and is stopped with them."""
-    free = unhindered(act, identity)
+    """Assert that the attempt succeeds without the layers, so the test can fail, and is stopped with them."""
+    free = try_without_layers(act, identity)
     assert not free.stopped, f"fails without {layers} as well: {free}"
-    held = attempt(act, *layers, identity=identity, **plan)
-    assert held.stopped, f"{layers} let it pass: {held}"
+    outcome = attempt(act, *layers, identity=identity, **plan)
+    assert outcome.stopped, f"{layers} let it pass: {outcome}"
     if by:
         names = [errno.errorcode[number] for number in by]
-        assert held.by(*by), f"{held}, not {names}"
+        assert outcome.by(*by), f"{outcome}, not {names}"
 
 
 def wait_at_most(seconds: float) -> None:
-    """Wait to be killed; not for ever. A pid namespace's first process ignores an alarm that it has no handler for."""
+    """Wait to be killed, but not forever. A pid namespace's first process ignores an alarm that it has no handler for."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, seconds)
     while True:

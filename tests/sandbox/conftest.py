@@ -1,5 +1,5 @@
-"""Which layers this machine gives to whom. A layer that is missing skips its tests with the reason; under CI=true it
-fails them, unless the kernel itself says that it cannot be there (`known_impossible`)."""
+"""Which layers this machine offers to which identity. A missing layer skips its tests with the reason; under CI=true it
+fails them, unless the kernel itself rules it out (`is_known_impossible`)."""
 
 import os
 import platform
@@ -27,23 +27,23 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_filters() -> None:
-    """As a fork server does: a user whom the interpreter is closed to could not import pyseccomp after the fork."""
+    """As a fork server does: a user who can't read the interpreter couldn't import pyseccomp after the fork."""
     try:
         for network in ("local", "pairs", "gloo"):
             seccomp.build_filter(network)
     except GradlabError:
-        return  # the tests of seccomp say it
+        return  # the tests of seccomp report it
 
 
 @pytest.fixture
 def needs() -> Needs:
-    """needs(layer, ..., identity=...): skip or fail where this machine does not give them."""
+    """needs(layer, ..., identity=...): skip or fail if this machine doesn't offer them."""
 
     def check(*layers: Layer, identity: str = "root") -> None:
         for layer in layers:
-            if not (reason := missing(layer, identity)):
+            if not (reason := find_obstacle(layer, identity)):
                 continue
-            impossible = known_impossible(layer, identity)
+            impossible = is_known_impossible(layer, identity)
             if os.environ.get("CI") == "true" and not impossible:
                 pytest.fail(f"{layer} is missing for {identity} and should be here: {reason}")
             pytest.skip(f"{layer} for {identity}: {impossible or reason}")
@@ -52,16 +52,16 @@ def needs() -> Needs:
 
 
 @cache
-def missing(layer: Layer, identity: str) -> str:
-    """Why that identity cannot take the layer; empty where it can."""
+def find_obstacle(layer: Layer, identity: str) -> str:
+    """Why that identity can't take the layer; empty if it can."""
     if identity == "root":
         return find_hindrance(layer) or try_alone(layer, STUDENT)
     outcome = attempt(lambda _: find_hindrance(layer) or try_alone(layer, STUDENT), identity=identity)
     return str(outcome.value if not outcome.stopped else outcome)
 
 
-def known_impossible(layer: Layer, identity: str) -> str:
-    """What the kernel, not our own attempt, says against the layer; a library that can be installed is no reason."""
+def is_known_impossible(layer: Layer, identity: str) -> str:
+    """Whether the kernel itself rules the layer out; a missing library is no reason."""
     filtered = read_status().get("Seccomp", "0").strip() == "2"
     if layer is UID:
         return "" if ROOT and has_capability(CAP_SETUID) else "only root can change its uid"

@@ -1,4 +1,4 @@
-"""Runs under the fork server's supervisor, with the layers that a test names."""
+"""Runs processes under the fork server's supervisor, with the layers that a test names."""
 
 import contextlib
 import os
@@ -13,21 +13,21 @@ from autograder.sandbox import memory_watch
 from autograder.sandbox.plan import Layer, Limits, Network, find_runtime_paths
 from autograder.sandbox.processes import find_run_processes
 
-LONG = 300  # seconds: what a run that isn't ended lasts
-ROOM_TO_START = 1 << 40  # bytes, so that a fork of a large test process can start
+LONG = 300  # seconds: the duration of a run that isn't ended
+ROOM_TO_START = 1 << 40  # bytes: a fork of a large test process can start
 
 
 @dataclass(frozen=True)
-class Ending:
+class RunEnd:
     limit: str
     """The one for which the supervisor ended the run."""
     status: int | None
     """As os.waitpid gives it; None for a run that was still going when the supervisor had looked often enough."""
     peak: int
     """The most memory that a look found."""
-    said: bytes
+    output: bytes
     """What the run wrote into its control socket."""
-    gone: bool
+    is_gone: bool
     """Whether no process holds that socket any more."""
 
 
@@ -38,13 +38,13 @@ def supervise(
     network: Network = "local",
     looks: int | None = None,
     more: int | None = None,
-) -> Ending:
-    """Let a run do act(control) until it ends, or until the supervisor has looked at it so often.
+) -> RunEnd:
+    """Run act(control) until it ends, or until the supervisor has looked at it `looks` times.
 
     The run reads a byte from its control socket for each look. Its memory is limited once it has entered its sandbox.
 
     Args:
-        more: Bytes that it may hold beyond what it begins with, instead of the limit on all its memory.
+        more: Bytes that it may hold beyond its initial memory, instead of the limit on all its memory.
     """
 
     def enter_and_act(control: int) -> None:
@@ -53,13 +53,13 @@ def supervise(
 
     start = replace(limits, memory=max(limits.memory, ROOM_TO_START))
     supervisor = Supervisor(frozenset(layers), start, find_runtime_paths(), network, "cpu", enter_and_act)
-    ours, theirs = socket.socketpair()
-    with ours:
-        pid, trouble = supervisor.start(theirs.detach())
+    parent_end, child_end = socket.socketpair()
+    with parent_end:
+        pid, trouble = supervisor.start(child_end.detach())
         assert isinstance(pid, int) and pid, trouble
-        while not select.select([ours], [], [], 0.001)[0]:
+        while not select.select([parent_end], [], [], 0.001)[0]:
             supervisor.poll()  # as a fork server does while a run takes its layers
-        assert ours.recv(1) == b"x", "it did not enter its sandbox"
+        assert parent_end.recv(1) == b"x", "it did not enter its sandbox"
         state = supervisor.running[pid].watch
         if more is not None:
             begun = memory_watch._measure_pages(state, find_run_processes(state.run))
@@ -73,13 +73,13 @@ def supervise(
             limit, status = supervisor.check_status(pid)
             peak = max(peak, memory_watch.measure_memory(state)) if status is None else peak
             with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
-                ours.send(b"l", socket.MSG_DONTWAIT)
+                parent_end.send(b"l", socket.MSG_DONTWAIT)
             looks = looks and looks - 1
             time.sleep(0.01)
         supervisor.stop(pid)
-        said, gone = _read_to_the_end(ours)
+        output, is_gone = _read_to_the_end(parent_end)
     assert status is None or isinstance(status, int)
-    return Ending(str(limit), status, peak, said, gone)
+    return RunEnd(str(limit), status, peak, output, is_gone)
 
 
 def measure_own_memory() -> int:
@@ -88,21 +88,21 @@ def measure_own_memory() -> int:
 
 
 def wait_for_looks(control: int, count: int = 1) -> None:
-    """In a run: until it has been looked at so often from now on."""
+    """In a run: wait until the supervisor has looked at it this many times."""
     while select.select([control], [], [], 0)[0]:
         os.read(control, 4096)
     for _ in range(count + 1):  # the first may have begun before
         os.read(control, 1)
 
 
-def _read_to_the_end(ours: socket.socket) -> tuple[bytes, bool]:
-    ours.settimeout(60)
-    said = b""
+def _read_to_the_end(parent_end: socket.socket) -> tuple[bytes, bool]:
+    parent_end.settimeout(60)
+    output = b""
     try:
-        while chunk := ours.recv(1 << 16):
-            said += chunk
+        while chunk := parent_end.recv(1 << 16):
+            output += chunk
     except ConnectionResetError:  # it ended before it read all of the looks
-        return said, True
+        return output, True
     except TimeoutError:
-        return said, False
-    return said, True
+        return output, False
+    return output, True

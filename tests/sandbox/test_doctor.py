@@ -1,4 +1,4 @@
-"""What this machine gives, and the refusal where that is too little."""
+"""Which layers this machine offers, and the refusal if they are too few."""
 
 import os
 import threading
@@ -38,11 +38,11 @@ NAMESPACES = (NETWORK, IPC, MOUNTS, PROC)
 NOT_EVERYWHERE = {UID, PID, *NAMESPACES, LANDLOCK, SECCOMP}
 
 
-def machine(*given: Layer) -> dict[Layer, LayerState]:
+def make_machine(*given: Layer) -> dict[Layer, LayerState]:
     return {layer: NO if layer in NOT_EVERYWHERE - {*given} else YES for layer in LAYERS}
 
 
-CONTAINER = machine(UID, LANDLOCK, SECCOMP)
+CONTAINER = make_machine(UID, LANDLOCK, SECCOMP)
 
 
 def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,28 +68,28 @@ def test_a_refusal_names_what_is_missing_and_what_accepts_less(monkeypatch: pyte
 )
 def test_the_offer_is_the_strongest_level_here(given: tuple[Layer, ...], best: str) -> None:
     with pytest.raises(GradlabError, match=f"--isolation={best}: "):
-        require("full", machine(*given))
+        require("full", make_machine(*given))
 
 
 def test_an_ordinary_user_with_user_namespaces_lacks_nothing() -> None:
-    found = machine(PID, LANDLOCK, SECCOMP, *NAMESPACES)
-    assert {PID, KEEPER} <= require("full", found)
+    states = make_machine(PID, LANDLOCK, SECCOMP, *NAMESPACES)
+    assert {PID, KEEPER} <= require("full", states)
 
 
 def test_a_uid_spares_the_keeper_but_in_a_user_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "has_capability", lambda _: True)
-    assert not {PID, KEEPER} & select_layers(machine(*LAYERS))
+    assert not {PID, KEEPER} & select_layers(make_machine(*LAYERS))
     monkeypatch.setattr(doctor, "has_capability", lambda _: False)
-    assert {PID, KEEPER} <= select_layers(machine(*LAYERS))
+    assert {PID, KEEPER} <= select_layers(make_machine(*LAYERS))
     assert not {PID, KEEPER} & select_layers(CONTAINER)
 
 
-def test_a_wrong_level_is_told() -> None:
+def test_a_wrong_level_is_reported() -> None:
     with pytest.raises(GradlabError, match=r"choose one of full, no-namespaces, same-user, none"):
-        require("most", machine())
+        require("most", make_machine())
 
 
-def test_a_uid_that_cannot_reach_python_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_uid_that_cannot_reach_python_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [Path("/root")])
     with pytest.raises(GradlabError, match="chmod o\\+x"):
         require("no-namespaces", CONTAINER)
@@ -98,10 +98,10 @@ def test_a_uid_that_cannot_reach_python_is_told(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
 def test_this_machine_has_a_level(identity: str, needs: Needs) -> None:
     needs(LANDLOCK, SECCOMP, *NAMESPACES, PID, identity=identity)
-    assert attempt(lambda _: missing_for_full(), identity=identity).value == []
+    assert attempt(lambda _: list_missing_for_full(), identity=identity).value == []
 
 
-def missing_for_full() -> list[str]:
+def list_missing_for_full() -> list[str]:
     return doctor.list_missing("full", find_layers())
 
 
@@ -112,7 +112,7 @@ def test_the_report_has_a_line_for_each_layer_and_level(monkeypatch: pytest.Monk
     assert dict((name, given) for name, given, _ in lines)["--isolation=no-namespaces"]
 
 
-def test_unix_sockets_are_left_where_none_of_others_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unix_sockets_are_allowed_if_no_socket_of_others_can_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_reachable_sockets", lambda _: ["/run/bus"])
     assert choose_network(frozenset({MOUNTS})) == "local"
     assert choose_network(frozenset({MOUNTS, NETWORK})) == "gloo"
@@ -167,7 +167,7 @@ def test_a_run_never_returns_into_its_parents_code(tmp_path: Path, capfd: pytest
     def fail() -> None:
         raise SystemExit("back to the grader")
 
-    here = os.getpid()
+    parent_pid = os.getpid()
     try:
         cases = [
             (Plan(tmp_path, frozenset(), open_descriptors=(2,)), fail, 1),
@@ -178,7 +178,7 @@ def test_a_run_never_returns_into_its_parents_code(tmp_path: Path, capfd: pytest
             run = launch(plan, act)
             assert os.waitstatus_to_exitcode(os.waitpid(run.pid, 0)[1]) == status
     finally:
-        if os.getpid() != here:
+        if os.getpid() != parent_pid:
             os._exit(0)
     assert "absent" in capfd.readouterr().err
 

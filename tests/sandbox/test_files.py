@@ -1,4 +1,4 @@
-"""Layers that keep a run from files: Landlock, mounts, a uid of its own, closed descriptors, a scratch home."""
+"""Layers that keep a run from files: Landlock, mounts, a separate uid, closed descriptors, a scratch home."""
 
 import errno
 import os
@@ -29,9 +29,9 @@ def test_mounts_show_nothing_outside_the_plan(act: acts.World, identity: str, ne
     assert_stopped(act, MOUNTS, identity=identity, by=(errno.ENOENT,))
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 @pytest.mark.parametrize("act", [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, acts.be_root])
-def test_a_uid_may_not_read_or_write_what_is_roots(act: acts.World, needs: Needs) -> None:
+def test_a_uid_may_not_read_or_write_the_files_of_root(act: acts.World, needs: Needs) -> None:
     needs(UID)
     assert_stopped(act, UID, by=(errno.EACCES, errno.EPERM))
 
@@ -98,17 +98,17 @@ def test_mounts_bound_the_disk_and_the_inodes(identity: str, needs: Needs) -> No
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_mounts_hide_sockets_with_names(identity: str, needs: Needs) -> None:
     needs(MOUNTS, identity=identity)
-    assert_stopped(acts.unix_connect, MOUNTS, identity=identity, by=(errno.ENOENT,))
+    assert_stopped(acts.connect_unix, MOUNTS, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_no_descriptor_of_the_parent_stays_open(identity: str) -> None:
     def inherited(_: World) -> list[str]:
-        found = [os.readlink(f"/proc/self/fd/{name}") for name in ("0", "1", "2")]
-        opened = {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
-        alive = [number for number in opened if os.path.exists(f"/proc/self/fd/{number}")]
+        targets = [os.readlink(f"/proc/self/fd/{name}") for name in ("0", "1", "2")]
+        descriptors = {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2}
+        alive = [number for number in descriptors if os.path.exists(f"/proc/self/fd/{number}")]
         sockets = [name for name in (os.readlink(f"/proc/self/fd/{n}") for n in alive) if name.startswith("socket")]
-        if not sockets and found == ["/dev/null"] * 3:
+        if not sockets and targets == ["/dev/null"] * 3:
             raise OSError(errno.EBADF, "nothing but /dev/null and the result's pipe")
         return sockets
 
@@ -119,8 +119,10 @@ def test_no_descriptor_of_the_parent_stays_open(identity: str) -> None:
 def test_kept_descriptors_stay(identity: str) -> None:
     first, second = os.pipe()
     try:
-        kept = attempt(lambda _: os.write(second, b"x"), DESCRIPTORS, identity=identity, open_descriptors=(second, 1))
-        assert kept.value == 1
+        outcome = attempt(
+            lambda _: os.write(second, b"x"), DESCRIPTORS, identity=identity, open_descriptors=(second, 1)
+        )
+        assert outcome.value == 1
         assert attempt(lambda _: os.read(first, 1), DESCRIPTORS, identity=identity, open_descriptors=(second,)).by(
             errno.EBADF
         )
@@ -130,7 +132,7 @@ def test_kept_descriptors_stay(identity: str) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_a_home_of_its_own_and_no_secret_in_the_environment(
+def test_the_environment_has_a_private_home_and_no_secret(
     identity: str, monkeypatch: pytest.MonkeyPatch, needs: Needs
 ) -> None:
     monkeypatch.setenv("GRADLAB_TEST_TOKEN", "secret")

@@ -1,4 +1,4 @@
-"""What the grader does with a student's value ends, even inside one C function, and so does its memory."""
+"""The grader's work on a student's value is bounded in time, even inside one C function, and in memory."""
 
 import math
 import os
@@ -10,7 +10,7 @@ import pytest
 from autograder.sandbox.kernel_limits import call_in_child, limit_process
 
 
-def test_a_c_function_without_end_ends_its_process() -> None:
+def test_an_endless_c_function_ends_its_process() -> None:
     def work() -> str:
         with limit_process(seconds=1):
             return str(math.factorial(10**9))
@@ -18,7 +18,7 @@ def test_a_c_function_without_end_ends_its_process() -> None:
     assert call_in_child(work, lost="lost") == "lost"
 
 
-def test_memory_without_end_is_an_error_and_the_process_goes_on() -> None:
+def test_endless_memory_is_an_error_and_the_process_continues() -> None:
     def work() -> str:
         with limit_process(seconds=60, memory=2**30), pytest.raises(MemoryError):
             bytearray(2**32)

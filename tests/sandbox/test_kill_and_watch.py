@@ -28,9 +28,9 @@ from autograder.sandbox.processes import Run, find_run_processes, find_uid_proce
 from autograder.sandbox.system import PR_SET_DUMPABLE, prctl
 from autograder.sandbox.uid import POOL, claim_uid, rotate_pool
 from tests.sandbox import acts
-from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, scratch, wait_at_most
+from tests.sandbox.attempts import CONTAINER, ROOT, STUDENT, WITH_CONTAINER, become, make_scratch, wait_at_most
 from tests.sandbox.conftest import Needs
-from tests.sandbox.supervision import LONG, Ending, measure_own_memory, supervise, wait_for_looks
+from tests.sandbox.supervision import LONG, RunEnd, measure_own_memory, supervise, wait_for_looks
 
 T = TypeVar("T")
 
@@ -48,25 +48,25 @@ WAYS = {
 every_way = pytest.mark.parametrize("way", WAYS)
 
 
-def judged(
+def run_and_judge(
     way: str, act: Callable[[int], object], judge: Callable[[Run], object], patience: float = LONG
 ) -> tuple[object, bool]:
-    """Fork a run that does act(pipe): what judge(run) says, and whether the pipe has ended after it.
+    """Fork a run that does act(pipe), and return judge(run), and whether the pipe has ended after it.
 
-    The pipe is held by the run's processes alone: it ends when the last of them is dead. patience: seconds until that
-    is given up.
+    Only the run's processes hold the pipe: it ends when the last of them is dead. patience: seconds to wait
+    for that.
     """
     identity, layers = WAYS[way]
     uid = STUDENT if UID in layers else None
-    with scratch(identity, uid) as path:
+    with make_scratch(identity, uid) as path:
 
         def fork_and_judge() -> tuple[object, bool]:
-            alive, held = os.pipe()
+            alive, write_end = os.pipe()
             run = launch(
-                Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, open_descriptors=(held,)),
-                lambda: (os.write(held, b"x"), act(held)),
+                Plan(path, frozenset({*layers, DESCRIPTORS}), uid=uid, open_descriptors=(write_end,)),
+                lambda: (os.write(write_end, b"x"), act(write_end)),
             )
-            os.close(held)
+            os.close(write_end)
             assert os.read(alive, 1) == b"x"
             result = judge(run)
             return result, bool(select.select([alive], [], [], patience)[0] and os.read(alive, 64) == b"")
@@ -74,21 +74,21 @@ def judged(
         return act_as(identity, fork_and_judge)
 
 
-def supervised(
+def run_supervised(
     way: str,
     act: Callable[[int], None],
     bound: int = 1 << 40,
     looks: int | None = None,
     more: int | None = None,
-) -> Ending:
-    """How a run that does act(control) ends under a supervisor of that identity."""
+) -> RunEnd:
+    """Run act(control) under a supervisor of that identity, and return how it ends."""
     identity, layers = WAYS[way]
     limits = Limits(memory=bound)
     return act_as(identity, lambda: supervise((*layers, DESCRIPTORS), act, limits, looks=looks, more=more))
 
 
 def act_as(identity: str, act: Callable[[], T]) -> T:
-    """What act() returns in a fork that has become that identity, and to which orphans come."""
+    """Run act() in a fork of that identity that adopts orphans, and return its result."""
     answers, answer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -104,11 +104,11 @@ def act_as(identity: str, act: Callable[[], T]) -> T:
             os._exit(0)
     os.close(answer)
     with os.fdopen(answers, "rb") as pipe:
-        told = pickle.loads(pipe.read())
+        reply = pickle.loads(pipe.read())
     os.waitpid(child, 0)
-    if isinstance(told, AssertionError):
-        raise told
-    result: T = told
+    if isinstance(reply, AssertionError):
+        raise reply
+    result: T = reply
     return result
 
 
@@ -119,17 +119,17 @@ def check_needs(way: str, needs: Needs) -> None:
     needs(*layers, identity=identity)
 
 
-def escapees(held: int) -> None:
+def start_escapees(write_end: int) -> None:
     for _ in range(3):
-        acts.daemon(held)
-    stopped = os.fork()
-    if stopped == 0:
+        acts.start_daemon(write_end)
+    stopped_pid = os.fork()
+    if stopped_pid == 0:
         os.kill(os.getpid(), signal.SIGSTOP)
     wait_at_most(LONG)
 
 
-def hopper(held: int) -> None:
-    """One that is never long under the same pid: each generation forks the next and ends."""
+def hop(write_end: int) -> None:
+    """A process that keeps changing its pid: each generation forks the next and ends."""
     if os.fork():
         wait_at_most(LONG)
     os.setsid()
@@ -147,7 +147,7 @@ def kill_it(run: Run) -> bool:
 
 
 def kill_only_the_first(run: Run) -> bool:
-    """Once its daemons are there: how a kill of one pid falls short."""
+    """Once its daemons are there, kill only the first pid."""
     while len(find_run_processes(run)) < 5:
         time.sleep(0.002)
     os.kill(run.pid, signal.SIGKILL)
@@ -156,17 +156,17 @@ def kill_only_the_first(run: Run) -> bool:
 
 
 @every_way
-@pytest.mark.parametrize("act", [escapees, hopper])
-def test_a_kill_reaches_whoever_escaped(way: str, act: Callable[[int], object], needs: Needs) -> None:
+@pytest.mark.parametrize("act", [start_escapees, hop])
+def test_a_kill_reaches_processes_that_escaped(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    assert judged(way, act, kill_it) == (True, True)
+    assert run_and_judge(way, act, kill_it) == (True, True)
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_a_plain_kill_does_not() -> None:
-    assert judged("uid", escapees, kill_only_the_first, patience=0.5) == (True, False)
+    assert run_and_judge("uid", start_escapees, kill_only_the_first, patience=0.5) == (True, False)
     assert has_processes(STUDENT)
-    # What a grader that died has left under a uid is dead before that uid is used again.
+    # Processes that a dead grader left under a uid are dead before that uid is used again.
     with claim_uid([STUDENT]):
         assert not find_uid_processes(STUDENT)
 
@@ -174,27 +174,27 @@ def test_a_plain_kill_does_not() -> None:
 @every_way
 def test_a_run_that_ends_leaves_nothing(way: str, needs: Needs) -> None:
     def leave_and_end(control: int) -> None:
-        acts.daemon(control)
+        acts.start_daemon(control)
         os._exit(3)
 
     check_needs(way, needs)
-    ending = supervised(way, leave_and_end)
+    ending = run_supervised(way, leave_and_end)
     assert ending.status is not None and os.waitstatus_to_exitcode(ending.status) == 3
-    assert ending.gone and ending.limit == ""
+    assert ending.is_gone and ending.limit == ""
 
 
 @every_way
-def test_a_signal_is_told_like_an_exit(way: str, needs: Needs) -> None:
+def test_a_signal_is_reported_like_an_exit(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    ending = supervised(way, lambda _: ctypes.string_at(0) and None)
+    ending = run_supervised(way, lambda _: ctypes.string_at(0) and None)
     assert ending.status is not None and os.waitstatus_to_exitcode(ending.status) == -signal.SIGSEGV
 
 
 @every_way
 def test_a_run_that_is_stopped_leaves_nothing(way: str, needs: Needs) -> None:
     check_needs(way, needs)
-    ending = supervised(way, escapees, looks=10)
-    assert ending.status is None and ending.gone
+    ending = run_supervised(way, start_escapees, looks=10)
+    assert ending.status is None and ending.is_gone
 
 
 TAKEN = [0]  # bytes that a greedy run takes, more than its bound
@@ -206,13 +206,13 @@ def fill(size: int) -> bytearray:
     return block
 
 
-def one_big(_: int) -> None:
+def hold_one_big_block(_: int) -> None:
     block = fill(TAKEN[0])
     wait_at_most(LONG)
     block.clear()
 
 
-def many_small(control: int) -> None:
+def hold_many_small_blocks(control: int) -> None:
     ready, go = os.pipe()
     for _ in range(5):
         if os.fork() == 0:
@@ -220,71 +220,80 @@ def many_small(control: int) -> None:
             block = fill(TAKEN[0] // 5)
             wait_at_most(LONG)
             block.clear()
-    wait_for_looks(control)  # the supervisor counts them as the run's own now
+    wait_for_looks(control)  # from now on the supervisor counts them as the run's
     os.write(go, b"five!")
     wait_at_most(LONG)
 
 
-def shared(_: int) -> None:
-    kept = acts.hidden_shared_memory(TAKEN[0])
+def hold_shared_memory(_: int) -> None:
+    memory = acts.hide_shared_memory(TAKEN[0])
     wait_at_most(LONG)
-    kept.close()
+    memory.close()
 
 
-def shared_in_parts(_: int) -> None:
-    kept = [acts.hidden_shared_memory(TAKEN[0] // 10) for _ in range(10)]
+def hold_shared_memory_in_parts(_: int) -> None:
+    memories = [acts.hide_shared_memory(TAKEN[0] // 10) for _ in range(10)]
     wait_at_most(LONG)
-    kept.clear()
+    memories.clear()
 
 
-def memory_file(_: int) -> None:
+def fill_memory_file(_: int) -> None:
     descriptor = os.memfd_create("big")
     os.ftruncate(descriptor, TAKEN[0])
-    kept = mmap.mmap(descriptor, TAKEN[0])
-    kept[:: resource.getpagesize()] = b"x" * (len(kept) // resource.getpagesize())
+    mapping = mmap.mmap(descriptor, TAKEN[0])
+    mapping[:: resource.getpagesize()] = b"x" * (len(mapping) // resource.getpagesize())
     wait_at_most(LONG)
 
 
-def unreadable(held: int) -> None:
+def hold_unreadably(write_end: int) -> None:
     prctl(PR_SET_DUMPABLE, 0)
-    shared(held)
+    hold_shared_memory(write_end)
 
 
-def escaped(control: int) -> None:
+def hold_in_escapee(control: int) -> None:
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
             wait_for_looks(control)
-            one_big(control)
+            hold_one_big_block(control)
         os._exit(0)
     wait_at_most(LONG)
 
 
-def without_its_first_thread(held: int) -> None:
+def hold_without_first_thread(write_end: int) -> None:
     def alone() -> None:
         block = fill(TAKEN[0])
         time.sleep(LONG)  # no alarm: only the first thread can set one
         block.clear()
 
     threading.Thread(target=alone).start()
-    acts.raw(SYS_EXIT)
+    acts.call_raw(SYS_EXIT)
 
 
-def other_programs(_: int) -> None:
-    """Each maps less than this process had from its start, and shares it."""
+def start_other_programs(_: int) -> None:
+    """Each maps and shares less than this process's initial memory."""
     hog = f"import mmap, time; m = mmap.mmap(-1, {40 * MIB}); m[::4096] = bytes(len(m) // 4096); time.sleep({LONG})"
     for _ in range(6):
         if os.fork() == 0:
             for program in (
                 "/usr/bin/python3",
                 sys.executable,
-            ):  # the second is closed to other users where it is root's
+            ):  # other users can't read the second if it is root's
                 with contextlib.suppress(OSError):
                     os.execv(program, [program, "-I", "-S", "-c", hog])
     wait_at_most(LONG)
 
 
-GREEDY = [one_big, many_small, shared, shared_in_parts, memory_file, unreadable, escaped, without_its_first_thread]
+GREEDY = [
+    hold_one_big_block,
+    hold_many_small_blocks,
+    hold_shared_memory,
+    hold_shared_memory_in_parts,
+    fill_memory_file,
+    hold_unreadably,
+    hold_in_escapee,
+    hold_without_first_thread,
+]
 SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_group ends all
 
 
@@ -292,9 +301,9 @@ SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_gro
 @pytest.mark.parametrize("act", GREEDY)
 def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    own = measure_own_memory()  # a run that ends its first process no longer holds this
-    TAKEN[0] = (own // (10 * MIB) + 13) * 10 * MIB  # a tenth of it is whole, too
-    assert_ended_by_memory(supervised(way, act_when_watched(act), more=100 * MIB))
+    own_memory = measure_own_memory()  # a run that ends its first process no longer holds this
+    TAKEN[0] = (own_memory // (10 * MIB) + 13) * 10 * MIB  # a tenth of it is whole, too
+    assert_ended_by_memory(run_supervised(way, act_when_watched(act), more=100 * MIB))
 
 
 def act_when_watched(act: Callable[[int], object]) -> Callable[[int], None]:
@@ -305,71 +314,73 @@ def act_when_watched(act: Callable[[int], object]) -> Callable[[int], None]:
     return wait_and_act
 
 
-def assert_ended_by_memory(ending: Ending) -> None:
-    assert ending.limit == "memory" and ending.gone
+def assert_ended_by_memory(ending: RunEnd) -> None:
+    assert ending.limit == "memory" and ending.is_gone
 
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace"])
-def test_what_other_programs_share_counts_though_each_is_smaller_than_the_first_process(way: str, needs: Needs) -> None:
+def test_memory_that_other_programs_share_counts_even_if_each_is_smaller_than_the_first_process(
+    way: str, needs: Needs
+) -> None:
     check_needs(way, needs)
     with mmap.mmap(-1, 1 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS):  # address space, as torch takes
-        assert_ended_by_memory(supervised(way, act_when_watched(other_programs), more=120 * MIB))
+        assert_ended_by_memory(run_supervised(way, act_when_watched(start_other_programs), more=120 * MIB))
 
 
-def unread_pairs(_: int) -> None:
-    """Each takes what a socket's buffer may, as far as the descriptors reach."""
-    kept = [socket.socketpair() for _ in range(150)]
+def leave_pairs_unread(_: int) -> None:
+    """Fill as many socket buffers as the descriptors allow."""
+    pairs = [socket.socketpair() for _ in range(150)]
     wait_at_most(LONG)
-    kept.clear()
+    pairs.clear()
 
 
-def unread_in_flight(_: int) -> None:
+def leave_sockets_in_flight(_: int) -> None:
     """The same in sockets that no process has open: they travel in another one."""
     carrier, _end = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     carrier.setblocking(False)
-    kept = [carrier]
+    sockets = [carrier]
     with contextlib.suppress(OSError):
         for _ in range(300):
             ends = socket.socketpair()
             socket.send_fds(carrier, [b"x"], [each.fileno() for each in ends])
             for each in ends:
                 each.close()
-    kept += [each for _ in range(100) for each in socket.socketpair()]
+    sockets += [each for _ in range(100) for each in socket.socketpair()]
     wait_at_most(LONG)
 
 
-def unread_replies_of_the_kernel(_: int) -> None:
-    """Netlink answers each request, up to the size of the socket's buffer."""
+def leave_kernel_replies_unread(_: int) -> None:
+    """Leave replies of netlink unread: it answers up to the size of the socket's buffer."""
     request = struct.pack("=IHHIIBxxx", 20, 18, 0x301, 0, 0, socket.AF_UNSPEC)  # RTM_GETLINK, of all
-    kept = []
+    sockets = []
     for _ in range(400):
-        kept.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
-        kept[-1].setblocking(False)
+        sockets.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+        sockets[-1].setblocking(False)
         with contextlib.suppress(OSError):
             for _ in range(400):
-                kept[-1].send(request)
+                sockets[-1].send(request)
     wait_at_most(LONG)
 
 
-def unread_connections(_: int) -> None:
-    """Of a byte each, for which the kernel can take as much as for a full buffer."""
-    listener, kept = socket.socket(socket.AF_INET), []
+def leave_connections_unread(_: int) -> None:
+    """Send one byte on each, for which the kernel can use as much memory as for a full buffer."""
+    listener, sockets = socket.socket(socket.AF_INET), []
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     for _ in range(220):
-        kept.append(socket.socket(socket.AF_INET))
-        kept[-1].connect(listener.getsockname())
-        kept[-1].send(b"x")
-        kept.append(listener.accept()[0])
+        sockets.append(socket.socket(socket.AF_INET))
+        sockets[-1].connect(listener.getsockname())
+        sockets[-1].send(b"x")
+        sockets.append(listener.accept()[0])
     wait_at_most(LONG)
 
 
-def unread_datagrams_of_closed_senders(_: int) -> None:
-    """Each waits in its receiver and is as large as a buffer, whose socket is gone."""
-    kept = []
+def leave_datagrams_of_closed_senders(_: int) -> None:
+    """Leave datagrams as large as a buffer in their receivers after their senders' sockets are gone."""
+    sockets = []
     for number in range(40):
-        kept.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-        kept[-1].bind(f"\0gradlab test {number}")
+        sockets.append(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        sockets[-1].bind(f"\0gradlab test {number}")
         for _ in range(11):
             with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
                 sender.setblocking(False)
@@ -377,16 +388,16 @@ def unread_datagrams_of_closed_senders(_: int) -> None:
     wait_at_most(LONG)
 
 
-def unread_records(_: int) -> None:
-    """Of a byte each, in a buffer of its own."""
-    listener, kept = socket.socket(socket.AF_INET), []
+def leave_records_unread(_: int) -> None:
+    """Leave records of one byte unread, each in its own buffer."""
+    listener, sockets = socket.socket(socket.AF_INET), []
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     for _ in range(12):
         sender = socket.socket(socket.AF_INET)
         sender.connect(listener.getsockname())
         sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        kept += [sender, listener.accept()[0]]
+        sockets += [sender, listener.accept()[0]]
         sender.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             for _ in range(20_000):
@@ -394,15 +405,15 @@ def unread_records(_: int) -> None:
     wait_at_most(LONG)
 
 
-UNREAD = [unread_pairs, unread_in_flight, unread_replies_of_the_kernel, unread_connections]
-UNREAD += [unread_datagrams_of_closed_senders, unread_records]
+UNREAD = [leave_pairs_unread, leave_sockets_in_flight, leave_kernel_replies_unread, leave_connections_unread]
+UNREAD += [leave_datagrams_of_closed_senders, leave_records_unread]
 
 
 @pytest.mark.parametrize("way", ["uid and network namespace", "pid and network namespace"])
 @pytest.mark.parametrize("act", UNREAD)
-def test_what_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
+def test_memory_that_sockets_may_hold_counts(way: str, act: Callable[[int], object], needs: Needs) -> None:
     check_needs(way, needs)
-    assert_ended_by_memory(supervised(way, act_when_watched(act), more=40 * MIB))
+    assert_ended_by_memory(run_supervised(way, act_when_watched(act), more=40 * MIB))
 
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "uid in a container", "uid and user namespace"])
@@ -418,41 +429,41 @@ def test_pages_that_a_fork_shares_count_once(way: str, needs: Needs) -> None:
         wait_for_looks(control, 5)
         block.clear()
 
-    # What this process holds is in every fork of it, and so is the block; counted once they fit, four times they don't.
-    ending = supervised(way, fork_in_turn, bound=measure_own_memory() + 120 * MIB)
+    # Every fork has this process's memory and the block: counted once they fit, counted four times they don't.
+    ending = run_supervised(way, fork_in_turn, bound=measure_own_memory() + 120 * MIB)
     assert ending.limit == "" and ending.peak >= 60 * MIB
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_a_process_cannot_hide_from_the_watch_of_its_uid(needs: Needs) -> None:
     """/proc/PID belongs to root when a process makes itself undumpable; its status still names its uid."""
     needs(UID)
 
-    def hidden(held: int) -> None:
+    def hidden(write_end: int) -> None:
         prctl(PR_SET_DUMPABLE, 0)
         wait_at_most(LONG)
 
     def see(run: Run) -> bool:
         while os.stat(f"/proc/{run.pid}/status").st_uid:
             time.sleep(0.002)
-        seen = run.pid in find_run_processes(run)
+        is_seen = run.pid in find_run_processes(run)
         kill_it(run)
-        return seen
+        return is_seen
 
-    assert judged("uid", hidden, see) == (True, True)
+    assert run_and_judge("uid", hidden, see) == (True, True)
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_a_run_that_was_seen_before_it_took_its_uid_is_seen_again(needs: Needs) -> None:
-    """Else its grader takes it for a process that a check left behind, and kills it with the first check cell."""
+    """Otherwise the container's grader takes it for a process that a check left, and kills it with the first check cell."""
     needs(UID)
 
     def see(run: Run) -> bool:
-        seen = run.pid in find_run_processes(run, {run.pid})
+        is_seen = run.pid in find_run_processes(run, {run.pid})
         kill_it(run)
-        return seen
+        return is_seen
 
-    assert judged("uid", lambda _: wait_at_most(LONG), see) == (True, True)
+    assert run_and_judge("uid", lambda _: wait_at_most(LONG), see) == (True, True)
 
 
 @pytest.mark.skipif(not ROOT, reason="the pool needs root")
@@ -469,14 +480,14 @@ def test_a_uid_is_not_taken_from_a_container_below(needs: Needs) -> None:
     def claim(run: Run) -> tuple[bool, int]:
         with claim_uid([STUDENT, STUDENT + 1]) as uid:
             other = uid == STUDENT + 1
-        left = len(find_run_processes(run))
+        process_count = len(find_run_processes(run))
         kill_it(run)
-        return other, left
+        return other, process_count
 
-    assert judged("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
+    assert run_and_judge("uid and pid namespace", lambda _: wait_at_most(LONG), claim) == ((True, 1), True)
 
 
-def test_each_container_begins_at_a_place_of_its_own() -> None:
+def test_each_container_begins_at_its_own_place_of_the_pool() -> None:
     orders = [rotate_pool(POOL, namespace) for namespace in range(4026532000, 4026532020)]
     assert all(sorted(order) == list(POOL) for order in orders)
     assert len({order[0] for order in orders}) > 15

@@ -1,4 +1,4 @@
-"""rlimits, each by running into it."""
+"""rlimits, each tested by hitting it."""
 
 import errno
 import mmap
@@ -38,7 +38,7 @@ def test_a_fork_bomb_ends(identity: str, layers: tuple[Layer, ...], needs: Needs
     assert attempt(lambda _: acts.fork_many(5), *layers, identity=identity, limits=SMALL).value == 5
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 def test_threads_count_as_processes(needs: Needs) -> None:
     needs(UID)
 
@@ -89,7 +89,7 @@ def test_address_space_ends(map_it: Callable[[], object], identity: str) -> None
     assert not attempt(lambda _: len(bytearray(16 * MIB)), LIMITS, identity=identity, limits=SMALL).stopped
 
 
-def test_address_space_is_left_alone_where_cuda_needs_it() -> None:
+def test_address_space_is_unlimited_if_cuda_needs_it() -> None:
     limits = Limits(address_space=None)
     assert not attempt(lambda _: mmap.mmap(-1, 1 << 38, flags=0x4022).close(), LIMITS, limits=limits).stopped
     assert read_mapped_bytes() > MIB

@@ -17,14 +17,14 @@ SOCK_DCCP, AF_ALG, AF_VSOCK, AF_PACKET = 6, 38, 40, 17
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("act", [acts.tcp_connect, acts.udp_send, acts.abstract_connect])
-def test_a_network_namespace_reaches_nobody(act: Act, identity: str, needs: Needs) -> None:
+@pytest.mark.parametrize("act", [acts.connect_tcp, acts.send_udp, acts.connect_abstract])
+def test_a_network_namespace_reaches_no_one(act: Act, identity: str, needs: Needs) -> None:
     needs(NETWORK, identity=identity)
     assert_stopped(act, NETWORK, identity=identity, by=(errno.ECONNREFUSED,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_a_network_namespace_has_loopback_alone(identity: str, needs: Needs) -> None:
+def test_a_network_namespace_has_only_loopback(identity: str, needs: Needs) -> None:
     needs(NETWORK, identity=identity)
 
     def talk(_: World) -> list[str]:
@@ -34,7 +34,7 @@ def test_a_network_namespace_has_loopback_alone(identity: str, needs: Needs) -> 
             client.connect(server.getsockname())
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one, pytest.raises(OSError):
             one.connect(("192.0.2.1", 9))
-        return acts.interface_names()
+        return acts.list_interface_names()
 
     names = attempt(talk, NETWORK, identity=identity).value
     # Some kernels give every network namespace the fallback devices of tunnels; they are down.
@@ -53,7 +53,7 @@ def test_an_ipc_namespace_has_no_memory_of_others(identity: str, needs: Needs) -
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("act", [acts.tcp_connect, acts.tcp_bind])
+@pytest.mark.parametrize("act", [acts.connect_tcp, acts.bind_tcp])
 def test_landlock_has_no_tcp(act: Act, identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
     if landlock.read_abi() < 4:
@@ -66,10 +66,10 @@ def test_landlock_scopes_abstract_sockets(identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
     if landlock.read_abi() < 6:
         pytest.skip(f"Landlock of ABI {landlock.read_abi()} has no scopes")
-    assert_stopped(acts.abstract_connect, LANDLOCK, identity=identity, by=(errno.EPERM,))
+    assert_stopped(acts.connect_abstract, LANDLOCK, identity=identity, by=(errno.EPERM,))
 
 
-def opens(family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0) -> Act:
+def make_opening_act(family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0) -> Act:
     def act(_: World) -> None:
         socket.socket(family, kind, protocol).close()
 
@@ -78,15 +78,24 @@ def opens(family: int, kind: int = socket.SOCK_STREAM, protocol: int = 0) -> Act
 
 FORBIDDEN: dict[Network, list[Act]] = {
     "local": [
-        opens(socket.AF_INET),
-        opens(socket.AF_INET, socket.SOCK_DGRAM),
-        opens(socket.AF_INET6),
-        opens(socket.AF_NETLINK, socket.SOCK_RAW),
-        acts.tcp_connect,
-        acts.udp_send,
+        make_opening_act(socket.AF_INET),
+        make_opening_act(socket.AF_INET, socket.SOCK_DGRAM),
+        make_opening_act(socket.AF_INET6),
+        make_opening_act(socket.AF_NETLINK, socket.SOCK_RAW),
+        acts.connect_tcp,
+        acts.send_udp,
     ],
-    "pairs": [opens(socket.AF_UNIX), acts.unix_connect, acts.abstract_connect, opens(socket.AF_INET)],
-    "gloo": [opens(socket.AF_INET, socket.SOCK_DGRAM), opens(socket.AF_NETLINK, socket.SOCK_RAW, 15), acts.udp_send],
+    "pairs": [
+        make_opening_act(socket.AF_UNIX),
+        acts.connect_unix,
+        acts.connect_abstract,
+        make_opening_act(socket.AF_INET),
+    ],
+    "gloo": [
+        make_opening_act(socket.AF_INET, socket.SOCK_DGRAM),
+        make_opening_act(socket.AF_NETLINK, socket.SOCK_RAW, 15),
+        acts.send_udp,
+    ],
 }
 
 
@@ -102,7 +111,11 @@ def test_seccomp_opens_no_socket_of_these_kinds(network: Network, identity: str,
 @pytest.mark.skipif(not ROOT, reason="only root could open these without the layer")
 @pytest.mark.parametrize(
     "act",
-    [opens(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP), opens(AF_PACKET, socket.SOCK_RAW), acts.send_udp_raw],
+    [
+        make_opening_act(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP),
+        make_opening_act(AF_PACKET, socket.SOCK_RAW),
+        acts.send_udp_raw,
+    ],
 )
 def test_seccomp_opens_no_raw_socket(act: Act, needs: Needs) -> None:
     needs(SECCOMP, NETWORK)
@@ -120,10 +133,10 @@ def test_seccomp_cannot_be_fooled_by_bits_that_the_kernel_drops(network: Network
         pytest.skip("written for x86-64")
 
     def datagram(_: World) -> int:
-        return acts.raw(number, socket.AF_INET | high, socket.SOCK_DGRAM | high, high)
+        return acts.call_raw(number, socket.AF_INET | high, socket.SOCK_DGRAM | high, high)
 
     def inject(_: World) -> int:
-        return acts.raw(16, 0, 0x5412 | high, 0)
+        return acts.call_raw(16, 0, 0x5412 | high, 0)
 
     assert_stopped(datagram, *layers, identity=identity, by=(errno.EPERM,), network=network)
     assert attempt(inject, identity=identity).number not in (0, errno.EPERM)
@@ -141,13 +154,18 @@ def test_seccomp_leaves_what_each_variant_is_for(identity: str, needs: Needs) ->
     for network in ("local", "pairs", "gloo"):
         layers = (SECCOMP, NETWORK)
         assert not attempt(pair, *layers, identity=identity, network=network).stopped
-    for act in (opens(socket.AF_UNIX), opens(socket.AF_INET), opens(socket.AF_NETLINK, socket.SOCK_RAW), acts.tcp_bind):
+    for act in (
+        make_opening_act(socket.AF_UNIX),
+        make_opening_act(socket.AF_INET),
+        make_opening_act(socket.AF_NETLINK, socket.SOCK_RAW),
+        acts.bind_tcp,
+    ):
         assert not attempt(act, *layers, identity=identity, network="gloo").stopped
-    assert not attempt(opens(socket.AF_UNIX), *layers, identity=identity).stopped
+    assert not attempt(make_opening_act(socket.AF_UNIX), *layers, identity=identity).stopped
 
 
 @pytest.mark.parametrize("family", [socket.AF_NETLINK, AF_ALG, AF_VSOCK, AF_PACKET, 29, 36, 63, 64, 1000])
 def test_seccomp_knows_no_other_family(family: int, needs: Needs) -> None:
     needs(SECCOMP)
-    assert not attempt(opens(family, socket.SOCK_RAW)).by(errno.EPERM) or not ROOT
-    assert attempt(opens(family, socket.SOCK_RAW), SECCOMP).by(errno.EPERM)
+    assert not attempt(make_opening_act(family, socket.SOCK_RAW)).by(errno.EPERM) or not ROOT
+    assert attempt(make_opening_act(family, socket.SOCK_RAW), SECCOMP).by(errno.EPERM)

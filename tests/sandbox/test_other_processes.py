@@ -28,17 +28,23 @@ from tests.sandbox.attempts import (
     assert_stopped,
     attempt,
     become,
-    scratch,
+    make_scratch,
     wait_at_most,
 )
 from tests.sandbox.conftest import Needs
 
-READING = [acts.parent_memory, acts.parent_environ, acts.parent_maps, acts.parent_descriptors, acts.parent_root]
-TRACING = [acts.ptrace_parent, acts.vm_read_parent]
+READING = [
+    acts.read_parent_memory,
+    acts.read_parent_environ,
+    acts.read_parent_maps,
+    acts.list_parent_descriptors,
+    acts.list_parent_root,
+]
+TRACING = [acts.trace_parent, acts.read_parent_by_call]
 DENIED = (errno.EACCES, errno.EPERM)
 
 
-@pytest.mark.skipif(not ROOT, reason="a uid of its own needs root")
+@pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 @pytest.mark.parametrize(("identity", "layers"), [("root", ()), (CONTAINER, ()), (CONTAINER, (NETWORK,))])
 @pytest.mark.parametrize(
     "act", [*READING, *TRACING, acts.signal_parent, acts.renice_parent, acts.limit_parent, acts.be_root]
@@ -54,7 +60,7 @@ def test_a_uid_may_do_nothing_to_roots_processes(
 @pytest.mark.parametrize("act", [*READING, *TRACING])
 def test_landlock_keeps_from_processes_of_the_same_user(act: Act, identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
-    if identity == "root" and act in (acts.parent_environ, acts.parent_maps):
+    if identity == "root" and act in (acts.read_parent_environ, acts.read_parent_maps):
         # Linux lets CAP_PERFMON read these whatever Landlock says: root must have given up its capabilities.
         assert not attempt(act, LANDLOCK).stopped
         assert_stopped(act, LANDLOCK, PRIVILEGES, by=DENIED)
@@ -71,13 +77,13 @@ def test_landlock_scopes_signals(identity: str, needs: Needs) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-@pytest.mark.parametrize("act", [acts.signal_parent, acts.ptrace_parent, acts.vm_read_parent, acts.renice_parent])
+@pytest.mark.parametrize("act", [acts.signal_parent, acts.trace_parent, acts.read_parent_by_call, acts.renice_parent])
 def test_a_pid_namespace_has_no_other_processes(act: Act, identity: str, needs: Needs) -> None:
     needs(PID, identity=identity)
     assert_stopped(act, PID, KEEPER, identity=identity, by=(errno.ESRCH,))
 
 
-# With which a run has mounts of its own, and is somebody who may not read the memory of others.
+# Layers that give a run its own mounts and an identity that may not read the memory of others.
 IN_USER_NAMESPACE = (MOUNTS, PID, KEEPER)
 IN_ITS_TREE = {
     "root": (MOUNTS, UID) if has_capability(CAP_SYS_ADMIN) else (UID, *IN_USER_NAMESPACE),
@@ -90,18 +96,18 @@ IN_ITS_TREE = {
 def test_proc_shows_no_other_process(identity: str, needs: Needs) -> None:
     layers = (*IN_ITS_TREE[identity], PROC)
     needs(*layers, identity=identity)
-    assert_stopped(acts.parent_is_seen, *layers, identity=identity, by=(errno.ENOENT,))
+    assert_stopped(acts.see_parent, *layers, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
-@pytest.mark.parametrize("more", [(), (LANDLOCK, PRIVILEGES)])
+@pytest.mark.parametrize("added_layers", [(), (LANDLOCK, PRIVILEGES)])
 def test_the_machines_proc_shows_others_but_nothing_in_them(
-    identity: str, more: tuple[Layer, ...], needs: Needs
+    identity: str, added_layers: tuple[Layer, ...], needs: Needs
 ) -> None:
-    """Where no /proc of the run's own is to be had: what is seen, and what the other layers close, each without Landlock."""
-    layers = (*IN_ITS_TREE[identity], *more)
+    """Without a separate /proc: what is visible, and what the other layers close, each without Landlock."""
+    layers = (*IN_ITS_TREE[identity], *added_layers)
     needs(*layers, identity=identity)
-    assert not attempt(acts.parent_is_seen, *layers, identity=identity).stopped
+    assert not attempt(acts.see_parent, *layers, identity=identity).stopped
     for act in READING:
         assert_stopped(act, *layers, identity=identity, by=DENIED)
 
@@ -115,7 +121,7 @@ def test_seccomp_has_no_tracing(act: Act, identity: str, needs: Needs) -> None:
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_a_hidden_process_is_closed_to_its_own_user(identity: str) -> None:
-    """What guards a grader without root where Landlock is missing: root, who may all, is not kept out."""
+    """Protects a grader without root if Landlock is missing: root may do everything and isn't kept out."""
     if identity == "root":
         identity = "user"
 
@@ -138,7 +144,7 @@ def test_a_hidden_process_is_closed_to_its_own_user(identity: str) -> None:
 
 
 @pytest.mark.skipif(not ROOT, reason="only root can make a setuid program")
-def test_no_privileges_come_from_setuid_programs() -> None:
+def test_setuid_programs_give_no_privileges() -> None:
     path = f"/var/tmp/gradlab-test-setuid-{os.getpid()}"
     with open("/bin/cat", "rb") as source, open(path, "wb") as copy:
         copy.write(source.read())
@@ -188,7 +194,7 @@ def test_no_capability_is_left_of_a_user_namespace(identity: str, needs: Needs) 
 def test_a_run_dies_with_its_grader(identity: str, layers: tuple[Layer, ...], needs: Needs) -> None:
     """A pipe that only the run holds open ends when it dies; without a layer it does not."""
     needs(*layers, identity=identity)
-    with scratch(identity) as path:
+    with make_scratch(identity) as path:
         reading, writing = os.pipe()
         grader = os.fork()
         if grader == 0:
@@ -220,7 +226,7 @@ def test_a_run_waits_for_a_keeper_that_starts_late(
     needs(*layers, identity=identity)
 
     def close_late(keep: Collection[int]) -> None:
-        """Lose the processor, and get it back at the worst moment: no /dev/null while the run builds its file tree."""
+        """Lose the processor at the worst moment: there is no /dev/null while the run builds its file tree."""
         for _ in range(100_000):  # a run that waits never brings that moment about
             if not os.path.exists(os.devnull):
                 break

@@ -19,7 +19,7 @@ from tests.sandbox import acts
 from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
-# Numbers of x86-64; arguments with which the call, if it came through, would do nothing.
+# Numbers of x86-64; arguments with which the call, if allowed, would do nothing.
 CALLS: dict[str, tuple[int, ...]] = {
     "ptrace": (101, 99, 0, 0, 0),
     "process_vm_readv": (310, 0, 0, 0, 0, 0, 1),
@@ -89,20 +89,22 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
 
     def outcomes(_: World) -> dict[str, int]:
-        found = {}
+        outcomes_by_call = {}
         for name, (number, *arguments) in CALLS.items():
             try:
-                acts.raw(number, *arguments)
-                found[name] = 0
+                acts.call_raw(number, *arguments)
+                outcomes_by_call[name] = 0
             except OSError as error:
-                found[name] = error.errno or 0
-        return found
+                outcomes_by_call[name] = error.errno or 0
+        return outcomes_by_call
 
-    free, held = (attempt(outcomes, *layers, identity=identity).value for layers in ((), (SECCOMP,)))
-    let_past = [name for name, number in held.items() if number != errno.EPERM]
+    free_outcomes, filtered_outcomes = (
+        attempt(outcomes, *layers, identity=identity).value for layers in ((), (SECCOMP,))
+    )
+    let_past = [name for name, number in filtered_outcomes.items() if number != errno.EPERM]
     assert let_past == ["personality is left"]
-    known = REFUSED_TO_USERS if identity == "user" else set()
-    refused_anyway = {name for name, number in free.items() if number == errno.EPERM} - known
+    exempt_calls = REFUSED_TO_USERS if identity == "user" else set()
+    refused_anyway = {name for name, number in free_outcomes.items() if number == errno.EPERM} - exempt_calls
     assert not refused_anyway, "these prove nothing: the kernel refuses them without seccomp"
 
 
@@ -113,21 +115,21 @@ def test_each_denied_call_is_refused(identity: str, needs: Needs) -> None:
     [435, 319, 40, 275, 276, 278],
     ids=["clone3", "memfd_create", "sendfile", "splice", "tee", "vmsplice"],
 )
-def test_calls_with_another_way_are_absent(number: int, identity: str, needs: Needs) -> None:
+def test_calls_that_have_a_substitute_are_absent(number: int, identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
-    assert not attempt(lambda _: acts.raw(number, 0, 0), identity=identity).by(errno.ENOSYS)
-    assert attempt(lambda _: acts.raw(number, 0, 0), SECCOMP, identity=identity).by(errno.ENOSYS)
+    assert not attempt(lambda _: acts.call_raw(number, 0, 0), identity=identity).by(errno.ENOSYS)
+    assert attempt(lambda _: acts.call_raw(number, 0, 0), SECCOMP, identity=identity).by(errno.ENOSYS)
 
 
 @x86_64
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("bit", seccomp.NEW_NAMESPACE_BITS, ids=hex)
 def test_clone_makes_no_namespace(bit: int, identity: str, needs: Needs) -> None:
-    """With CLONE_SIGHAND alone the kernel says EINVAL: so the call makes no process, whoever lets it through."""
+    """With only CLONE_SIGHAND the kernel returns EINVAL, so the call makes no process even if it's allowed."""
     needs(SECCOMP, identity=identity)
     flags = bit | 0x800
-    assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), identity=identity).by(errno.EINVAL)
-    assert attempt(lambda _: acts.raw(56, flags, 0, 0, 0, 0), SECCOMP, identity=identity).by(errno.EPERM)
+    assert attempt(lambda _: acts.call_raw(56, flags, 0, 0, 0, 0), identity=identity).by(errno.EINVAL)
+    assert attempt(lambda _: acts.call_raw(56, flags, 0, 0, 0, 0), SECCOMP, identity=identity).by(errno.EPERM)
 
 
 @x86_64
@@ -160,11 +162,11 @@ def test_no_device_nodes(needs: Needs) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_a_new_session_is_pretended_so_that_none_gets_a_processor_share_of_its_own(identity: str, needs: Needs) -> None:
+def test_a_new_session_is_simulated_so_no_run_gets_an_extra_processor_share(identity: str, needs: Needs) -> None:
     needs(SECCOMP, identity=identity)
 
     def sessions(_: World) -> list[bool]:
-        """Of a child, which leads no group: whether it has a session of its own afterwards, and how the call ended."""
+        """For a child that leads no group: whether it has a new session afterwards, and how the call ended."""
         reading, writing = os.pipe()
         if os.fork() == 0:
             os.setsid()
@@ -215,7 +217,7 @@ def test_files_are_copied_and_no_socket_keeps_a_senders_pages(identity: str, nee
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 def test_locks_of_parts_of_a_file_are_not_kept(identity: str, needs: Needs) -> None:
-    """No process is charged for them, and there can be one for each byte. A database still works."""
+    """No process is charged for locks, and each byte can have one. A database still works."""
     needs(SECCOMP, identity=identity)
     import sqlite3
     import tempfile
@@ -224,20 +226,20 @@ def test_locks_of_parts_of_a_file_are_not_kept(identity: str, needs: Needs) -> N
         with tempfile.TemporaryDirectory() as folder, open(Path(folder, "locked"), "wb") as file:
             fcntl.lockf(file, fcntl.LOCK_EX, 10, 5)
             node = os.fstat(file.fileno()).st_ino
-            kept = sum(f":{node} " in line for line in Path("/proc/locks").read_text().splitlines())
+            lock_count = sum(f":{node} " in line for line in Path("/proc/locks").read_text().splitlines())
             with contextlib.closing(sqlite3.connect(Path(folder, "database"))) as database:
                 database.execute("create table t (x)")
                 database.execute("insert into t values (1)")
                 database.commit()
-                return kept, database.execute("select count(*) from t").fetchone()[0]
+                return lock_count, database.execute("select count(*) from t").fetchone()[0]
 
     assert attempt(lock, identity=identity).value == (1, 1)
     assert attempt(lock, SECCOMP, identity=identity).value == (0, 1)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_buffers_of_sockets_and_pipes_stay_as_they_are(identity: str, needs: Needs) -> None:
-    """What is in them belongs to no process: the memory watch counts each as large as the kernel makes it."""
+def test_buffers_of_sockets_and_pipes_keep_their_sizes(identity: str, needs: Needs) -> None:
+    """Their contents belong to no process: the memory watch counts each as large as the kernel makes it."""
     needs(SECCOMP, identity=identity)
 
     def enlarge(_: World) -> tuple[bool, bool]:

@@ -1,4 +1,4 @@
-"""What a level promises is tried as a run; where layers fail together, what is left is offered with the reason."""
+"""A level's promise is tried in a run; if layers fail together, the rest is offered with the reason."""
 
 import os
 import subprocess
@@ -23,14 +23,14 @@ SETUID, SETFCAP = 7, 31
 
 
 @pytest.fixture
-def every_layer_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def separate_layers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(doctor, "find_hindrance", lambda _: "")
     monkeypatch.setattr(doctor, "try_alone", lambda *_: "")
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: [])
     yield
 
 
-@pytest.mark.usefixtures("every_layer_alone")
+@pytest.mark.usefixtures("separate_layers")
 @pytest.mark.parametrize(
     ("culprit", "level"),
     [
@@ -41,50 +41,52 @@ def every_layer_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ({LANDLOCK}, "none"),
     ],
 )
-def test_what_fails_together_is_done_without(culprit: set[Layer], level: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = []
+def test_layers_that_fail_together_are_left_out(
+    culprit: set[Layer], level: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials = []
 
     def fail(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
-        tried.append(layers)
+        trials.append(layers)
         return ("they clash" if culprit <= layers else ""), {}
 
     monkeypatch.setattr(doctor, "try_together", fail)
-    found = find_layers()
-    assert find_strongest_level(found) == level
-    assert not culprit <= select_layers(found) and tried[-1] == select_layers(found)
+    states = find_layers()
+    assert find_strongest_level(states) == level
+    assert not culprit <= select_layers(states) and trials[-1] == select_layers(states)
     with pytest.raises(GradlabError, match=r"not together with the others: they clash"):
-        require("full", found)
+        require("full", states)
 
 
-@pytest.mark.usefixtures("every_layer_alone")
+@pytest.mark.usefixtures("separate_layers")
 def test_a_fork_bomb_without_a_bound_is_not_full_isolation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "try_together", lambda _: ("", {LIMITS: "a fork bomb has no bound"}))
-    found = find_layers()
-    assert find_strongest_level(found) == "same-user"
-    assert LIMITS in require("same-user", found)
+    states = find_layers()
+    assert find_strongest_level(states) == "same-user"
+    assert LIMITS in require("same-user", states)
     with pytest.raises(GradlabError, match="a fork bomb has no bound"):
-        require("full", found)
+        require("full", states)
 
 
-@pytest.mark.usefixtures("every_layer_alone")
-def test_no_trial_is_made_where_python_is_closed_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("separate_layers")
+def test_no_trial_is_made_if_python_is_closed_to_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "find_closed_paths", lambda _: ["/root"])
     monkeypatch.setattr(doctor, "try_together", lambda layers: ("no", {}) if MOUNTS in layers else 1 / 0)
-    found = find_layers()
-    assert not any(there for name, there, _ in doctor.report(found) if name.startswith("--isolation"))
+    states = find_layers()
+    assert not any(is_offered for name, is_offered, _ in doctor.report(states) if name.startswith("--isolation"))
     with pytest.raises(GradlabError, match=r"can't enter /root; run chmod o\+x /root"):
-        require("same-user", found)
+        require("same-user", states)
 
 
-def test_a_layer_that_fails_in_the_run_is_told_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(plan: Plan) -> None:
         raise OSError(22, "Invalid argument", "/.scratch")
 
     monkeypatch.setattr(mounts, "build", fail)
     monkeypatch.setattr("autograder.sandbox.namespaces.separate", lambda *_: None)
-    children = children_of_this_process()
+    children = read_children()
     assert try_together(ALWAYS | {MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", {})
-    assert children_of_this_process() == children
+    assert read_children() == children
 
 
 def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,18 +94,18 @@ def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch)
     assert "can't be watched" in try_together(ALWAYS | {KEEPER})[0]
 
 
-def children_of_this_process() -> str:
+def read_children() -> str:
     with open(f"/proc/self/task/{os.getpid()}/children") as file:
         return file.read()
 
 
-def as_container(*lost: int) -> tuple[dict[Layer, doctor.LayerState], frozenset[Layer]]:
-    """What is available to a container's root without these capabilities, and what it would put in a plan."""
+def describe_container(*capabilities: int) -> tuple[dict[Layer, doctor.LayerState], frozenset[Layer]]:
+    """The layers available to a container's root without these capabilities, and those that it would plan."""
 
     def look(_: object) -> tuple[list[doctor.LayerState], list[bool]]:
-        keep_capabilities(OF_A_CONTAINER - {*lost})
-        found = find_layers()
-        return [*found.values()], [layer in select_layers(found) for layer in LAYERS]
+        keep_capabilities(OF_A_CONTAINER - {*capabilities})
+        layer_states = find_layers()
+        return [*layer_states.values()], [layer in select_layers(layer_states) for layer in LAYERS]
 
     outcome = attempt(look)
     assert not outcome.stopped, outcome
@@ -120,26 +122,26 @@ def namespaces_for_a_container(needs: Needs) -> None:
 
 @pytest.mark.usefixtures("namespaces_for_a_container")
 def test_a_containers_root_has_a_uid_in_a_user_namespace() -> None:
-    found, layers = as_container()
+    states, layers = describe_container()
     assert {*NAMESPACES, PROC, UID, KEEPER} <= layers
-    assert find_strongest_level(found) == "full"
+    assert find_strongest_level(states) == "full"
 
 
 @pytest.mark.usefixtures("namespaces_for_a_container")
 def test_without_setfcap_a_containers_root_has_no_namespaces() -> None:
-    found, layers = as_container(SETFCAP)
-    assert find_strongest_level(found) == "no-namespaces" or doctor.explain_closed_paths(found)
+    states, layers = describe_container(SETFCAP)
+    assert find_strongest_level(states) == "no-namespaces" or doctor.explain_closed_paths(states)
     assert UID in layers and not NAMESPACES & layers
-    assert "CAP_SETFCAP" in found[MOUNTS].note
+    assert "CAP_SETFCAP" in states[MOUNTS].note
 
 
 @pytest.mark.usefixtures("namespaces_for_a_container")
 def test_a_root_that_cannot_change_its_uid_has_no_bound_on_forks() -> None:
     if os.geteuid() != int(Path("/proc/self/uid_map").read_text().split()[1]):
         pytest.skip("this root is an ordinary user of the machine, whose processes are counted")
-    found, layers = as_container(SETUID)
-    assert find_strongest_level(found) == "same-user" and UID not in layers
-    assert "fork bomb" in found[LIMITS].note
+    states, layers = describe_container(SETUID)
+    assert find_strongest_level(states) == "same-user" and UID not in layers
+    assert "fork bomb" in states[LIMITS].note
 
 
 def test_it_is_cheap_enough_for_the_start_of_each_grading() -> None:
@@ -148,5 +150,5 @@ def test_it_is_cheap_enough_for_the_start_of_each_grading() -> None:
         "import os; from autograder.sandbox import find_layers; before = sum(os.times()[:4]); find_layers(); "
         "print(sum(os.times()[:4]) - before)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 0.3
+    process = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert float(process.stdout) < 0.3

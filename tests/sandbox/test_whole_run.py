@@ -17,22 +17,22 @@ FULL = (NETWORK, IPC, MOUNTS, PROC, LANDLOCK, SECCOMP)
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
+def report() -> dict[str, Any]:
     return {}
 
 
 @pytest.fixture(params=WITH_CONTAINER)
-def runs(request: pytest.FixtureRequest, told: dict[str, Any], needs: Needs) -> dict[str, Any]:
+def runs(request: pytest.FixtureRequest, report: dict[str, Any], needs: Needs) -> dict[str, Any]:
     identity = request.param
     if identity == "user" and ROOT and not has_capability(CAP_SYS_ADMIN):
-        pytest.skip("root needs CAP_SYS_ADMIN to show an ordinary user a file tree of its own")
+        pytest.skip("root needs CAP_SYS_ADMIN to show an ordinary user a separate file tree")
     needs(*FULL, PID if identity == "user" else UID, identity=identity)
-    if identity not in told:
+    if identity not in report:
         command = [sys.executable, "-m", "tests.sandbox.whole_run", identity]
-        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        told[identity] = json.loads(done.stdout)
-    return dict(told[identity])
+        process = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
+        assert process.returncode == 0, process.stderr
+        report[identity] = json.loads(process.stdout)
+    return dict(report[identity])
 
 
 def test_an_honest_run_works(runs: dict[str, Any]) -> None:
@@ -41,7 +41,7 @@ def test_an_honest_run_works(runs: dict[str, Any]) -> None:
     expected = {"gradient": 128.0, "loaded": 120.0, "figure": True, "checkpoint": True, "shared": 10.0, "eager": 2.0}
     assert {name: honest[name] for name in expected} == expected
     assert honest["program"] == "hi\n"
-    # Its resource tracker or a worker may be there still; nothing of anybody else is.
+    # Its resource tracker or a worker may still be there; no other user's process is.
     assert honest["processes"] <= 4
     assert honest["limit"] == "" and honest["status"] == 0
 
@@ -57,7 +57,7 @@ def test_a_hostile_run_gets_nothing(runs: dict[str, Any]) -> None:
     assert len(attempts) > 45 and runs["hostile"]["status"] == 0
 
 
-def test_memory_of_all_processes_together_ends(runs: dict[str, Any]) -> None:
+def test_the_memory_of_all_processes_together_is_bounded(runs: dict[str, Any]) -> None:
     assert runs["greedy"]["limit"] == "memory"
 
 

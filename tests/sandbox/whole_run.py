@@ -1,5 +1,5 @@
-"""One process that imports torch, and two runs forked from it under every layer that there is: an honest one and a
-hostile one. `python -m tests.sandbox.whole_run root|user|container` prints what became of them as JSON."""
+"""One process that imports torch, and two runs forked from it under every available layer: an honest one and a
+hostile one. `python -m tests.sandbox.whole_run root|user|container` prints their results as JSON."""
 
 import json
 import os
@@ -29,7 +29,7 @@ LIMITS = Limits(memory=1024 * MIB, disk=64 * MIB, file_size=16 * MIB, processes=
 REPOSITORY = Path(__file__).parents[2]
 
 
-def gloo_rank(rank: int) -> None:
+def run_gloo_rank(rank: int) -> None:
     import torch.distributed as dist
 
     torch.set_num_threads(1)
@@ -40,35 +40,35 @@ def gloo_rank(rank: int) -> None:
     dist.destroy_process_group()
 
 
-def honest(_: attempts.World, control: int) -> dict[str, Any]:
+def run_honest(_: attempts.World, control: int) -> dict[str, Any]:
     torch.set_num_threads(1)
-    found: dict[str, Any] = {}
+    report: dict[str, Any] = {}
     x = torch.ones(64, 64, requires_grad=True)
     (x @ x).sum().backward()
-    found["gradient"] = float(x.grad[0, 0]) if x.grad is not None else None
+    report["gradient"] = float(x.grad[0, 0]) if x.grad is not None else None
     loader = DataLoader(TensorDataset(torch.arange(16.0)), batch_size=4, num_workers=1)
-    found["loaded"] = sum(float(batch.sum()) for (batch,) in loader)
+    report["loaded"] = sum(float(batch.sum()) for (batch,) in loader)
     figure, axes = plt.subplots()
     axes.plot([1, 2, 3])
     axes.set_title("$x^2$")
     figure.savefig("figure.png")
-    found["figure"] = Path("figure.png").stat().st_size > 1000
+    report["figure"] = Path("figure.png").stat().st_size > 1000
     torch.save({"x": x}, "checkpoint.pt")
-    found["checkpoint"] = bool((torch.load("checkpoint.pt")["x"] == x).all())
-    found["shared"] = float(torch.ones(10).share_memory_().sum())
-    found["program"] = subprocess.run(["/bin/sh", "-c", "echo hi"], capture_output=True, text=True, check=True).stdout
-    found["eager"] = float(torch.compile(lambda y: y * 2, backend="eager")(torch.ones(1)))
-    found["processes"] = len([name for name in os.listdir("/proc") if name.isdigit()])
-    return found
+    report["checkpoint"] = bool((torch.load("checkpoint.pt")["x"] == x).all())
+    report["shared"] = float(torch.ones(10).share_memory_().sum())
+    report["program"] = subprocess.run(["/bin/sh", "-c", "echo hi"], capture_output=True, text=True, check=True).stdout
+    report["eager"] = float(torch.compile(lambda y: y * 2, backend="eager")(torch.ones(1)))
+    report["processes"] = len([name for name in os.listdir("/proc") if name.isdigit()])
+    return report
 
 
-def gloo(_: attempts.World, control: int) -> dict[str, Any]:
+def run_gloo(_: attempts.World, control: int) -> dict[str, Any]:
     children = []
     for rank in range(2):
         child = os.fork()
         if child == 0:
             try:
-                gloo_rank(rank)
+                run_gloo_rank(rank)
                 os._exit(0)
             except BaseException:
                 traceback.print_exc()
@@ -77,7 +77,7 @@ def gloo(_: attempts.World, control: int) -> dict[str, Any]:
     return {"gloo": [os.waitpid(child, 0)[1] for child in children]}
 
 
-def hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
+def list_hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
     return {
         **{act.__name__: act for act in vars(acts).values() if is_act(act)},
         "course": lambda _: (REPOSITORY / "labs" / "course.toml").read_text(),
@@ -85,9 +85,9 @@ def hostile_acts() -> dict[str, Callable[[attempts.World], Any]]:
         "home of the grader": lambda _: os.listdir(os.path.expanduser("~root")),
         "another's scratch": lambda world: os.listdir(world.secret.parent),
         "passwords": lambda _: Path("/etc/passwd").read_text(),
-        "io_uring": lambda _: acts.raw(425, 8, 0),
-        "unshare": lambda _: acts.raw(272, 0x10000000),
-        "setns": lambda _: acts.raw(308, os.open("/proc/self/ns/net", os.O_RDONLY), 0),
+        "io_uring": lambda _: acts.call_raw(425, 8, 0),
+        "unshare": lambda _: acts.call_raw(272, 0x10000000),
+        "setns": lambda _: acts.call_raw(308, os.open("/proc/self/ns/net", os.O_RDONLY), 0),
         "mount": lambda _: acts.call("mount", b"none", b"/tmp", b"tmpfs", 0, None),
         "remount": lambda _: acts.call("mount", b"none", b"/usr", b"", 4096 | 32, None),
         "chroot": lambda _: os.chroot("."),
@@ -114,19 +114,19 @@ def is_act(value: object) -> bool:
     return names[1:] == ["return"] and names[0] in ("world", "_")
 
 
-def hostile(world: attempts.World, control: int) -> dict[str, str]:
+def run_hostile(world: attempts.World, control: int) -> dict[str, str]:
     """Name to error, for each attempt; an empty string is an attempt that succeeded."""
-    found = {}
-    for name, act in hostile_acts().items():
+    errors = {}
+    for name, act in list_hostile_acts().items():
         try:
             act(world)
-            found[name] = ""
+            errors[name] = ""
         except BaseException as error:
-            found[name] = type(error).__name__
+            errors[name] = type(error).__name__
         for path in (*world.scratch.iterdir(), *Path("/dev/shm").glob("?")):
             if path.is_file():
                 path.unlink()
-    return found
+    return errors
 
 
 def run(
@@ -143,35 +143,35 @@ def run(
         os.write(control, json.dumps(answer).encode())
 
     ending = supervise(layers, act_and_answer, LIMITS, network)
-    answer = json.loads(ending.said) if ending.said else {}
-    return {"limit": ending.limit, "status": ending.status, "left": not ending.gone, **answer}
+    answer = json.loads(ending.output) if ending.output else {}
+    return {"limit": ending.limit, "status": ending.status, "left": not ending.is_gone, **answer}
 
 
-def greedy(_: attempts.World, control: int) -> dict[str, Any]:
+def run_greedy(_: attempts.World, control: int) -> dict[str, Any]:
     ready, go = os.pipe()
     for _ in range(4):
         if os.fork() == 0:
             os.read(ready, 1)
-            kept = torch.ones(100 << 20)  # 400 MiB
+            memory = torch.ones(100 << 20)  # 400 MiB
             attempts.wait_at_most(LONG)
-            del kept
-    wait_for_looks(control)  # the supervisor counts them as the run's own now
+            del memory
+    wait_for_looks(control)  # from now on the supervisor counts them as the run's
     os.write(go, b"four")
     attempts.wait_at_most(LONG)
     return {}
 
 
-def leaving(_: attempts.World, control: int) -> dict[str, Any]:
-    acts.daemon(control)
+def run_leaving(_: attempts.World, control: int) -> dict[str, Any]:
+    acts.start_daemon(control)
     return {}
 
 
 def become_a_user() -> None:
-    """Where the interpreter is closed to others, show it in a file tree that an ordinary user may walk."""
+    """If other users can't read the interpreter, show it in a file tree that an ordinary user may walk."""
     from autograder.sandbox import mounts, namespaces
 
     namespaces.separate({MOUNTS})
-    # Its scratch directory is there in the new tree only.
+    # Its scratch directory is only in the new tree.
     # As with PID: with a /proc that hides nothing, as on most machines.
     layers = frozenset({MOUNTS, PID, PROC})
     mounts.build(Plan(Path("/view"), layers, readable=(*find_runtime_paths(), REPOSITORY)))
@@ -186,19 +186,19 @@ def main(identity: str) -> None:
     if identity == attempts.CONTAINER:
         attempts.become(identity)
     layers = require("full")
-    told: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
+    report: dict[str, Any] = {"layers": list_layer_names(layers), "uid": os.getuid()}
     adopt_orphans()
-    runs: list[tuple[Callable[[attempts.World, int], Any], Network]] = [
-        (honest, "local"),
-        (gloo, "gloo"),
-        (hostile, "local"),
-        (greedy, "local"),
-        (leaving, "local"),
-    ]
-    with attempts.scratch(identity) as outside, attempts.surroundings(outside) as world:
-        for act, network in runs:
-            told[act.__name__] = run(act, layers, network, world)
-    print(json.dumps(told))
+    runs: dict[str, tuple[Callable[[attempts.World, int], Any], Network]] = {
+        "honest": (run_honest, "local"),
+        "gloo": (run_gloo, "gloo"),
+        "hostile": (run_hostile, "local"),
+        "greedy": (run_greedy, "local"),
+        "leaving": (run_leaving, "local"),
+    }
+    with attempts.make_scratch(identity) as outside, attempts.set_up_surroundings(outside) as world:
+        for name, (act, network) in runs.items():
+            report[name] = run(act, layers, network, world)
+    print(json.dumps(report))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The marks of stock nbgrader for the small course, kept: it starts a kernel for each notebook, half a minute by day.
+"""The stored marks of stock nbgrader for the small course: computing them starts a kernel per notebook, half a minute.
 
-`python -m tests.stock.kept` makes them anew; by night they are compared with what it gives then.
+`python -m tests.stock.kept` updates them; by night they are compared with new ones.
 """
 
 import json
@@ -10,41 +10,43 @@ from typing import Any
 
 from autograder.base.digest import digest
 from tests.stock.small_course import make
-from tests.stock.stock_course import STOCK, copied, released, rows, run
+from tests.stock.stock_course import STOCK, copy_course, read_rows, release, run
 
 LABS = ("ps1", "ps2")
 KEPT = Path(__file__).with_name("stock_marks.json")
 
 
-def graded_by_stock(handed_in: Path, to: Path) -> Path:
-    """A copy of the course, released and graded by nbgrader alone."""
-    course = copied(handed_in, to, STOCK)
-    released(course, LABS)
+def grade_with_stock(submitted: Path, to: Path) -> Path:
+    """A copy of the course, released and graded by nbgrader without Gradlab."""
+    course = copy_course(submitted, to, STOCK)
+    release(course, LABS)
     for lab in LABS:
-        said = run(course, "nbgrader", "autograde", lab)
-        assert "exit status 0" in said, said
+        output = run(course, "nbgrader", "autograde", lab)
+        assert "exit status 0" in output, output
     return course
 
 
-def marks_in(course: Path) -> Any:
-    """What the gradebook holds, as JSON has it."""
-    return json.loads(json.dumps(rows(course)))
+def read_marks(course: Path) -> Any:
+    """The gradebook's rows as JSON values."""
+    return json.loads(json.dumps(read_rows(course)))
 
 
-def kept_marks(handed_in: Path) -> Any:
-    """What stock nbgrader gave for these very files."""
-    kept = json.loads(KEPT.read_text())
-    assert kept["of"] == _of(handed_in), f"{KEPT.name} is of another course\n    fix: python -m tests.stock.kept"
-    return kept["marks"]
+def load_kept_marks(submitted: Path) -> Any:
+    """The marks that stock nbgrader gave for exactly these files."""
+    document = json.loads(KEPT.read_text())
+    assert document["of"] == _digest_files(submitted), (
+        f"{KEPT.name} is of another course\n    fix: python -m tests.stock.kept"
+    )
+    return document["marks"]
 
 
-def _of(handed_in: Path) -> str:
-    files = sorted(path for path in handed_in.rglob("*") if path.is_file())
-    return digest(STOCK, *[part for path in files for part in (str(path.relative_to(handed_in)), path.read_text())])
+def _digest_files(submitted: Path) -> str:
+    files = sorted(path for path in submitted.rglob("*") if path.is_file())
+    return digest(STOCK, *[part for path in files for part in (str(path.relative_to(submitted)), path.read_text())])
 
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        made = make(Path(folder, "handed_in"))
-        of, marks = _of(made), marks_in(graded_by_stock(made, Path(folder, "stock")))
+        source = make(Path(folder, "handed_in"))
+        of, marks = _digest_files(source), read_marks(grade_with_stock(source, Path(folder, "stock")))
     KEPT.write_text(json.dumps({"of": of, "marks": marks}, indent=1) + "\n")

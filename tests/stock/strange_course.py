@@ -1,4 +1,4 @@
-"""Small courses of the kinds that strangers bring, as files, and grading them."""
+"""Small, unusual courses as files, and helpers to grade them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import OURS, write
 
 
-def made(root: Path, files: Mapping[str, str], settings: str = "") -> Path:
+def make_course(root: Path, files: Mapping[str, str], settings: str = "") -> Path:
     """A course with these files, by their paths, and these lines in its configuration."""
     write(root / "nbgrader_config.py", OURS + settings)
     for path, text in files.items():
@@ -35,22 +35,22 @@ def made(root: Path, files: Mapping[str, str], settings: str = "") -> Path:
     return root
 
 
-def grade(course: Path, where: LocalExecutor, lab: str = "a1") -> list[GradingOutcome]:
-    return list(grade_lab(open_course(course), lab, where))
+def grade(course: Path, executor: LocalExecutor, lab: str = "a1") -> list[GradingOutcome]:
+    return list(grade_lab(open_course(course), lab, executor))
 
 
-def document(course: Path, student: str, lab: str = "a1") -> Result:
+def load_document(course: Path, student: str, lab: str = "a1") -> Result:
     result = load_result(course, lab, student)
     assert result is not None
     return result
 
 
-def in_gradebook(course: Path, student: str, lab: str = "a1") -> SubmissionResult:
+def read_gradebook_result(course: Path, student: str, lab: str = "a1") -> SubmissionResult:
     return read_result(f"sqlite:///{course}/gradebook.db", course, lab, student)
 
 
-def course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = None) -> StockNotebook:
-    """What grading knows of this source, without nbgrader's gradebook."""
+def read_course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = None) -> StockNotebook:
+    """The data about this source that grading uses, without nbgrader's gradebook."""
     write(root / "source/a1/p.ipynb", source)
     released, _ = ClearSolutions().preprocess(upgrade_metadata(nbformat.reads(source, as_version=4)), {})
     cells = [
@@ -77,8 +77,8 @@ def course_notebook(root: Path, source: str, config: Mapping[str, Any] | None = 
     return read_content(root, "a1", gradebook, config).notebooks[0]
 
 
-def repaired(handed_in: str, course: StockNotebook) -> tuple[NotebookNode, list[str]]:
+def repair_source(source: str, course: StockNotebook) -> tuple[NotebookNode, list[str]]:
     """The notebook to grade, without the notes in it, and these notes."""
-    notebook, notes = repair(read_notebook(handed_in.encode()), course)
+    notebook, notes = repair(read_notebook(source.encode()), course)
     notebook.cells = notebook.cells[1:] if notes else notebook.cells
     return notebook, describe_notes(notes)

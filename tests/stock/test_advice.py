@@ -1,6 +1,6 @@
-"""What a command says to do next works, for assignments of several notebooks and for those without a graded cell.
+"""The commands' advice on what to do next works, for assignments of several notebooks or without a graded cell.
 
-Slow: nbgrader puts two assignments into a new gradebook, and each command starts anew.
+Slow: nbgrader puts two assignments into a new gradebook, and each command starts a new process.
 """
 
 from __future__ import annotations
@@ -10,57 +10,57 @@ from pathlib import Path
 
 import pytest
 
-from tests.stock.stock_course import answered, by_hand, cell, notebook, run, solution, write
-from tests.stock.strange_course import made
+from tests.stock.stock_course import answer_notebook, make_cell, make_manual, make_notebook, make_solution, run, write
+from tests.stock.strange_course import make_course
 from tests.stock.test_marks import AUTOTESTS, MADE
 
 pytestmark = pytest.mark.slow
-ASKED = notebook(by_hand("w", "YOUR ANSWER HERE"))
-ANSWERED = notebook(by_hand("w", "Since."))
-PRACTICE = notebook(solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), cell("g"))
+ASKED = make_notebook(make_manual("w", "YOUR ANSWER HERE"))
+ANSWERED = make_notebook(make_manual("w", "Since."))
+PRACTICE = make_notebook(make_solution("g", "### BEGIN SOLUTION\ng = 1\n### END SOLUTION"), make_cell("g"))
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     files = {f"source/a1/{name}.ipynb": ASKED for name in "pq"} | {"source/a2/p.ipynb": PRACTICE}
     files |= {f"submitted/ada/a1/{name}.ipynb": ANSWERED for name in "pq"} | {"submitted/ada/a2/p.ipynb": PRACTICE}
-    return made(tmp_path_factory.mktemp("advice"), files)
+    return make_course(tmp_path_factory.mktemp("advice"), files)
 
 
 def test_several_notebooks_of_one_student_are_handed_out_by_the_instructor(course: Path) -> None:
-    said = run(course, "gradlab", "grade", "a1")
-    assert "1 graded; 1 to be read by a person. Next: gradlab desk, gradlab feedback a1, gradlab report a1" in said
-    said = run(course, "gradlab", "feedback", "a1")
-    assert "1 submission has answers that a person must still read" in said
-    assert "2 feedback pages in" in said and "Next: hand them out" in said and "release_feedback" not in said
-    said = run(course, "gradlab", "feedback", "a1", "--zip", "csv")
-    assert "exit status 0" in said, said
+    output = run(course, "gradlab", "grade", "a1")
+    assert "1 graded; 1 to be read by a person. Next: gradlab desk, gradlab feedback a1, gradlab report a1" in output
+    output = run(course, "gradlab", "feedback", "a1")
+    assert "1 submission has answers that a person must still read" in output
+    assert "2 feedback pages in" in output and "Next: hand them out" in output and "release_feedback" not in output
+    output = run(course, "gradlab", "feedback", "a1", "--zip", "csv")
+    assert "exit status 0" in output, output
     with zipfile.ZipFile(course / "results/a1.csv.zip") as archive:
         assert sorted(archive.namelist()) == ["ada/p.html", "ada/q.html"]
 
 
 def test_a_name_with_spaces_can_be_pasted_into_a_shell(course: Path) -> None:
     write(course / "source/Problem Set 1/p.ipynb", ASKED)
-    said = run(course, "gradlab", "grade", "Problem Set 1")
-    assert "gradlab collect 'Problem Set 1' ZIP" in said
+    output = run(course, "gradlab", "grade", "Problem Set 1")
+    assert "gradlab collect 'Problem Set 1' ZIP" in output
     write(course / "submitted/ada/Problem Set 1/p.ipynb", ANSWERED)
-    said = run(course, "gradlab", "grade", "Problem Set 1")
-    assert "Next: gradlab desk, gradlab feedback 'Problem Set 1', gradlab report 'Problem Set 1'" in said
+    output = run(course, "gradlab", "grade", "Problem Set 1")
+    assert "Next: gradlab desk, gradlab feedback 'Problem Set 1', gradlab report 'Problem Set 1'" in output
 
 
 def test_a_kernel_that_nbgrader_starts_writes_nothing_to_the_terminal(course: Path) -> None:
     write(course / "source/a3/made.ipynb", MADE)
     write(course / "source/a3/autotests.yml", AUTOTESTS)
-    write(course / "submitted/ada/a3/made.ipynb", answered(MADE, {"made": "n = 5"}))
-    said = run(course, "gradlab", "grade", "a3")
-    assert "1 graded" in said and "IPKernelApp" not in said
+    write(course / "submitted/ada/a3/made.ipynb", answer_notebook(MADE, {"made": "n = 5"}))
+    output = run(course, "gradlab", "grade", "a3")
+    assert "1 graded" in output and "IPKernelApp" not in output
 
 
 def test_without_a_graded_cell_every_command_that_is_named_works(course: Path) -> None:
-    said = run(course, "gradlab", "grade", "a2")
-    assert "Next: gradlab feedback a2, gradlab report a2" in said
+    output = run(course, "gradlab", "grade", "a2")
+    assert "Next: gradlab feedback a2, gradlab report a2" in output
     assert "1 feedback page in" in run(course, "gradlab", "feedback", "a2")
     for command in (["report", "a2"], ["similar", "a2"], ["status"], ["export"], ["feedback", "a2", "--zip", "csv"]):
-        said = run(course, "gradlab", *command)
-        assert "exit status 0" in said and "Traceback" not in said, said
+        output = run(course, "gradlab", *command)
+        assert "exit status 0" in output and "Traceback" not in output, output
     assert "nothing to excuse" in run(course, "gradlab", "excuse", "a2", "t")

@@ -1,4 +1,4 @@
-"""Which test cells are decided beside the student process."""
+"""Which test cells are decided outside the student process."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from autograder.stock.eligibility import can_use_proxies, inspect_course_source
 SQUARES = "def squares(n):\n    return [i * i for i in range(n)]"
 
 
-def decided_beside(test: str, *others: str, solution: str = SQUARES) -> bool:
+def can_decide_with_proxies(test: str, *others: str, solution: str = SQUARES) -> bool:
     code = ("import math", "import numpy as np", *others, solution, test)
     course = StockNotebook(name="p1", kernelspec={}, cells=(), code=code, solutions=(solution,))
     return can_use_proxies(test, inspect_course_source(course))
@@ -25,8 +25,8 @@ def decided_beside(test: str, *others: str, solution: str = SQUARES) -> bool:
         "x = [3, 1]\nassert isinstance(squares(len(x)), list)\nassert squares(2) is not None",
     ],
 )
-def test_calls_and_comparisons_are(test: str) -> None:
-    assert decided_beside(test)
+def test_calls_and_comparisons_are_eligible(test: str) -> None:
+    assert can_decide_with_proxies(test)
 
 
 @pytest.mark.parametrize(
@@ -51,8 +51,8 @@ def test_calls_and_comparisons_are(test: str) -> None:
         "assert 1 == 1",  # no call: nothing to ask
     ],
 )
-def test_what_reads_anything_else_is_not(test: str) -> None:
-    assert not decided_beside(test)
+def test_tests_that_read_anything_else_are_not_eligible(test: str) -> None:
+    assert not can_decide_with_proxies(test)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_what_reads_anything_else_is_not(test: str) -> None:
         "def f():\n    global x",
     ],
 )
-def test_nothing_is_where_the_course_depends_on_more_than_arguments(other: str) -> None:
-    assert not decided_beside("assert squares(3) == [0, 1, 4]", other)
+def test_nothing_is_eligible_if_the_course_depends_on_more_than_arguments(other: str) -> None:
+    assert not can_decide_with_proxies("assert squares(3) == [0, 1, 4]", other)
 
 
-def test_a_function_that_the_course_gives_is_no_students() -> None:
-    assert not decided_beside("assert given(1) == 1", "def given(n):\n    return n")
+def test_a_function_that_the_course_gives_is_not_the_students() -> None:
+    assert not can_decide_with_proxies("assert given(1) == 1", "def given(n):\n    return n")

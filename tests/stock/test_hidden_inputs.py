@@ -1,7 +1,7 @@
-"""A page is the same whatever a hidden test passes in: nothing that a submission does with it comes back to its student.
+"""A page doesn't depend on a hidden test's input: a submission can't reveal it to its student.
 
-The same submission is graded in two courses that differ only inside a hidden region. It keeps what the hidden test gave it,
-and tries to say it afterwards in every way that a page could show.
+The same submission is graded in two courses that differ only inside a hidden region. It keeps the hidden test's input,
+and afterwards tries every way to put it on a page.
 """
 
 from pathlib import Path
@@ -11,8 +11,8 @@ import pytest
 from autograder.gradebook.result_reader import read_result
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
-from tests.stock.stock_course import answered, cell, graded, notebook, solution
-from tests.stock.strange_course import grade, made
+from tests.stock.stock_course import answer_notebook, make_cell, make_notebook, make_solution, make_test
+from tests.stock.strange_course import grade, make_course
 
 SECRETS = (3, 200)
 KEEP = """
@@ -22,7 +22,7 @@ def f(x):
     {does}
     return x + 1
 """
-# After the first hidden test: in cells of the student's own.
+# After the first hidden test: in the student's own cells.
 CELLS = {
     "status": "import os\nos._exit(kept[-1])",
     "whether it ends": "import os\nkept[-1] > 100 and os._exit(1)",
@@ -44,17 +44,17 @@ CALLS = {
 }
 
 
-def page_of(root: Path, secret: int, submission: str, where: LocalExecutor) -> str:
-    source = notebook(
-        solution("f", "def f(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION"),
-        graded("seen", "assert f(1) == 2"),
-        graded("hid", f"### BEGIN HIDDEN TESTS\nassert f({secret}) == {secret} + 1\n### END HIDDEN TESTS\n"),
-        solution("g", "def g():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"),
-        graded("later", "assert g() == 2"),
-        graded("part", "0.0990971 if g() else 1", 2),
+def render_page(root: Path, secret: int, submission: str, executor: LocalExecutor) -> str:
+    source = make_notebook(
+        make_solution("f", "def f(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION"),
+        make_test("seen", "assert f(1) == 2"),
+        make_test("hid", f"### BEGIN HIDDEN TESTS\nassert f({secret}) == {secret} + 1\n### END HIDDEN TESTS\n"),
+        make_solution("g", "def g():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"),
+        make_test("later", "assert g() == 2"),
+        make_test("part", "0.0990971 if g() else 1", 2),
     )
-    course = made(root, {"source/a1/a1.ipynb": source, "submitted/mallory/a1/a1.ipynb": submission}, LIMITS)
-    assert not [done.failure for done in grade(course, where) if done.failure]
+    course = make_course(root, {"source/a1/a1.ipynb": source, "submitted/mallory/a1/a1.ipynb": submission}, LIMITS)
+    assert not [outcome.failure for outcome in grade(course, executor) if outcome.failure]
     result = read_result(f"sqlite:///{course}/gradebook.db", course, "a1", "mallory")
     (page,) = write_feedback([result], course, "a1")
     return page.read_text()
@@ -69,17 +69,17 @@ def test_a_page_is_the_same_whatever_a_hidden_test_passes_in(
     way: str, two_graders: LocalExecutor, tmp_path: Path
 ) -> None:
     """Slow: nbgrader makes two assignments, and two submissions are graded."""
-    released = notebook(
-        solution("f", "def f(x):\n    raise NotImplementedError()"),
-        graded("seen", "assert f(1) == 2"),
-        graded("hid", ""),
-        cell(CELLS.get(way, "")),
-        solution("g", "def g():\n    raise NotImplementedError()"),
-        graded("later", "assert g() == 2"),
-        graded("part", "0.0990971 if g() else 1", 2),
+    released = make_notebook(
+        make_solution("f", "def f(x):\n    raise NotImplementedError()"),
+        make_test("seen", "assert f(1) == 2"),
+        make_test("hid", ""),
+        make_cell(CELLS.get(way, "")),
+        make_solution("g", "def g():\n    raise NotImplementedError()"),
+        make_test("later", "assert g() == 2"),
+        make_test("part", "0.0990971 if g() else 1", 2),
     )
     does = CALLS.get(way, "pass")
     does = f"if x != 1: {does}" if not does.startswith("\n") else does
-    submission = answered(released, {"f": KEEP.format(does=does), "g": "def g():\n    return kept[-1] > 500"})
-    first, second = (page_of(tmp_path / str(secret), secret, submission, two_graders) for secret in SECRETS)
+    submission = answer_notebook(released, {"f": KEEP.format(does=does), "g": "def g():\n    return kept[-1] > 500"})
+    first, second = (render_page(tmp_path / str(secret), secret, submission, two_graders) for secret in SECRETS)
     assert first == second

@@ -4,40 +4,40 @@ from pathlib import Path
 
 import pytest
 
-from tests.stock.kept import LABS, graded_by_stock, kept_marks, marks_in
+from tests.stock.kept import LABS, grade_with_stock, load_kept_marks, read_marks
 from tests.stock.small_course import make
-from tests.stock.stock_course import OURS, copied, released, run
+from tests.stock.stock_course import OURS, copy_course, release, run
 
 
 @pytest.fixture(scope="module")
-def handed_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make(tmp_path_factory.mktemp("handed_in"))
 
 
 @pytest.mark.slow
-def test_gradlab_gives_the_marks_of_stock_nbgrader(handed_in: Path, tmp_path: Path) -> None:
+def test_gradlab_gives_the_marks_of_stock_nbgrader(submitted: Path, tmp_path: Path) -> None:
     """Slow: two assignments are graded."""
-    course = copied(handed_in, tmp_path / "ours", OURS)
+    course = copy_course(submitted, tmp_path / "ours", OURS)
     for lab in LABS:
-        said = run(course, "gradlab", "grade", lab)
-        assert "exit status 0" in said, said
-    assert marks_in(course) == kept_marks(handed_in)
+        output = run(course, "gradlab", "grade", lab)
+        assert "exit status 0" in output, output
+    assert read_marks(course) == load_kept_marks(submitted)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_stock_nbgrader_gives_the_marks_that_are_kept(handed_in: Path, tmp_path: Path) -> None:
+def test_stock_nbgrader_gives_the_marks_that_are_kept(submitted: Path, tmp_path: Path) -> None:
     """Slow: it starts a kernel for each notebook. By day the same marks are read from the file."""
-    assert marks_in(graded_by_stock(handed_in, tmp_path / "stock")) == kept_marks(handed_in)
+    assert read_marks(grade_with_stock(submitted, tmp_path / "stock")) == load_kept_marks(submitted)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
-def test_nbgraders_own_command_gives_them_too(handed_in: Path, tmp_path: Path) -> None:
-    """Slow: the same, and by night, since it shares all but its loop with `gradlab grade`."""
-    course = copied(handed_in, tmp_path / "plugin", OURS)
-    released(course, LABS)
+def test_nbgraders_own_command_gives_the_same_marks(submitted: Path, tmp_path: Path) -> None:
+    """Slow: the same, and by night, because it shares everything but its loop with `gradlab grade`."""
+    course = copy_course(submitted, tmp_path / "plugin", OURS)
+    release(course, LABS)
     for lab in LABS:
-        said = run(course, "nbgrader", "autograde", lab)
-        assert "exit status 0" in said, said
-    assert marks_in(course) == kept_marks(handed_in)
+        output = run(course, "nbgrader", "autograde", lab)
+        assert "exit status 0" in output, output
+    assert read_marks(course) == load_kept_marks(submitted)

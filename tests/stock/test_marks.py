@@ -1,4 +1,4 @@
-"""What submissions of stock assignments earn: by nbgrader's rules, in the sandbox, and checked beside where that can be.
+"""Marks of stock assignments: by nbgrader's rules, in the sandbox, and checked outside the student process if possible.
 
 Slow: two classes are graded in this file, and nbgrader puts their assignments into the gradebook with a kernel.
 """
@@ -28,10 +28,19 @@ from autograder.model.result import Result
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
 from tests.stock.small_course import RELEASED, RIGHT, SOURCE
-from tests.stock.stock_course import OURS, answered, cell, graded, marks, notebook, solution, write
+from tests.stock.stock_course import (
+    OURS,
+    answer_notebook,
+    make_cell,
+    make_notebook,
+    make_solution,
+    make_test,
+    read_marks,
+    write,
+)
 
 pytestmark = pytest.mark.slow
-# Once in a thousand cells somebody has more in mind than an exercise.
+# One student in a thousand tries to cheat.
 STRIPS = """import ast
 class Strip(ast.NodeTransformer):
     def visit_Assert(self, node):
@@ -69,22 +78,23 @@ OLD = json.dumps(
         "nbformat_minor": 0,
         "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
         "cells": [
-            cell("g = 3") | {"metadata": {"nbgrader": {"solution": True, "grade_id": "old"}}},
-            cell("assert g == 3") | {"metadata": {"nbgrader": {"grade": True, "grade_id": "old_is", "points": "2"}}},
+            make_cell("g = 3") | {"metadata": {"nbgrader": {"solution": True, "grade_id": "old"}}},
+            make_cell("assert g == 3")
+            | {"metadata": {"nbgrader": {"grade": True, "grade_id": "old_is", "points": "2"}}},
         ],
     }
 )
-BONUS = notebook(solution("more", "found = 12"), graded("counted", "found", 10))
-MADE = notebook(
-    solution("made", "### BEGIN SOLUTION\nn = 5\n### END SOLUTION"), graded("made_is", "### HASHED AUTOTEST n")
+BONUS = make_notebook(make_solution("more", "found = 12"), make_test("counted", "found", 10))
+MADE = make_notebook(
+    make_solution("made", "### BEGIN SOLUTION\nn = 5\n### END SOLUTION"), make_test("made_is", "### HASHED AUTOTEST n")
 )
-# Of the first three tests the course's own solution passes none but where it runs.
-KEPT = notebook(
-    solution("both", "def same(x):\n    return x\ndef upto(n):\n    return list(range(n))"),
-    graded("alias", "x = [1]\ny = same(x)\ny.append(2)\nassert x == [1, 2]"),
-    graded("long", "assert len(upto(200_000)) == 200_000"),
-    graded("quiet", "same(0.5);", 2),
-    graded("value", "assert same(3) == 3"),
+# The course's own solution passes the first three tests only in its own process.
+KEPT = make_notebook(
+    make_solution("both", "def same(x):\n    return x\ndef upto(n):\n    return list(range(n))"),
+    make_test("alias", "x = [1]\ny = same(x)\ny.append(2)\nassert x == [1, 2]"),
+    make_test("long", "assert len(upto(200_000)) == 200_000"),
+    make_test("quiet", "same(0.5);", 2),
+    make_test("value", "assert same(3) == 3"),
 )
 AUTOTESTS = """python3:
     setup: "from hashlib import sha1"
@@ -103,95 +113,99 @@ AUTOTESTS = """python3:
 """
 
 
-def grade(course: Path, lab: str, where: LocalExecutor) -> list[GradingOutcome]:
-    return list(grade_lab(open_course(course), lab, where))
+def grade(course: Path, lab: str, executor: LocalExecutor) -> list[GradingOutcome]:
+    return list(grade_lab(open_course(course), lab, executor))
 
 
-def made(root: Path) -> Path:
+def make_marked_course(root: Path) -> Path:
     write(root / "nbgrader_config.py", OURS)
     write(root / "source/ps1/p1.ipynb", SOURCE)
     write(root / "source/ps1/data.txt", "one two three\n")
     for student, answers in HANDED_IN.items():
-        write(root / f"submitted/{student}/ps1/p1.ipynb", answered(SOURCE, RELEASED | answers))
-    again = json.loads(answered(SOURCE, RELEASED | RIGHT))
-    (place,) = [n for n, c in enumerate(again["cells"]) if c["metadata"].get("nbgrader", {}).get("grade_id") == "value"]
-    again["cells"].insert(place, again["cells"][place] | {"source": "a = 1"})
-    write(root / "submitted/twice/ps1/p1.ipynb", json.dumps(again))
+        write(root / f"submitted/{student}/ps1/p1.ipynb", answer_notebook(SOURCE, RELEASED | answers))
+    second_notebook = json.loads(answer_notebook(SOURCE, RELEASED | RIGHT))
+    (place,) = [
+        n
+        for n, c in enumerate(second_notebook["cells"])
+        if c["metadata"].get("nbgrader", {}).get("grade_id") == "value"
+    ]
+    second_notebook["cells"].insert(place, second_notebook["cells"][place] | {"source": "a = 1"})
+    write(root / "submitted/twice/ps1/p1.ipynb", json.dumps(second_notebook))
     write(root / "submitted/broken/ps1/p1.ipynb", "no notebook")
     for name, text in (("old", OLD), ("bonus", BONUS), ("made", MADE)):
         write(root / f"source/ps3/{name}.ipynb", text)
     write(root / "source/ps3/autotests.yml", AUTOTESTS)
     write(root / "submitted/right/ps3/old.ipynb", OLD)
     write(root / "submitted/right/ps3/bonus.ipynb", BONUS)
-    write(root / "submitted/right/ps3/made.ipynb", answered(MADE, {"made": "n = 5"}))
-    write(root / "submitted/wrong/ps3/made.ipynb", answered(MADE, {"made": "n = 6"}))
+    write(root / "submitted/right/ps3/made.ipynb", answer_notebook(MADE, {"made": "n = 5"}))
+    write(root / "submitted/wrong/ps3/made.ipynb", answer_notebook(MADE, {"made": "n = 6"}))
     write(root / "source/ps4/kept.ipynb", KEPT)
     write(root / "submitted/right/ps4/kept.ipynb", KEPT)
-    stripped = STRIPS.replace("scale(x, k)", "same(x)") + "def upto(n):\n    return []\n"
-    write(root / "submitted/strips/ps4/kept.ipynb", answered(KEPT, {"both": stripped}))
+    source = STRIPS.replace("scale(x, k)", "same(x)") + "def upto(n):\n    return []\n"
+    write(root / "submitted/strips/ps4/kept.ipynb", answer_notebook(KEPT, {"both": source}))
     with open_course(root).api.gradebook as gradebook:
-        gradebook.add_assignment("ps4", duedate="2999-01-01")  # and nobody has generated it
+        gradebook.add_assignment("ps4", duedate="2999-01-01")  # and never released
     return root
 
 
 @pytest.fixture(scope="module")
 def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = made(tmp_path_factory.mktemp("plain"))
-    digest_code(MARKS)  # of the code as it is now, also where somebody edits it while this runs
+    root = make_marked_course(tmp_path_factory.mktemp("plain"))
+    digest_code(MARKS)  # of the current code, even if it's edited while this runs
     for lab in ("ps1", "ps3", "ps4"):
-        done = grade(root, lab, two_graders)
-        assert not [each.failure for each in done if each.failure]
+        outcomes = grade(root, lab, two_graders)
+        assert not [each.failure for each in outcomes if each.failure]
     return root
 
 
-def document(course: Path, student: str, lab: str = "ps1") -> Result:
+def load_document(course: Path, student: str, lab: str = "ps1") -> Result:
     result = load_result(course, lab, student)
     assert result is not None
     return result
 
 
-def own_process(course: Path, student: str) -> set[str]:
-    result = document(course, student)
+def list_own_process_cells(course: Path, student: str) -> set[str]:
+    result = load_document(course, student)
     return {make_labels(result).label_id(each.id) for each in result.cells if each.own_process}
 
 
 def test_each_cell_says_where_it_was_decided(course: Path) -> None:
-    assert marks(course, "right")["scale_values"] == 2
-    assert own_process(course, "right") == {"value_is", "words_found", "lines"}
+    assert read_marks(course, "right")["scale_values"] == 2
+    assert list_own_process_cells(course, "right") == {"value_is", "words_found", "lines"}
 
 
-def test_a_class_that_was_just_graded_waits_for_nothing(course: Path) -> None:
+def test_nothing_waits_in_a_class_that_was_just_graded(course: Path) -> None:
     members = read_class(f"sqlite:///{course}/gradebook.db", course, "ps1").members
     assert not [member.student for member in members if member.older or member.again]
 
 
-def test_tests_that_are_taken_out_in_its_own_process_fail_beside_it(course: Path) -> None:
-    """What reads variables has no other place: there the submission's word counts, and the result says so."""
-    assert marks(course, "strips")["scale_values"] == 0
-    assert marks(course, "strips")["value_is"] == 1
-    assert "value_is" in own_process(course, "strips")
-    assert any("scale_values" in remark for remark in describe_notes(document(course, "strips").remarks))
+def test_tests_removed_in_the_submissions_own_process_fail_in_another_one(course: Path) -> None:
+    """Tests that read variables can only run there: the submission's word counts, and the result says so."""
+    assert read_marks(course, "strips")["scale_values"] == 0
+    assert read_marks(course, "strips")["value_is"] == 1
+    assert "value_is" in list_own_process_cells(course, "strips")
+    assert any("scale_values" in remark for remark in describe_notes(load_document(course, "strips").remarks))
 
 
-def test_what_its_own_process_learnt_of_a_test_comes_too_late(course: Path) -> None:
-    assert marks(course, "tells")["scale_values"] == 0
+def test_a_test_that_the_submissions_own_process_read_helps_too_late(course: Path) -> None:
+    assert read_marks(course, "tells")["scale_values"] == 0
 
 
-def test_an_object_that_equals_everything_is_no_proof_and_named(course: Path) -> None:
-    assert marks(course, "says_yes")["scale_values"] == 2  # nbgrader's mark
-    assert "scale_values" in own_process(course, "says_yes")
-    assert any("isn't a plain value" in remark for remark in describe_notes(document(course, "says_yes").remarks))
+def test_an_object_that_equals_everything_earns_nothing_and_is_named(course: Path) -> None:
+    assert read_marks(course, "says_yes")["scale_values"] == 2  # nbgrader's mark
+    assert "scale_values" in list_own_process_cells(course, "says_yes")
+    assert any("isn't a plain value" in remark for remark in describe_notes(load_document(course, "says_yes").remarks))
 
 
-def test_what_the_courses_own_solution_passes_in_its_own_process_alone_is_decided_there(course: Path) -> None:
-    assert marks(course, "right", "ps4", "kept") == {"alias": 1, "long": 1, "quiet": 2, "value": 1}
-    result = document(course, "right", "ps4")
+def test_tests_that_the_courses_solution_passes_only_in_its_own_process_are_decided_there(course: Path) -> None:
+    assert read_marks(course, "right", "ps4", "kept") == {"alias": 1, "long": 1, "quiet": 2, "value": 1}
+    result = load_document(course, "right", "ps4")
     assert [make_labels(result).label_id(each.id) for each in result.cells if each.own_process] == [
         "alias",
         "long",
         "quiet",
     ]
-    assert marks(course, "strips", "ps4", "kept")["value"] == 0, "the others go on to be decided beside"
+    assert read_marks(course, "strips", "ps4", "kept")["value"] == 0, "the others are still decided outside"
 
 
 def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path: Path) -> None:
@@ -204,7 +218,7 @@ def test_the_courses_own_solution_is_tried_without_files_of_a_students(tmp_path:
     assert dict(files) == {"data.txt": b"the course's", "math.py": b"raise SystemExit"} and given == {"data.txt"}
 
 
-def test_files_have_their_own_names_where_cells_run_unless_the_courses_are_there(tmp_path: Path) -> None:
+def test_files_have_their_own_names_where_cells_run_unless_the_course_has_them(tmp_path: Path) -> None:
     write(tmp_path / "source/ps1/data/numbers.yaml", "the course's")
     for name in ("settings.yaml.not-run", "data.not-run/x.csv", "data/numbers.yaml.not-run", "data/more.ini.not-run"):
         write(tmp_path / "submitted/ada/ps1" / name, "own")
@@ -220,36 +234,36 @@ def test_files_have_their_own_names_where_cells_run_unless_the_courses_are_there
     }
 
 
-def test_why_a_source_is_refused_is_told_in_nbgraders_words(course: Path, tmp_path: Path) -> None:
+def test_the_reason_for_refusing_a_source_is_in_nbgraders_words(course: Path, tmp_path: Path) -> None:
     course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
-    write(course / "source/ps5/p.ipynb", notebook(graded("", "assert True")))
-    write(course / "submitted/right/ps5/p.ipynb", notebook())
+    write(course / "source/ps5/p.ipynb", make_notebook(make_test("", "assert True")))
+    write(course / "submitted/right/ps5/p.ipynb", make_notebook())
     with pytest.raises(GradlabError, match="grade_id"):
         grade(course, "ps5", LocalExecutor())
 
 
 @pytest.mark.parametrize("student", ["exits", "kills"])
 def test_a_cell_that_ends_its_process_costs_itself(course: Path, student: str) -> None:
-    found = marks(course, student)
-    assert found["scale_values"] == 2 and found["words_found"] == 4 and found["lines"] == 1
-    assert found["value_is"] == 0
-    assert any("value" in remark for remark in describe_notes(document(course, student).remarks))
-    assert not document(course, student).notes
+    marks = read_marks(course, student)
+    assert marks["scale_values"] == 2 and marks["words_found"] == 4 and marks["lines"] == 1
+    assert marks["value_is"] == 0
+    assert any("value" in remark for remark in describe_notes(load_document(course, student).remarks))
+    assert not load_document(course, student).notes
 
 
-def test_of_a_cell_that_stands_twice_the_last_one_counts(course: Path) -> None:
-    assert marks(course, "twice")["value_is"] == 1
+def test_of_a_duplicated_cell_the_last_one_counts(course: Path) -> None:
+    assert read_marks(course, "twice")["value_is"] == 1
 
 
-def test_what_is_no_notebook_ends_with_a_score_and_a_reason(course: Path) -> None:
-    assert set(marks(course, "broken").values()) == {0}
-    result = document(course, "broken")
+def test_a_file_that_is_no_notebook_gets_a_score_and_a_reason(course: Path) -> None:
+    assert set(read_marks(course, "broken").values()) == {0}
+    result = load_document(course, "broken")
     assert result.empty and "not a notebook" in describe_notes(result.notes)[0]
 
 
 def test_manual_and_task_cells_wait_for_a_person(course: Path) -> None:
-    found = marks(course, "right")
-    assert found["why"] is None and found["free"] is None and found["explore"] is None
+    marks = read_marks(course, "right")
+    assert marks["why"] is None and marks["free"] is None and marks["explore"] is None
     result = read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", "right")
     assert result.needs_manual_grade
     assert [e.name for e in result.exercises if e.by_hand] == ["why", "free", "explore"]
@@ -257,50 +271,50 @@ def test_manual_and_task_cells_wait_for_a_person(course: Path) -> None:
 
 def test_a_score_above_the_maximum_counts_as_the_maximum(course: Path) -> None:
     """Stock nbgrader stops at such a submission."""
-    assert marks(course, "right", "ps3", "bonus") == {"counted": 10}
-    assert any("above the 10 points" in note for note in describe_notes(document(course, "right", "ps3").notes))
+    assert read_marks(course, "right", "ps3", "bonus") == {"counted": 10}
+    assert any("above the 10 points" in note for note in describe_notes(load_document(course, "right", "ps3").notes))
 
 
 def test_metadata_of_older_versions_and_cells_without_ids_are_graded(course: Path) -> None:
-    assert marks(course, "right", "ps3", "old") == {"old_is": 2}
+    assert read_marks(course, "right", "ps3", "old") == {"old_is": 2}
     graded = nbformat.read(course / "autograded/right/ps3/old.ipynb", as_version=4)
     nbformat.validate(graded)
 
 
 def test_tests_that_nbgrader_made_are_run_as_it_made_them(course: Path) -> None:
-    assert marks(course, "right", "ps3", "made") == {"made_is": 1}
-    assert marks(course, "wrong", "ps3", "made") == {"made_is": 0}
+    assert read_marks(course, "right", "ps3", "made") == {"made_is": 1}
+    assert read_marks(course, "wrong", "ps3", "made") == {"made_is": 0}
     assert "AUTOTEST" not in (course / "autograded/right/ps3/made.ipynb").read_text()
 
 
-def test_a_notebook_that_was_not_handed_in_earns_nothing_and_waits_for_nobody(course: Path) -> None:
-    assert marks(course, "wrong", "ps3", "bonus") == {"counted": 0}
-    result = document(course, "wrong", "ps3")
+def test_a_notebook_that_was_not_handed_in_earns_nothing_and_waits_for_no_one(course: Path) -> None:
+    assert read_marks(course, "wrong", "ps3", "bonus") == {"counted": 0}
+    result = load_document(course, "wrong", "ps3")
     assert result.missing == ("bonus", "old") and result.notebooks == ("bonus", "made", "old")
 
 
-def test_feedback_tells_nothing_of_a_hidden_test(course: Path) -> None:
-    """Also not what the submission kept of one and printed in a later cell."""
+def test_feedback_reveals_nothing_about_a_hidden_test(course: Path) -> None:
+    """Nor a hidden test's input that the submission kept and printed in a later cell."""
     results = [read_result(f"sqlite:///{course}/gradebook.db", course, "ps1", name) for name in ("keeps", "strips")]
-    kept, strips = (page.read_text() for page in write_feedback(results, course, "ps1"))
+    kept_page, stripped_page = (page.read_text() for page in write_feedback(results, course, "ps1"))
     assert "KEPT [([1, 2]" in (course / "autograded/keeps/ps1/p1.ipynb").read_text()
-    for page in (kept, strips):
+    for page in (kept_page, stripped_page):
         assert "HIDDEN" not in page and "isclose" not in page and "-7" not in page and "[7, 0]" not in page
-    assert "left out, since hidden tests ran before" in kept
-    assert "kept.append" in kept  # the student's own code
+    assert "left out, since hidden tests ran before" in kept_page
+    assert "kept.append" in kept_page  # the student's own code
 
 
-def test_what_has_been_graded_is_kept_and_a_change_is_graded_alone(
+def test_graded_submissions_are_kept_and_only_changed_ones_are_graded(
     course: Path, two_graders: LocalExecutor, tmp_path: Path
 ) -> None:
     course = Path(shutil.copytree(course, tmp_path, dirs_exist_ok=True))
-    before = {student: document(course, student).to_json() for student in HANDED_IN}
+    before = {student: load_document(course, student).to_json() for student in HANDED_IN}
     assert all(each.kept for each in grade(course, "ps1", two_graders))
     path = course / "submitted/exits/ps1/p1.ipynb"
-    path.write_text(answered(SOURCE, RELEASED | RIGHT | {"value": "a = 7"}))
-    done = grade(course, "ps1", two_graders)
-    assert [each.student for each in done if not each.kept] == ["exits"]
-    assert marks(course, "exits")["value_is"] == 1
-    assert {s: document(course, s).to_json() for s in HANDED_IN if s != "exits"} == {
+    path.write_text(answer_notebook(SOURCE, RELEASED | RIGHT | {"value": "a = 7"}))
+    outcomes = grade(course, "ps1", two_graders)
+    assert [each.student for each in outcomes if not each.kept] == ["exits"]
+    assert read_marks(course, "exits")["value_is"] == 1
+    assert {s: load_document(course, s).to_json() for s in HANDED_IN if s != "exits"} == {
         s: text for s, text in before.items() if s != "exits"
     }

@@ -1,4 +1,4 @@
-"""Work of students that isn't where the course wants it: taken for the answer, or left for a person to read, never lost."""
+"""Students' work in unexpected places: taken as the answer, or left for a person to read, never lost."""
 
 from __future__ import annotations
 
@@ -13,33 +13,43 @@ from autograder.intake.cell_origin import is_own, is_waiting
 from autograder.model.metadata import get_cell_name
 from autograder.stock.assignment import StockNotebook
 from autograder.stock.notebook_repair import build_released_notebook
-from tests.stock.stock_course import Cell, by_hand, cell, given, graded, notebook, solution, task, write
-from tests.stock.strange_course import course_notebook, repaired
+from tests.stock.stock_course import (
+    Cell,
+    make_cell,
+    make_given,
+    make_manual,
+    make_notebook,
+    make_solution,
+    make_task,
+    make_test,
+    write,
+)
+from tests.stock.strange_course import read_course_notebook, repair_source
 
 STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
-Q1, Q2 = given("q1", "## Question 1", "markdown"), cell("## Question 2", "markdown")
-WORDS, CODE = by_hand("words", "YOUR ANSWER HERE"), by_hand("code", STUB, kind="code")
-F = solution("f", "def f(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION")
-F_STUB = solution("f", "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()")
-T = graded("t", "assert f(1) == 2\n### BEGIN HIDDEN TESTS\nassert f(2) == 3\n### END HIDDEN TESTS")
-T_RELEASED = graded("t", "assert f(1) == 2")
-SOURCE = [Q1, WORDS, Q2, F, T, CODE, task("free", "Draw.")]
+Q1, Q2 = make_given("q1", "## Question 1", "markdown"), make_cell("## Question 2", "markdown")
+WORDS, CODE = make_manual("words", "YOUR ANSWER HERE"), make_manual("code", STUB, kind="code")
+F = make_solution("f", "def f(x):\n    ### BEGIN SOLUTION\n    return x + 1\n    ### END SOLUTION")
+F_STUB = make_solution("f", "def f(x):\n    # YOUR CODE HERE\n    raise NotImplementedError()")
+T = make_test("t", "assert f(1) == 2\n### BEGIN HIDDEN TESTS\nassert f(2) == 3\n### END HIDDEN TESTS")
+T_RELEASED = make_test("t", "assert f(1) == 2")
+SOURCE = [Q1, WORDS, Q2, F, T, CODE, make_task("free", "Draw.")]
 
 
 @pytest.fixture
 def course(tmp_path: Path) -> StockNotebook:
-    return course_notebook(tmp_path, notebook(*SOURCE))
+    return read_course_notebook(tmp_path, make_notebook(*SOURCE))
 
 
-def without_name(one: Cell) -> Cell:
+def drop_name(one: Cell) -> Cell:
     return {**one, "metadata": {}}
 
 
-def text(source: str) -> Cell:
-    return cell(source, "markdown")
+def make_text(source: str) -> Cell:
+    return make_cell(source, "markdown")
 
 
-def shape(graded_notebook: NotebookNode) -> list[tuple[str, str]]:
+def describe_cells(graded_notebook: NotebookNode) -> list[tuple[str, str]]:
     """(nbgrader's name or "own" or "course", text) of each cell."""
     return [
         (get_cell_name(each) if "nbgrader" in each.metadata else "own" if is_own(each) else "course", each.source)
@@ -47,15 +57,17 @@ def shape(graded_notebook: NotebookNode) -> list[tuple[str, str]]:
     ]
 
 
-def of(graded_notebook: NotebookNode, name: str) -> Any:
-    (found,) = [each for each in graded_notebook.cells if get_cell_name(each) == name]
-    return found
+def find_cell(graded_notebook: NotebookNode, name: str) -> Any:
+    (cell,) = [each for each in graded_notebook.cells if get_cell_name(each) == name]
+    return cell
 
 
 def test_a_text_below_a_blank_answer_is_the_answer(course: StockNotebook) -> None:
-    found, notes = repaired(notebook(Q1, WORDS, text("Since it is."), text("And so on."), Q2, F_STUB, T, CODE), course)
-    assert of(found, "words").source == "Since it is."
-    assert shape(found)[:4] == [
+    repaired, notes = repair_source(
+        make_notebook(Q1, WORDS, make_text("Since it is."), make_text("And so on."), Q2, F_STUB, T, CODE), course
+    )
+    assert find_cell(repaired, "words").source == "Since it is."
+    assert describe_cells(repaired)[:4] == [
         ("q1", "## Question 1"),
         ("words", "Since it is."),
         ("own", "And so on."),
@@ -65,141 +77,169 @@ def test_a_text_below_a_blank_answer_is_the_answer(course: StockNotebook) -> Non
 
 
 def test_code_below_blank_code_is_the_answer(course: StockNotebook) -> None:
-    found, _ = repaired(notebook(*SOURCE[:6], cell("total = 1"), cell("print(total)")), course)
-    assert of(found, "code").source == "total = 1"
-    assert ("own", "print(total)") in shape(found)
+    repaired, _ = repair_source(make_notebook(*SOURCE[:6], make_cell("total = 1"), make_cell("print(total)")), course)
+    assert find_cell(repaired, "code").source == "total = 1"
+    assert ("own", "print(total)") in describe_cells(repaired)
 
 
-def test_an_answer_whose_cell_lost_its_name_is_found_by_its_place(course: StockNotebook) -> None:
-    found, notes = repaired(notebook(Q1, text("Since it is."), Q2, F, T, cell("total = 1")), course)
-    assert of(found, "words").source == "Since it is." and of(found, "code").source == "total = 1"
+def test_an_answer_whose_cell_lost_its_name_is_found_by_its_position(course: StockNotebook) -> None:
+    repaired, notes = repair_source(
+        make_notebook(Q1, make_text("Since it is."), Q2, F, T, make_cell("total = 1")), course
+    )
+    assert find_cell(repaired, "words").source == "Since it is." and find_cell(repaired, "code").source == "total = 1"
     assert len([note for note in notes if "was taken for your answer" in note]) == 2
 
 
-def test_an_answer_that_was_written_stays_and_what_is_below_it_too(course: StockNotebook) -> None:
-    own = {**WORDS, "source": "In its cell."}
-    found, notes = repaired(notebook(Q1, own, text("More."), *SOURCE[2:]), course)
-    assert of(found, "words").source == "In its cell." and ("own", "More.") in shape(found) and not notes
+def test_a_written_answer_stays_with_the_text_below_it(course: StockNotebook) -> None:
+    answer = {**WORDS, "source": "In its cell."}
+    repaired, notes = repair_source(make_notebook(Q1, answer, make_text("More."), *SOURCE[2:]), course)
+    assert (
+        find_cell(repaired, "words").source == "In its cell."
+        and ("own", "More.") in describe_cells(repaired)
+        and not notes
+    )
 
 
 @pytest.mark.parametrize(
     "cells",
     [
-        [Q1, WORDS, cell("plot(1)"), Q2],
-        [Q1, text("Since it is."), WORDS, Q2],
-        [Q1, cell("1 + 1"), WORDS, Q2],
+        [Q1, WORDS, make_cell("plot(1)"), Q2],
+        [Q1, make_text("Since it is."), WORDS, Q2],
+        [Q1, make_cell("1 + 1"), WORDS, Q2],
     ],
 )
-def test_a_person_reads_what_is_beside_a_blank_answer_and_may_belong_to_it(
+def test_a_person_reads_text_next_to_a_blank_answer_that_may_belong_to_it(
     cells: list[Cell], course: StockNotebook
 ) -> None:
-    found, _ = repaired(notebook(*cells, *SOURCE[3:]), course)
-    assert of(found, "words").source == "YOUR ANSWER HERE" and is_waiting(of(found, "words"))
+    repaired, _ = repair_source(make_notebook(*cells, *SOURCE[3:]), course)
+    assert find_cell(repaired, "words").source == "YOUR ANSWER HERE" and is_waiting(find_cell(repaired, "words"))
 
 
-def test_a_blank_answer_alone_waits_for_nobody(course: StockNotebook) -> None:
-    found, notes = repaired(notebook(*SOURCE), course)
-    assert not any(is_waiting(each) for each in found.cells) and not notes
-    below, _ = repaired(notebook(Q1, WORDS, Q2, text("Written below the next question."), *SOURCE[3:]), course)
-    assert not is_waiting(of(below, "words"))
+def test_a_blank_answer_on_its_own_waits_for_no_one(course: StockNotebook) -> None:
+    repaired, notes = repair_source(make_notebook(*SOURCE), course)
+    assert not any(is_waiting(each) for each in repaired.cells) and not notes
+    below, _ = repair_source(
+        make_notebook(Q1, WORDS, Q2, make_text("Written below the next question."), *SOURCE[3:]), course
+    )
+    assert not is_waiting(find_cell(below, "words"))
 
 
-def test_what_follows_one_answer_is_not_the_next_ones(tmp_path: Path) -> None:
-    second = by_hand("second", "YOUR ANSWER HERE")
-    course = course_notebook(tmp_path, notebook(WORDS, second))
-    found, _ = repaired(notebook({**WORDS, "source": "A"}, text("B"), second), course)
-    assert shape(found) == [("words", "A"), ("own", "B"), ("second", "YOUR ANSWER HERE")]
-    assert not is_waiting(of(found, "second"))
+def test_text_after_one_answer_does_not_belong_to_the_next_one(tmp_path: Path) -> None:
+    second = make_manual("second", "YOUR ANSWER HERE")
+    course = read_course_notebook(tmp_path, make_notebook(WORDS, second))
+    repaired, _ = repair_source(make_notebook({**WORDS, "source": "A"}, make_text("B"), second), course)
+    assert describe_cells(repaired) == [("words", "A"), ("own", "B"), ("second", "YOUR ANSWER HERE")]
+    assert not is_waiting(find_cell(repaired, "second"))
 
 
 @pytest.mark.parametrize("order", [0, 1])
-def test_of_an_answer_that_is_there_twice_the_written_one_counts(order: int, course: StockNotebook) -> None:
+def test_of_a_duplicated_answer_the_written_one_counts(order: int, course: StockNotebook) -> None:
     copies = [WORDS, {**WORDS, "source": "Written."}]
-    found, _ = repaired(notebook(Q1, *(copies if order else copies[::-1]), *SOURCE[2:]), course)
-    assert of(found, "words").source == "Written."
+    repaired, _ = repair_source(make_notebook(Q1, *(copies if order else copies[::-1]), *SOURCE[2:]), course)
+    assert find_cell(repaired, "words").source == "Written."
 
 
 def test_a_function_below_its_tests_is_taken_for_the_answer(course: StockNotebook) -> None:
-    late = cell("def f(x):\n    return x + 1")
-    found, notes = repaired(notebook(Q1, WORDS, Q2, F_STUB, T_RELEASED, late, CODE), course)
-    names = [name for name, _ in shape(found)]
-    assert of(found, "f").source == late["source"] and names.index("f") < names.index("t")
+    late = make_cell("def f(x):\n    return x + 1")
+    repaired, notes = repair_source(make_notebook(Q1, WORDS, Q2, F_STUB, T_RELEASED, late, CODE), course)
+    names = [name for name, _ in describe_cells(repaired)]
+    assert find_cell(repaired, "f").source == late["source"] and names.index("f") < names.index("t")
     assert "Your cell 6, which begins `def f(x):`, was taken for your answer to f." in notes
 
 
 def test_a_function_above_its_tests_stays_where_it_is(course: StockNotebook) -> None:
-    found, _ = repaired(notebook(Q1, WORDS, Q2, F_STUB, cell("def f(x):\n    return x + 1"), T_RELEASED, CODE), course)
-    assert of(found, "f").source == F_STUB["source"]
+    repaired, _ = repair_source(
+        make_notebook(Q1, WORDS, Q2, F_STUB, make_cell("def f(x):\n    return x + 1"), T_RELEASED, CODE), course
+    )
+    assert find_cell(repaired, "f").source == F_STUB["source"]
 
 
 def test_tests_without_their_names_are_the_courses_by_their_text(course: StockNotebook) -> None:
-    found, _ = repaired(notebook(*(without_name(each) for each in (Q1, WORDS, Q2, F, T_RELEASED, CODE))), course)
-    assert [name for name, _ in shape(found)] == ["q1", "words", "course", "f", "t", "code", "free"]
-    assert "HIDDEN" in of(found, "t").source
+    repaired, _ = repair_source(
+        make_notebook(*(drop_name(each) for each in (Q1, WORDS, Q2, F, T_RELEASED, CODE))), course
+    )
+    assert [name for name, _ in describe_cells(repaired)] == ["q1", "words", "course", "f", "t", "code", "free"]
+    assert "HIDDEN" in find_cell(repaired, "t").source
 
 
-def test_tests_come_back_after_an_answer_that_lost_its_name(course: StockNotebook) -> None:
-    own = cell("def f(y):\n    return 1 + y")
-    found, notes = repaired(notebook(Q1, WORDS, Q2, own, CODE), course)
-    names = [name for name, _ in shape(found)]
+def test_tests_are_restored_after_an_answer_that_lost_its_name(course: StockNotebook) -> None:
+    answer = make_cell("def f(y):\n    return 1 + y")
+    repaired, notes = repair_source(make_notebook(Q1, WORDS, Q2, answer, CODE), course)
+    names = [name for name, _ in describe_cells(repaired)]
     assert names.index("f") + 1 == names.index("t") < names.index("code")
     assert any("put back: t, which begins `assert f(1) == 2`; free, which begins `Draw.`" in note for note in notes)
 
 
-def test_tests_come_back_before_the_next_cell_where_the_answer_was_not_found(course: StockNotebook) -> None:
-    own = cell("g = lambda x: x + 1")
-    found, _ = repaired(notebook(Q1, WORDS, Q2, own, {**CODE, "source": "1"}), course)
-    assert [name for name, _ in shape(found)] == ["q1", "words", "course", "own", "t", "code", "free"]
+def test_tests_are_restored_before_the_next_cell_if_the_answer_was_not_found(course: StockNotebook) -> None:
+    answer = make_cell("g = lambda x: x + 1")
+    repaired, _ = repair_source(make_notebook(Q1, WORDS, Q2, answer, {**CODE, "source": "1"}), course)
+    assert [name for name, _ in describe_cells(repaired)] == ["q1", "words", "course", "own", "t", "code", "free"]
 
 
-def test_a_test_that_comes_back_keeps_the_magic_of_its_cell(tmp_path: Path) -> None:
-    course = course_notebook(tmp_path, notebook(F, graded("t", "%%capture out\nassert f(1) == 2")))
-    found, _ = repaired(notebook(F), course)
-    assert of(found, "t").source.startswith("%%capture out\n")
+def test_a_restored_test_keeps_the_magic_of_its_cell(tmp_path: Path) -> None:
+    course = read_course_notebook(tmp_path, make_notebook(F, make_test("t", "%%capture out\nassert f(1) == 2")))
+    repaired, _ = repair_source(make_notebook(F), course)
+    assert find_cell(repaired, "t").source.startswith("%%capture out\n")
 
 
-def test_what_nbgrader_puts_below_each_notebook_is_no_answer(tmp_path: Path) -> None:
-    write(tmp_path / "source/footer.ipynb", notebook(text("Hand in by Friday.")))
-    write(tmp_path / "release/a1/p.ipynb", notebook(text("Added by another step."), WORDS))
+def test_a_footer_that_nbgrader_adds_to_each_notebook_is_no_answer(tmp_path: Path) -> None:
+    write(tmp_path / "source/footer.ipynb", make_notebook(make_text("Hand in by Friday.")))
+    write(tmp_path / "release/a1/p.ipynb", make_notebook(make_text("Added by another step."), WORDS))
     config = {"IncludeHeaderFooter": {"footer": "source/footer.ipynb"}}
-    course = course_notebook(tmp_path, notebook(WORDS), config)
+    course = read_course_notebook(tmp_path, make_notebook(WORDS), config)
     for line in ("Hand in by Friday.", "Added by another step."):
-        found, notes = repaired(notebook(WORDS, text(line)), course)
-        assert of(found, "words").source == "YOUR ANSWER HERE" and not is_waiting(of(found, "words")) and not notes
+        repaired, notes = repair_source(make_notebook(WORDS, make_text(line)), course)
+        assert (
+            find_cell(repaired, "words").source == "YOUR ANSWER HERE"
+            and not is_waiting(find_cell(repaired, "words"))
+            and not notes
+        )
 
 
 @pytest.mark.parametrize("name", ["told", "words", "t"])
 def test_a_cell_that_nbgrader_has_only_a_name_for_is_the_courses(name: str, tmp_path: Path) -> None:
-    """nbgrader leaves the name where an instructor makes a graded cell an ordinary one again."""
-    told, setup = cell("Read chapter 2.", "markdown", grade_id=name), cell("import math", grade_id="setup")
-    course = course_notebook(tmp_path, notebook(setup, WORDS, told, F, T, told))
-    found, notes = repaired(notebook(setup, WORDS, told, F_STUB, T_RELEASED, told), course)
-    assert [each for each, _ in shape(found)] == ["course", "words", "course", "f", "t", "course"] and not notes
-    assert of(found, "words").source == "YOUR ANSWER HERE" and not is_waiting(of(found, "words"))
+    """nbgrader keeps the name when an instructor turns a graded cell into an ordinary one."""
+    instruction, setup = (
+        make_cell("Read chapter 2.", "markdown", grade_id=name),
+        make_cell("import math", grade_id="setup"),
+    )
+    course = read_course_notebook(tmp_path, make_notebook(setup, WORDS, instruction, F, T, instruction))
+    repaired, notes = repair_source(make_notebook(setup, WORDS, instruction, F_STUB, T_RELEASED, instruction), course)
+    assert [each for each, _ in describe_cells(repaired)] == [
+        "course",
+        "words",
+        "course",
+        "f",
+        "t",
+        "course",
+    ] and not notes
+    assert find_cell(repaired, "words").source == "YOUR ANSWER HERE" and not is_waiting(find_cell(repaired, "words"))
 
 
 def test_a_mark_scheme_that_students_never_had_is_no_change_and_in_no_file(tmp_path: Path) -> None:
     scheme = "Draw.\n=== BEGIN MARK SCHEME ===\nTwo points.\n=== END MARK SCHEME ==="
-    course = course_notebook(tmp_path, notebook(WORDS, task("free", scheme)))
-    found, notes = repaired(notebook(WORDS, task("free", "Draw.")), course)
-    assert of(found, "free").source == scheme and not notes
-    assert "Two points" not in json.dumps(build_released_notebook(found, course))
+    course = read_course_notebook(tmp_path, make_notebook(WORDS, make_task("free", scheme)))
+    repaired, notes = repair_source(make_notebook(WORDS, make_task("free", "Draw.")), course)
+    assert find_cell(repaired, "free").source == scheme and not notes
+    assert "Two points" not in json.dumps(build_released_notebook(repaired, course))
 
 
 def test_notes_name_what_a_student_finds_in_the_notebook(course: StockNotebook) -> None:
-    changed = {**T_RELEASED, "source": "pass", "metadata": json.loads(json.dumps(T["metadata"]))}
-    changed["metadata"]["nbgrader"]["points"] = 50
-    _, notes = repaired(notebook(*SOURCE[:4], changed, *SOURCE[5:]), course)
-    where = "t, your cell 5, which begins `assert f(1) == 2`"
+    changed_test = {**T_RELEASED, "source": "pass", "metadata": json.loads(json.dumps(T["metadata"]))}
+    changed_test["metadata"]["nbgrader"]["points"] = 50
+    _, notes = repair_source(make_notebook(*SOURCE[:4], changed_test, *SOURCE[5:]), course)
+    place = "t, your cell 5, which begins `assert f(1) == 2`"
     assert notes == [
-        f"Course cells that were changed were put back as they were: {where}.",
-        f"Changed settings of cells (points, locks, tags) do not count: {where}.",
+        f"Course cells that were changed were put back as they were: {place}.",
+        f"Changed settings of cells (points, locks, tags) do not count: {place}.",
     ]
 
 
-@pytest.mark.parametrize("handed", [{"p.png": {"image/png": "BBBB"}}, {}])
-def test_a_locked_text_has_the_courses_pictures(handed: Any, tmp_path: Path) -> None:
-    own = {**given("q1", "## Question 1\n![p](attachment:p.png)", "markdown")}
-    course = course_notebook(tmp_path, notebook({**own, "attachments": {"p.png": {"image/png": "AAAA"}}}, WORDS))
-    found, _ = repaired(notebook({**own, "attachments": handed}, WORDS), course)
-    assert of(found, "q1").attachments == {"p.png": {"image/png": "AAAA"}}
+@pytest.mark.parametrize("attachments", [{"p.png": {"image/png": "BBBB"}}, {}])
+def test_a_locked_text_has_the_courses_pictures(attachments: Any, tmp_path: Path) -> None:
+    course_cell = {**make_given("q1", "## Question 1\n![p](attachment:p.png)", "markdown")}
+    course = read_course_notebook(
+        tmp_path, make_notebook({**course_cell, "attachments": {"p.png": {"image/png": "AAAA"}}}, WORDS)
+    )
+    repaired, _ = repair_source(make_notebook({**course_cell, "attachments": attachments}, WORDS), course)
+    assert find_cell(repaired, "q1").attachments == {"p.png": {"image/png": "AAAA"}}

@@ -1,4 +1,4 @@
-"""What a value that a test cell shows is worth, and when the instructor is told that nbgrader reads no score in it."""
+"""The score of a value that a test cell shows, and when a remark says that nbgrader reads no score in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograder.stock.score import Score, score_cell
 WORTH = 4.0
 
 
-def shown(text: str | None, *before: dict[str, str]) -> NotebookNode:
+def make_shown_cell(text: str | None, *before: dict[str, str]) -> NotebookNode:
     """A test cell that shows this value after these outputs."""
     cell = nbformat.v4.new_code_cell("the tests")
     cell.metadata["nbgrader"] = {"grade": True, "solution": False, "grade_id": "t", "points": WORTH}
@@ -36,8 +36,8 @@ def shown(text: str | None, *before: dict[str, str]) -> NotebookNode:
         ("0", 0.0),
     ],
 )
-def test_a_number_is_the_score_also_one_of_numpys(text: str, points: float) -> None:
-    score = score_cell(shown(text))
+def test_a_number_is_the_score_even_one_of_numpys(text: str, points: float) -> None:
+    score = score_cell(make_shown_cell(text))
     assert (score.points, score.remark, score.note) == (points, "", "")
 
 
@@ -47,31 +47,33 @@ def test_a_number_is_the_score_also_one_of_numpys(text: str, points: float) -> N
     np.float64(-1.0)|np.complex128(1j)|array([1., 2.])|[3]|1/2""".replace("\n    ", "").split("|"),
 )
 def test_any_other_value_gives_all_points_and_a_remark(text: str) -> None:
-    score = score_cell(shown(text))
+    score = score_cell(make_shown_cell(text))
     assert score.points == WORTH and not score.note
     read = "nan" if text == "np.float64(nan)" else "-1.0" if text == "np.float64(-1.0)" else text
     assert f"it shows {read}," in score.remark and "all points" in score.remark
 
 
-def test_true_is_what_a_test_shows_that_passes() -> None:
-    assert score_cell(shown("True")) == Score(WORTH)
+def test_true_means_that_a_test_passes() -> None:
+    assert score_cell(make_shown_cell("True")) == Score(WORTH)
 
 
 def test_a_value_without_a_text_gives_all_points_and_a_remark() -> None:
-    score = score_cell(shown(None))
+    score = score_cell(make_shown_cell(None))
     assert score.points == WORTH and "without text" in score.remark
 
 
 def test_a_long_value_is_cut_in_its_remark() -> None:
-    assert len(score_cell(shown(f"[{', '.join('9' * 500)}]")).remark) < 200
+    assert len(score_cell(make_shown_cell(f"[{', '.join('9' * 500)}]")).remark) < 200
 
 
 @pytest.mark.parametrize("text", ["9", "np.float64(9.0)", "inf"])
 def test_a_score_above_the_points_is_the_points_and_noted(text: str) -> None:
-    score = score_cell(shown(text))
+    score = score_cell(make_shown_cell(text))
     assert score.points == WORTH and "above" in score.note and not score.remark
 
 
-def test_a_value_counts_for_nothing_after_something_on_stderr() -> None:
-    score = score_cell(shown("np.float64(4.0)", {"output_type": "stream", "name": "stderr", "text": "careful"}))
+def test_a_value_after_output_on_stderr_counts_for_nothing() -> None:
+    score = score_cell(
+        make_shown_cell("np.float64(4.0)", {"output_type": "stream", "name": "stderr", "text": "careful"})
+    )
     assert score.points == 0 and not score.remark

@@ -1,4 +1,4 @@
-"""A watch marks what arrives, gives the page back where nbgrader looks for it, and goes on after it was killed."""
+"""A watch marks submissions as they arrive, returns the page where nbgrader looks for it, and continues after a kill."""
 
 import json
 import os
@@ -32,7 +32,7 @@ from autograder.model.versions import Versions
 from autograder.reports.unmarked_page import render_unmarked_page
 from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
-from tests.classroom.processes import children
+from tests.classroom.processes import list_children
 
 ONE, TWO, THREE = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
 AHEAD = "9999-01-01 10:00:00.000000 UTC"
@@ -48,15 +48,15 @@ def course(small_course: Path) -> Path:
     return small_course
 
 
-def submit(course: Path, student: str, when: str, source: str | None = None, content: str = "") -> Path:
-    """As `nbgrader submit` leaves it; the page that the student will fetch. content: in place of a notebook."""
+def submit(course: Path, student: str, timestamp: str, source: str | None = None, content: str = "") -> Path:
+    """Submit as `nbgrader submit` does, and return the page that the student will fetch. content: instead of a notebook."""
     (lab,) = read_labs(read_course(course))
     notebook = fill_notebook(lab, collect_reference(lab) if source is None else {"sum_of_squares": source})
-    folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{when}+x1"
+    folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{timestamp}+x1"
     folder.mkdir()
     (folder / f"{LAB}.ipynb").write_text(content or json.dumps(notebook))
-    (folder / "timestamp.txt").write_text(when)
-    secret = f"secret of {student} {when}"
+    (folder / "timestamp.txt").write_text(timestamp)
+    secret = f"secret of {student} {timestamp}"
     (folder / "submission_secret.txt").write_text(secret)
     return course / "exchange" / "gradlab" / "feedback" / f"{notebook_hash(secret=secret, notebook_id=LAB)}.html"
 
@@ -79,21 +79,21 @@ def wait_for(running: subprocess.Popen[str], *pages: Path) -> None:
         time.sleep(0.02)
 
 
-def scores(course: Path) -> dict[str, float]:
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as found:
-        return {each.student_id: each.score for each in found.assignment_submissions(LAB)}
+def read_scores(course: Path) -> dict[str, float]:
+    with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
+        return {each.student_id: each.score for each in gradebook.assignment_submissions(LAB)}
 
 
 @pytest.mark.slow
-def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course: Path) -> None:
+def test_an_arriving_submission_is_marked_and_its_page_returned_even_after_a_kill(course: Path) -> None:
     """Slow: two watches start, each with a fork server."""
     (course / FILE).write_text(f'[labs.{LAB}]\nattempts = 3\n\n[[team]]\nname = "blue"\nmembers = ["ben", "cy"]\n')
     before = submit(course, "ada", ONE, WRONG)
-    newest = submit(course, "ada", TWO)  # of two that wait, the newer one
+    newest = submit(course, "ada", TWO)  # the newer one of two that wait
     bens = submit(course, "ben", ONE)
     running = start(course)
     wait_for(running, newest, bens)
-    assert not before.exists() and scores(course) == {"ada": 2, "ben": 2, "cy": 2}
+    assert not before.exists() and read_scores(course) == {"ada": 2, "ben": 2, "cy": 2}
     assert "sum_of_squares" in newest.read_text() and "vector_norm" not in newest.read_text()
 
     submit(course, "ada", THREE, WRONG)
@@ -106,21 +106,21 @@ def test_what_arrives_is_marked_and_the_page_given_back_also_after_a_kill(course
     dees = submit(course, "dee", ONE)
     running = start(course, LAB, "--jobs", "1")
     wait_for(running, dees, fourth)
-    assert scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
-    workers = children(running.pid)
-    assert end(running).count(" after it arrived") == 2, "ben has what he gets"
+    assert read_scores(course) == {"ada": 2, "ben": 2, "cy": 2, "dee": 2}
+    workers = list_children(running.pid)
+    assert end(running).count(" after it arrived") == 2, "ben's page is final"
     assert workers and not any(Path(f"/proc/{pid}").exists() for pid, _ in workers)
 
 
 @pytest.mark.slow
-def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(course: Path) -> None:
+def test_students_see_their_attempts_and_which_submissions_wait_or_are_not_marked(course: Path) -> None:
     """Slow: two watches start, each with a fork server."""
-    told = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
-    (course / FILE).write_text(told.format(1))
+    term = f'[labs.{LAB}]\nattempts = {{}}\ntell = "visible"\nuntil = 2999-01-01T12:00:00Z\n'
+    (course / FILE).write_text(term.format(1))
     first, right = submit(course, "ada", ONE, WRONG), submit(course, "ben", ONE)
-    damaged = submit(course, "cy", ONE, content="not a notebook")
+    damaged_page = submit(course, "cy", ONE, content="not a notebook")
     running = start(course)
-    wait_for(running, first, right, damaged)
+    wait_for(running, first, right, damaged_page)
     second, dees = submit(course, "ada", TWO), submit(course, "dee", THREE)
     wait_for(running, dees, second)
     page, answer = first.read_text(), right.read_text()
@@ -128,18 +128,18 @@ def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(c
     assert "The lab is open until 2999-01-01 12:00 UTC." in page
     assert "3 and 4 give 25" in page and "other shapes and float64" not in page + answer
     assert "0.5 of 0.5 points without hidden checks" in answer
-    refused = second.read_text()
-    assert "Not marked: the only attempt is used up." in refused
-    assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in refused
+    refusal_page = second.read_text()
+    assert "Not marked: the only attempt is used up." in refusal_page
+    assert "The mark of the submission from 2026-02-01 10:01 UTC counts" in refusal_page
 
-    (course / FILE).write_text(told.format(2) + "wait_minutes = 600\n")  # it is looked at once more, and waits
+    (course / FILE).write_text(term.format(2) + "wait_minutes = 600\n")  # it is checked once more, and waits
     while "It will be marked after 20" not in second.read_text():
         time.sleep(0.05)
     output = end(running)
     assert "ada 01_squares: not marked, the only attempt is used up" in output
     assert "ada 01_squares: 0 of 2" in output and "4 submissions marked" in output
     assert "cy 01_squares: damaged, Your file could not be graded, so it counts as empty." in output
-    assert scores(course) == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
+    assert read_scores(course) == {"ada": 0, "ben": 2, "cy": 0, "dee": 2}
 
     with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
         for student in ("ben", "cy", "dee"):
@@ -148,7 +148,7 @@ def test_students_are_told_of_attempts_of_what_waits_and_of_what_is_not_marked(c
     assert output.count("ada is not on the roster") == 1 and "1 submission marked" in output
     assert "as term.toml asks" not in output and "for no one" not in output
     assert "Attempt" not in second.read_text() and "0.5 of 0.5 points without hidden checks" in second.read_text()
-    assert scores(course)["ada"] == 2
+    assert read_scores(course)["ada"] == 2
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
     wait_for(running, bens, pipes)
     later = submit(course, "ben", TWO)
     wait_for(running, later)
-    time.sleep(1)  # in which it looks five times
+    time.sleep(1)  # in which it checks five times
     assert not slow.exists()
     running.send_signal(signal.SIGINT)
     output = running.communicate()[0]
@@ -182,7 +182,7 @@ def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path)
     assert (course / "autograded" / "ben" / LAB / "data" / "given.csv").read_text() == "the course's"
 
 
-def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
+def test_a_folder_of_another_user_does_not_count_for_the_student_that_it_names(course: Path) -> None:
     submit(course, "ada", ONE)
     inbox = open_inbox(open_course(course))
     (arrival,) = inbox.iter_arrivals([LAB])
@@ -191,7 +191,7 @@ def test_a_folder_of_another_person_is_not_who_it_says(course: Path) -> None:
     assert arrival.problem.startswith(f"its folder belongs to {arrival.folder.owner()} ")
 
 
-def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
+def test_a_submission_that_is_still_being_copied_has_not_arrived(course: Path) -> None:
     submit(course, "ada", ONE)
     inbox, memory = open_inbox(open_course(course)), InboxMemory()
     (folder,) = inbox.inbound.iterdir()
@@ -203,15 +203,15 @@ def test_what_is_still_being_copied_has_not_arrived(course: Path) -> None:
     assert not list(inbox.iter_arrivals(["01_square"])), "a name that begins like the lab's"
 
 
-def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(course: Path) -> None:
+def test_an_incomplete_folder_is_reported_once_a_copy_would_be_done(course: Path) -> None:
     submit(course, "ada", ONE)
     inbound = course / "exchange" / "gradlab" / "inbound"
     (inbound / f"ada+{LAB}+{ONE}+x1" / "submission_secret.txt").unlink()
     (inbound / f"ben+{LAB}+{ONE}+x1").write_text("no folder")
-    told: list[str] = []
+    messages: list[str] = []
     api, memory = open_course(course), InboxMemory()
-    on = WatchState(api, [LAB], open_inbox(api), told.append, Event(), Term(), memory=memory)
-    assert find_due_arrivals(on) == [] and told == []
+    on = WatchState(api, [LAB], open_inbox(api), messages.append, Event(), Term(), memory=memory)
+    assert find_due_arrivals(on) == [] and messages == []
     (line,) = describe_leftovers(on)
     assert line.startswith("2 may still be arriving, so run the same command in a minute: ")
     late = get_utc_now() + 2 * HANDING_IN
@@ -222,15 +222,15 @@ def test_a_folder_that_never_becomes_whole_is_told_once_a_copy_would_be_done(cou
     }
     for _ in range(2):
         report_problems(on, late)
-    assert sorted(words.partition(": ")[2][:14] for words in told) == ["not marked, it"] * 2
+    assert sorted(words.partition(": ")[2][:14] for words in messages) == ["not marked, it"] * 2
     on.arrivals += [replace(on.arrivals[0], folder=on.inbox.inbound / name) for name in ("a", "b")]
     report_problems(on, late)
-    assert len(told) == 3 and told[-1].startswith("a, b: "), "those of one reason in one line"
+    assert len(messages) == 3 and messages[-1].startswith("a, b: "), "submissions with the same reason share a line"
     submit(course, "cy", ONE)
     assert [each.student for each in find_due_arrivals(on)] == ["cy"] and set(memory.arrivals) == {f"cy+{LAB}+{ONE}+x1"}
 
 
-def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Path) -> None:
+def test_the_newest_submission_is_restored_if_another_one_replaced_it(course: Path) -> None:
     api = open_course(course)
     page = submit(course, "ada", ONE)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term(), newest=True)
@@ -244,7 +244,7 @@ def test_the_newest_comes_back_where_something_else_lies_in_its_place(course: Pa
     on.finished.clear()
     (
         get_submitted_path(course, arrival.lab, arrival.student) / "timestamp.txt"
-    ).unlink()  # as a zip of an LMS leaves it
+    ).unlink()  # as a zip from an LMS leaves it
     assert find_due_arrivals(on) == [arrival] and describe_leftovers(on) == []
 
 
@@ -260,17 +260,17 @@ def test_an_older_submission_of_a_team_is_not_marked_after_the_newer_one(course:
     assert find_due_arrivals(on) == [cy] and ben.folder in on.finished
 
 
-def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> None:
+def test_unmarked_submissions_are_counted_when_a_watch_ends(course: Path) -> None:
     api = open_course(course)
-    for student, when in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
-        submit(course, student, when)
+    for student, timestamp in (("ada", ONE), ("ben", TWO), ("cy", THREE)):
+        submit(course, student, timestamp)
     on = WatchState(api, [LAB], open_inbox(api), lambda words: None, Event(), Term())
     assert {arrival.student for arrival in find_due_arrivals(on)} == {"ada", "ben", "cy"} and describe_leftovers(
         on
     ) == []
     ada, ben, cy = (on.memory.arrivals[name] for name in sorted(on.memory.arrivals))
     on.due_times |= {ada.folder: ada.when + timedelta(days=1), ben.folder: ada.when}
-    on.tries[ben.folder] = 1  # it failed, of which its student's line tells
+    on.tries[ben.folder] = 1  # it failed, which its student's line reports
     on.refused.add(ben.folder)
     on.arrivals = [ada, ben, replace(cy, problem="its folder is a link"), replace(cy, when=datetime(9999, 1, 1))]
     assert describe_leftovers(on) == [
@@ -280,23 +280,24 @@ def test_what_has_no_mark_when_a_watch_ends_is_told_in_sums(course: Path) -> Non
     ]
 
 
-def test_what_counts_for_nobody_is_named_where_an_instructor_looks(course: Path) -> None:
-    for student, when in (("ada", ONE), ("ben", AHEAD), ("cy", AHEAD)):
-        submit(course, student, when)
+def test_submissions_that_count_for_no_one_are_named_where_an_instructor_looks(course: Path) -> None:
+    for student, timestamp in (("ada", ONE), ("ben", AHEAD), ("cy", AHEAD)):
+        submit(course, student, timestamp)
     inbound = course / "exchange" / "gradlab" / "inbound"
     (inbound / "essay.ipynb").write_text("saved into the exchange by hand")
-    found, lines = read_exchange(open_course(course), [LAB])
-    assert len(found) == 3 and [each.student for each in select_newest(found, get_utc_now())] == ["ada"]
-    ahead, unplaced = lines
+    arrivals, lines = read_exchange(open_course(course), [LAB])
+    assert len(arrivals) == 3 and [each.student for each in select_newest(arrivals, get_utc_now())] == ["ada"]
+    future_line, misplaced_line = lines
     assert (
-        ahead.startswith("in the exchange, but counts for no one, since its time is in the future") and "cy+" in ahead
+        future_line.startswith("in the exchange, but counts for no one, since its time is in the future")
+        and "cy+" in future_line
     )
-    assert unplaced.endswith("nbgrader submit makes a folder STUDENT+LAB+TIME): essay.ipynb")
+    assert misplaced_line.endswith("nbgrader submit makes a folder STUDENT+LAB+TIME): essay.ipynb")
     (course / "nbgrader_config.py").write_text("c = get_config()\n")
     assert read_exchange(open_course(course), [LAB]) == ([], []), "a course without an exchange has nothing in it"
 
 
-def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path) -> None:
+def test_a_page_that_explains_a_missing_mark_is_no_page_of_a_mark(course: Path) -> None:
     page = submit(course, "ada", ONE)
     inbox = open_inbox(open_course(course))
     (arrival,) = inbox.iter_arrivals([LAB])
@@ -306,7 +307,7 @@ def test_a_page_that_says_why_there_is_no_mark_is_no_page_of_a_mark(course: Path
     assert inbox.has_page(arrival, LAB)
 
 
-def test_a_course_without_an_exchange_is_told_what_to_do(small_course: Path) -> None:
+def test_a_watch_without_an_exchange_says_what_to_do(small_course: Path) -> None:
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(f"\nc.Exchange.root = {str(small_course / 'nowhere')!r}\n")
     output = start(small_course, "--once").communicate()[0]

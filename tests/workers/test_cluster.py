@@ -1,4 +1,4 @@
-"""A class graded on a dask cluster: a real scheduler and workers, in processes of their own."""
+"""A class graded on a dask cluster: a real scheduler and workers, each in its own process."""
 
 import contextlib
 import json
@@ -29,10 +29,19 @@ from autograder.workers import cluster, cluster_process
 from autograder.workers.cluster import DaskExecutor
 from autograder.workers.executors import LocalExecutor
 from autograder.workers.worker import TRIES, Failure, plan_next_try
-from tests.classroom.graded_class import FOR_EVER, LAB, SLOWLY, WRONG, be_patient, gradebook_rows, hand_in, written
-from tests.classroom.processes import children
+from tests.classroom.graded_class import (
+    FOR_EVER,
+    LAB,
+    SLOWLY,
+    WRONG,
+    be_patient,
+    hand_in,
+    read_gradebook_rows,
+    read_written_files,
+)
+from tests.classroom.processes import list_children
 from tests.conftest import ROOT
-from tests.watch.test_watch import ONE, TWO, course, scores, start, submit
+from tests.watch.test_watch import ONE, TWO, course, read_scores, start, submit
 
 __all__ = ["course"]
 pytestmark = pytest.mark.slow  # schedulers, workers and graders are started, and each grader imports torch
@@ -49,8 +58,8 @@ print("told:", [name for name, value in os.environ.items() if "DASK" in name or 
 
 
 @contextlib.contextmanager
-def started(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """A stock command of dask, in a group of processes of its own, whose end is that of a machine that lost its power."""
+def run_dask(*arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a stock dask command in its own process group, which is killed as if its machine lost power."""
     command = [str(Path(sys.executable).parent / "dask"), *arguments]
     with subprocess.Popen(
         command, env={**os.environ, **(environment or {})}, start_new_session=True, stderr=subprocess.DEVNULL
@@ -69,179 +78,183 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with scheduling(tmp_path_factory.mktemp("scheduler")) as address:
+    with run_scheduler(tmp_path_factory.mktemp("scheduler")) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
-def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of another scheduler, with a worker that stays: each new one's grader imports torch."""
+def standing_scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a scheduler with a worker that stays: each new worker's grader imports torch."""
     folder = tmp_path_factory.mktemp("standing")
-    with scheduling(folder) as address, worker(address, folder):
+    with run_scheduler(folder) as address, run_worker(address, folder):
         yield address
 
 
 @contextlib.contextmanager
-def scheduling(folder: Path, **environment: str) -> Iterator[str]:
-    """The address of a new scheduler."""
-    found = folder / "scheduler.json"
-    command = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(found)]
-    with started(*command, environment=environment) as process:
-        while not found.exists() or not found.read_text().strip():
+def run_scheduler(folder: Path, **environment: str) -> Iterator[str]:
+    """Run a new scheduler, and yield its address."""
+    path = folder / "scheduler.json"
+    command = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(path)]
+    with run_dask(*command, environment=environment) as process:
+        while not path.exists() or not path.read_text().strip():
             assert process.poll() is None
             time.sleep(0.05)
-        yield json.loads(found.read_text())["address"]
+        yield json.loads(path.read_text())["address"]
 
 
-def worker(
+def run_worker(
     scheduler: str, folder: Path, *options: str, environment: Mapping[str, str] | None = None
 ) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
-    """A worker, with a folder of its own and, as on a cluster, the scheduler's address in its environment."""
+    """Run a worker with its own folder and, as on a cluster, the scheduler's address in its environment."""
     place = folder / f"worker-{time.monotonic_ns()}"
-    known = {"DASK_SCHEDULER_ADDRESS": scheduler, **(environment or {})}
+    variables = {"DASK_SCHEDULER_ADDRESS": scheduler, **(environment or {})}
     command = ["worker", scheduler, "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"]
-    return started(*command, "--local-directory", str(place), *options, environment=known)
+    return run_dask(*command, "--local-directory", str(place), *options, environment=variables)
 
 
-def descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_main") -> list[int]:
+def list_descendants(process: subprocess.Popen[bytes], name: str = "cluster_process_main") -> list[int]:
     """The processes of this name that descend from a dask command: graders, or warm ones, of which each grader has one."""
-    return [pid for pid, command in children(process.pid, recursive=True) if name in command]
+    return [pid for pid, command in list_children(process.pid, recursive=True) if name in command]
 
 
-def graded(course: Path, cluster: str, wait: float = 1000) -> Iterator[GradingOutcome]:
+def grade_on_cluster(course: Path, cluster: str, wait: float = 1000) -> Iterator[GradingOutcome]:
     return grade_lab(open_course(course), LAB, DaskExecutor(cluster, wait))
 
 
-def documents(course: Path) -> dict[str, bytes]:
+def read_documents(course: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (course / "results" / LAB).glob("[!.]*.json")}
 
 
-def points(course: Path) -> dict[str, float]:
-    results = (load_result(course, LAB, name.removesuffix(".json")) for name in documents(course))
+def read_points(course: Path) -> dict[str, float]:
+    results = (load_result(course, LAB, name.removesuffix(".json")) for name in read_documents(course))
     return {result.student: sum(cell.points for cell in result.cells) for result in results}
 
 
 def test_a_cluster_grades_as_this_machine_does(
-    small_course: Path, tmp_path: Path, standing: str, two_graders: LocalExecutor
+    small_course: Path, tmp_path: Path, standing_scheduler: str, two_graders: LocalExecutor
 ) -> None:
     """Marks, result documents and notebooks are the same, one submission tries to reach the scheduler, one is damaged."""
     hand_in(small_course, STUDENTS)
-    host, port = standing.removeprefix("tcp://").split(":")
+    host, port = standing_scheduler.removeprefix("tcp://").split(":")
     hand_in(small_course, {"reaches_out": None}, REACHES_OUT.format(host=host, port=port))
     hand_in(small_course, {"damaged": None})
     (small_course / "submitted" / "damaged" / LAB / f"{LAB}.ipynb").write_text("this is not JSON {")
-    there = tmp_path / "there"
-    shutil.copytree(small_course, there)
-    assert not any(done.failure for done in grade_lab(open_course(small_course), LAB, two_graders))
-    assert not any(done.failure for done in graded(there, standing))
-    assert all(done.kept for done in graded(there, standing))
-    assert len(documents(there)) == 8
-    assert documents(there) == documents(small_course)
-    assert written(there) == written(small_course)
-    assert gradebook_rows(there) == gradebook_rows(small_course)
+    folder = tmp_path / "there"
+    shutil.copytree(small_course, folder)
+    assert not any(outcome.failure for outcome in grade_lab(open_course(small_course), LAB, two_graders))
+    assert not any(outcome.failure for outcome in grade_on_cluster(folder, standing_scheduler))
+    assert all(outcome.kept for outcome in grade_on_cluster(folder, standing_scheduler))
+    assert len(read_documents(folder)) == 8
+    assert read_documents(folder) == read_documents(small_course)
+    assert read_written_files(folder) == read_written_files(small_course)
+    assert read_gradebook_rows(folder) == read_gradebook_rows(small_course)
 
-    notebook = nbformat.read(there / "autograded" / "reaches_out" / LAB / f"{LAB}.ipynb", as_version=4)
-    said = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
-    assert said.startswith("refused: ")
-    assert "told: []" in said
-    assert points(there)["reaches_out"] == 2
+    notebook = nbformat.read(folder / "autograded" / "reaches_out" / LAB / f"{LAB}.ipynb", as_version=4)
+    text = "".join(output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", ()))
+    assert text.startswith("refused: ")
+    assert "told: []" in text
+    assert read_points(folder)["reaches_out"] == 2
 
 
-def test_what_a_lost_worker_and_a_lost_grader_had_is_graded(small_course: Path, tmp_path: Path, scheduler: str) -> None:
+def test_submissions_of_a_lost_worker_and_of_a_lost_grader_are_graded(
+    small_course: Path, tmp_path: Path, scheduler: str
+) -> None:
     hand_in(small_course, STUDENTS | {"student_6": None, "student_7": None}, SLOWLY)
-    killed: list[int] = []
-    with worker(scheduler, tmp_path) as doomed, worker(scheduler, tmp_path) as other:
-        for done in graded(small_course, scheduler):
-            assert not done.failure
-            if not killed and descendants(doomed) and descendants(other):
-                killed = descendants(doomed)
-                end(doomed)
-                os.kill(descendants(other)[0], signal.SIGKILL)
-        assert killed
-        assert not [pid for pid in killed if Path(f"/proc/{pid}").exists() and pid not in descendants(other)]
-    assert points(small_course) == {f"student_{number}": 0 if number in (0, 3) else 2 for number in range(8)}
+    pids: list[int] = []
+    with run_worker(scheduler, tmp_path) as lost_worker, run_worker(scheduler, tmp_path) as other:
+        for outcome in grade_on_cluster(small_course, scheduler):
+            assert not outcome.failure
+            if not pids and list_descendants(lost_worker) and list_descendants(other):
+                pids = list_descendants(lost_worker)
+                end(lost_worker)
+                os.kill(list_descendants(other)[0], signal.SIGKILL)
+        assert pids
+        assert not [pid for pid in pids if Path(f"/proc/{pid}").exists() and pid not in list_descendants(other)]
+    assert read_points(small_course) == {f"student_{number}": 0 if number in (0, 3) else 2 for number in range(8)}
 
 
 @pytest.mark.nightly
 def test_a_moment_without_a_worker_loses_no_submission(
     small_course: Path, tmp_path: Path, scheduler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing is on the cluster any more, and more is to be sent: here after each submission, since no look finds one."""
+    """The cluster is idle between submissions: here after each one, because no check finds another in time."""
     hand_in(small_course, STUDENTS)
-    look, found = cluster._count_slots, []
+    look, counts = cluster._count_slots, []
 
     def found_when_the_run_starts(*of: Any) -> dict[str, int]:
-        places = look(*of) if len(found) < 2 else {}  # once for the layers, once for the class
-        found.extend([places] if places else [])
+        places = look(*of) if len(counts) < 2 else {}  # once for the layers, once for the class
+        counts.extend([places] if places else [])
         return places
 
     monkeypatch.setattr(cluster, "POLL_SECONDS", 0.0)
     monkeypatch.setattr(cluster, "_count_slots", found_when_the_run_starts)
-    with worker(scheduler, tmp_path):
-        assert not any(done.failure for done in graded(small_course, scheduler))
-    assert len(documents(small_course)) == len(STUDENTS)
+    with run_worker(scheduler, tmp_path):
+        assert not any(outcome.failure for outcome in grade_on_cluster(small_course, scheduler))
+    assert len(read_documents(small_course)) == len(STUDENTS)
 
 
 @pytest.mark.nightly
 def test_the_workers_are_seen_while_the_client_asks_for_something_else(tmp_path: Path, scheduler: str) -> None:
-    """Dask's client asks its scheduler for totals on its own, without workers: here all the time."""
+    """Dask's client also asks its scheduler for totals without workers: here all the time."""
     import distributed  # noqa: F401  what is set before its defaults are there takes them along when it ends
 
     settings = Settings()
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
-        worker(scheduler, tmp_path),
+        run_worker(scheduler, tmp_path),
         cluster._connect_client(scheduler, 1000) as client,
     ):
         places = cluster._wait_for_slots(client, scheduler, settings, 1000, Event())
         assert all(cluster._count_slots(client, scheduler, settings) == places for _ in range(200))
 
 
-def test_a_scheduler_that_dies_is_an_error_and_the_next_run_goes_on(
-    small_course: Path, tmp_path: Path, standing: str
+def test_a_scheduler_that_dies_is_an_error_and_the_next_run_continues(
+    small_course: Path, tmp_path: Path, standing_scheduler: str
 ) -> None:
     hand_in(small_course, STUDENTS, SLOWLY)
-    with contextlib.ExitStack() as doomed:
-        address = doomed.enter_context(scheduling(tmp_path))
-        with worker(address, tmp_path), cluster._connect_client(address, 1000) as client:
+    with contextlib.ExitStack() as stack:
+        address = stack.enter_context(run_scheduler(tmp_path))
+        with run_worker(address, tmp_path), cluster._connect_client(address, 1000) as client:
             client.wait_for_workers(1)
-            running = graded(small_course, address, wait=20)  # a lost scheduler is looked for as long
+            running = grade_on_cluster(small_course, address, wait=20)  # how long to look for a lost scheduler
             before = next(running)
-            doomed.close()
+            stack.close()
             with pytest.raises(GradlabError, match=f"the scheduler at {address} is lost\n    fix: "):
                 list(running)
-    after = list(graded(small_course, standing))
-    assert before.student in {done.student for done in after if done.kept}
-    assert sorted(done.student for done in after if not done.failure) == sorted(STUDENTS)
+    after = list(grade_on_cluster(small_course, standing_scheduler))
+    assert before.student in {outcome.student for outcome in after if outcome.kept}
+    assert sorted(outcome.student for outcome in after if not outcome.failure) == sorted(STUDENTS)
 
 
-def test_a_watch_marks_what_arrives_by_the_cluster(course: Path, standing: str) -> None:
+def test_a_watch_marks_what_arrives_by_the_cluster(course: Path, standing_scheduler: str) -> None:
     pages = [submit(course, "ada", ONE), submit(course, "ben", TWO, WRONG)]
-    output = start(course, "--once", "--cluster", standing).communicate()[0]
+    output = start(course, "--once", "--cluster", standing_scheduler).communicate()[0]
     assert "2 submissions marked" in output and all(page.exists() for page in pages), output
-    assert scores(course) == {"ada": 2, "ben": 0}
+    assert read_scores(course) == {"ada": 2, "ben": 0}
 
 
 @pytest.mark.nightly
-def test_a_submission_whose_workers_die_is_no_submission_for_ever(small_course: Path, tmp_path: Path) -> None:
+def test_a_submission_whose_workers_die_is_given_up(small_course: Path, tmp_path: Path) -> None:
     be_patient(small_course)
     hand_in(small_course, {"student": None}, FOR_EVER)
     with (
-        scheduling(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1") as scheduler,
+        run_scheduler(tmp_path, DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1") as scheduler,
         ThreadPoolExecutor() as pool,
     ):
-        grading = pool.submit(lambda: list(graded(small_course, scheduler)))
+        grading = pool.submit(lambda: list(grade_on_cluster(small_course, scheduler)))
         for _ in range(2):
-            with worker(scheduler, tmp_path) as doomed:
-                while not descendants(doomed, "forkserver.server"):
+            with run_worker(scheduler, tmp_path) as lost_worker:
+                while not list_descendants(lost_worker, "forkserver.server"):
                     assert not grading.done()
                     time.sleep(0.05)
-        (done,) = grading.result()
-    assert "every worker that graded it died" in done.failure
+        (outcome,) = grading.result()
+    assert "every worker that graded it died" in outcome.failure
 
 
 @pytest.mark.nightly
-def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, tmp_path: Path, scheduler: str) -> None:
+def test_a_resource_that_no_worker_has_is_an_error_after_a_while(
+    small_course: Path, tmp_path: Path, scheduler: str
+) -> None:
     def refused(address: str, device: str) -> str:
         with pytest.raises(GradlabError) as refusal:
             DaskExecutor(address, 1).find_layers(Settings(device=device), [small_course])
@@ -249,14 +262,14 @@ def test_a_resource_that_no_worker_has_is_an_error_in_time(small_course: Path, t
 
     hand_in(small_course, {"student": None})
     command = [sys.executable, "-m", "autograder.cli", "grade", LAB, "--cluster", scheduler, "--wait", "1"]
-    alone = subprocess.run(command, cwd=small_course, capture_output=True, text=True)
-    assert alone.returncode == 1
-    assert f"hasn't had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in alone.stderr
-    assert "Traceback" not in alone.stderr
-    with worker(scheduler, tmp_path):
+    completed = subprocess.run(command, cwd=small_course, capture_output=True, text=True)
+    assert completed.returncode == 1
+    assert f"hasn't had a worker for 1 s\n    fix: start one with dask worker {scheduler}\n" in completed.stderr
+    assert "Traceback" not in completed.stderr
+    with run_worker(scheduler, tmp_path):
         assert "network namespace" in DaskExecutor(scheduler, 1000).find_layers(Settings(), [small_course])
         assert f"fix: start one with dask worker {scheduler} --resources CUDA=1" in refused(scheduler, "cuda")
-        with worker(scheduler, tmp_path, "--resources", "CUDA=1"):
+        with run_worker(scheduler, tmp_path, "--resources", "CUDA=1"):
             assert DaskExecutor(scheduler, 1000).find_layers(Settings(device="cuda"), [small_course])
     assert "needs certificates" in refused("tls://127.0.0.1:9", "cpu")
     assert "no scheduler answers at tcp://127.0.0.1:9" in refused("tcp://127.0.0.1:9", "cpu")
@@ -269,14 +282,14 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
     with (tmp_path / "other" / "labkit" / "compare.py").open("a") as file:
         file.write("ANOTHER = 1\n")
     with (
-        worker(scheduler, tmp_path, environment={"PYTHONPATH": str(tmp_path / "other")}),
+        run_worker(scheduler, tmp_path, environment={"PYTHONPATH": str(tmp_path / "other")}),
         pytest.raises(GradlabError, match=r"the worker tcp.* is refused.*Gradlab's code is \w{12} and must be \w{12}"),
     ):
-        list(graded(small_course, scheduler))
-    assert not documents(small_course)
+        list(grade_on_cluster(small_course, scheduler))
+    assert not read_documents(small_course)
 
 
-def test_a_worker_that_joins_later_is_looked_at_too() -> None:
+def test_a_worker_that_joins_later_is_checked_too() -> None:
     expected = {"torch": "0.1"}
     with pytest.raises(GradlabError, match=r"torch is .* and must be 0.1"):
         cluster_process.grade_on_worker(b"", "full", (), expected, 1.0)
@@ -284,8 +297,8 @@ def test_a_worker_that_joins_later_is_looked_at_too() -> None:
 
 def test_a_submission_that_ends_its_graders_is_given_up() -> None:
     task = Task(LAB, "student", (NotebookFile(LAB, b"{}"),), b"", Settings())
-    again, empty, last = (plan_next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
-    assert again == replace(task, isolates_tests=True)
-    assert not isinstance(empty, Failure) and empty.notebooks[0].content is None
-    assert "failed twice" in empty.notebooks[0].refusal
-    assert isinstance(last, Failure) and "exit status -9" in last.reason
+    retry, blank_try, last_try = (plan_next_try(task, tries, "exit status -9") for tries in range(1, TRIES + 2))
+    assert retry == replace(task, isolates_tests=True)
+    assert not isinstance(blank_try, Failure) and blank_try.notebooks[0].content is None
+    assert "failed twice" in blank_try.notebooks[0].refusal
+    assert isinstance(last_try, Failure) and "exit status -9" in last_try.reason

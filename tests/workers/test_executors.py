@@ -1,4 +1,4 @@
-"""Submissions are graded by the executor that a package of somebody else's brings."""
+"""Submissions are graded by the executor that another package provides."""
 
 import sys
 from pathlib import Path
@@ -36,7 +36,7 @@ HALL = """
 """
 
 
-def test_it_gets_every_submission(
+def test_an_executor_gets_every_submission(
     small_course: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = tmp_path_factory.mktemp("site")
@@ -47,12 +47,12 @@ def test_it_gets_every_submission(
         folder = small_course / "submitted" / student / LAB
         folder.mkdir(parents=True)
         (folder / f"{LAB}.ipynb").write_bytes((small_course / "release" / LAB / f"{LAB}.ipynb").read_bytes())
-    where = make_executor("hall", "hall://north", "cpu", 5)
-    outcomes = {done.student: done.failure for done in grade_lab(open_course(small_course), LAB, where)}
+    executor = make_executor("hall", "hall://north", "cpu", 5)
+    outcomes = {outcome.student: outcome.failure for outcome in grade_lab(open_course(small_course), LAB, executor)}
     assert outcomes == dict.fromkeys(("ada", "ben"), "no seat within 5 s at hall://north")
 
 
-def test_one_that_no_package_brings_is_refused() -> None:
+def test_an_executor_that_no_package_provides_is_refused() -> None:
     with pytest.raises(
         GradlabError, match=r"no package provides 'slurm' in gradlab.executors\n    fix: name one of dask"
     ):

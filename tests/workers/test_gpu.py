@@ -1,6 +1,6 @@
-"""A GPU's memory is bounded and watched. Tests marked cuda need a GPU, and say that they did not run elsewhere.
+"""A GPU's memory is bounded and watched. Tests marked cuda need a GPU, and are skipped elsewhere.
 
-The others put a small program in place of nvidia-smi: what it prints is what the driver documents.
+The others replace nvidia-smi with a small program that prints output as the driver documents it.
 """
 
 import json
@@ -40,19 +40,19 @@ def program(tmp_path: Path) -> list[str]:
     return [sys.executable, str(path)]
 
 
-def test_what_the_driver_says_is_read(program: list[str]) -> None:
+def test_the_answer_of_the_driver_is_read(program: list[str]) -> None:
     assert list_gpus(program) == ["NVIDIA H200 driver 580.65"]
     assert measure_gpu_memory(program) == {11: 514 << 20, 12: 3 << 20}
 
 
-def test_without_a_driver_there_is_nothing() -> None:
+def test_without_a_driver_there_are_no_figures() -> None:
     assert (
         list_gpus(["no-such-program"]) == [] and measure_gpu_memory([sys.executable, "-c", "raise SystemExit(9)"]) == {}
     )
 
 
 @pytest.fixture
-def runs() -> Iterator[Supervisor]:
+def supervisor() -> Iterator[Supervisor]:
     layers = require(LEVEL)
     limits = Limits(gpu_memory=1 << 30)
     running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", _enter_and_wait)
@@ -65,30 +65,30 @@ def _enter_and_wait(control: int) -> None:
     time.sleep(3600)
 
 
-def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(runs: Supervisor) -> None:
+def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(supervisor: Supervisor) -> None:
     pids = []
     for _ in range(2):
-        ours, theirs = socket.socketpair()
-        pid, trouble = runs.start(theirs.detach())
+        parent_end, child_end = socket.socketpair()
+        pid, trouble = supervisor.start(child_end.detach())
         assert pid, trouble
         pids.append(pid)
-        assert ours.recv(64) == b"in its sandbox"
-        ours.close()
-    runs.measure_gpu_memory = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
-    runs.poll()
-    assert runs.check_status(pids[0])[0] == "GPU memory" and runs.check_status(pids[0])[1] is not None
-    assert runs.check_status(pids[1]) == ["", None]
+        assert parent_end.recv(64) == b"in its sandbox"
+        parent_end.close()
+    supervisor.measure_gpu_memory = lambda: {pids[0]: 2 << 30, pids[1]: 1 << 29}
+    supervisor.poll()
+    assert supervisor.check_status(pids[0])[0] == "GPU memory" and supervisor.check_status(pids[0])[1] is not None
+    assert supervisor.check_status(pids[1]) == ["", None]
 
 
-def test_the_limit_is_told_whenever_it_is_asked_for(runs: Supervisor) -> None:
-    ours, theirs = socket.socketpair()
-    pid, trouble = runs.start(theirs.detach())
+def test_the_limit_is_reported_whenever_it_is_asked_for(supervisor: Supervisor) -> None:
+    parent_end, child_end = socket.socketpair()
+    pid, trouble = supervisor.start(child_end.detach())
     assert pid, trouble
-    assert ours.recv(64) == b"in its sandbox"
-    runs.measure_gpu_memory = lambda: {pid: 2 << 30}
-    runs.poll()
-    assert [runs.check_status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
-    ours.close()
+    assert parent_end.recv(64) == b"in its sandbox"
+    supervisor.measure_gpu_memory = lambda: {pid: 2 << 30}
+    supervisor.poll()
+    assert [supervisor.check_status(pid)[0] for _ in range(2)] == ["GPU memory"] * 2
+    parent_end.close()
 
 
 cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here: not run")
@@ -107,10 +107,10 @@ def fork_server() -> Iterator[ForkServer]:
 def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course: Course) -> None:
     for lab in read_labs(course):
         settings = make_settings(LEVEL, device="cuda")
-        handed_in = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
+        content = json.dumps(fill_notebook(lab, collect_reference(lab))).encode()
         source = nbformat.writes(build_source_notebook(lab)).encode()
         result = grade_lab_task(
-            Task(lab.name, "ada", (NotebookFile(lab.name, handed_in),), source, settings), fork_server
+            Task(lab.name, "ada", (NotebookFile(lab.name, content),), source, settings), fork_server
         ).result
         assert result.device == "cuda" and torch.cuda.get_device_name() in result.versions.gpu
         assert [cell.id for cell in result.cells if cell.points < cell.worth] == []
@@ -121,6 +121,6 @@ def test_worked_solutions_get_full_marks_on_cuda(fork_server: ForkServer, course
 def test_a_student_process_cannot_allocate_beyond_its_bound(fork_server: ForkServer) -> None:
     process = fork_server.start_process()
     limit = Limit(60.0, "too long", 60.0)
-    found = process.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
+    result = process.run("import torch\ntorch.empty(3 << 30, dtype=torch.uint8, device='cuda')", 1, limit)
     process.kill()
-    assert any(output.get("ename") == "OutOfMemoryError" for output in found)
+    assert any(output.get("ename") == "OutOfMemoryError" for output in result)

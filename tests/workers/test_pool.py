@@ -25,59 +25,61 @@ from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers import pool, worker
 from autograder.workers.pool import grade_all
 from autograder.workers.worker import UNGRADABLE, Failure
-from tests.classroom.processes import children
+from tests.classroom.processes import list_children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 SETTINGS = Settings(find_strongest_level(find_layers()), timeouts=Timeouts(submission=900))
 
 
 @pytest.fixture(autouse=True)
-def light(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is run in a fork server here, and those with no group of imports start in half the time."""
+def light_fork_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing runs in a fork server here, and one without imports starts in half the time."""
     monkeypatch.setattr(client, "start_server", partial(start_server, groups=()))
 
 
-def task(student: str) -> Task:
+def make_task(student: str) -> Task:
     return Task("lab", student, (NotebookFile("lab", b"{}"),), COURSE, SETTINGS)
 
 
-def grade_lab_task(asked: Task, fork_server: ForkServer) -> GradedSubmission:
-    """In place of the real one: does to its process what the student's name says, and tells its pid as a note."""
-    if asked.student == "dies always" or (asked.student == "dies" and asked.notebooks[0].content is not None):
+def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
+    """Replaces the real one: does to its process what the student's name says, and reports its pid as a note."""
+    if task.student == "dies always" or (task.student == "dies" and task.notebooks[0].content is not None):
         os.kill(os.getpid(), signal.SIGKILL)
-    if asked.student == "hangs" and asked.notebooks[0].content is not None:
+    if task.student == "hangs" and task.notebooks[0].content is not None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(36000)
-    if asked.student == "raises":
+    if task.student == "raises":
         raise ValueError("an error of the course")
-    if asked.student == "raises for what it wrote" and asked.notebooks[0].content is not None:
+    if task.student == "raises for what it wrote" and task.notebooks[0].content is not None:
         raise RecursionError("too deep")
     versions = Versions(gradlab="0", python="3", torch="2")
-    notes = tuple(Note(words=words) for words in (asked.notebooks[0].refusal, str(os.getpid())))
-    result = Result(lab="lab", student=asked.student, versions=versions, isolation=(), notes=notes, cells=())
-    return GradedSubmission(result, MarkSheet(asked.student, {}), {})
+    notes = tuple(Note(words=words) for words in (task.notebooks[0].refusal, str(os.getpid())))
+    result = Result(lab="lab", student=task.student, versions=versions, isolation=(), notes=notes, cells=())
+    return GradedSubmission(result, MarkSheet(task.student, {}), {})
 
 
-def graded(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
-    """By two workers, which are forks of this process and so run what stands in place of the real grading here."""
+def grade_students(monkeypatch: pytest.MonkeyPatch, *students: str) -> dict[str, GradedSubmission | Failure]:
+    """Grade with two workers, which are forks of this process and therefore run the replacement for grading."""
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     monkeypatch.setattr(
         pool, "is_stuck", lambda busy, _: busy.task.student == "hangs" and busy.task.notebooks[0].content
     )
-    found = grade_all(map(task, students), SETTINGS, 2, (), Event())
-    return {asked.student: outcome for asked, outcome in found}
+    outcomes = grade_all(map(make_task, students), SETTINGS, 2, (), Event())
+    return {each.student: outcome for each, outcome in outcomes}
 
 
-def test_what_ends_its_grader_twice_is_graded_as_an_empty_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = graded(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
-    assert found.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
-    for student, outcome in found.items():
+def test_a_submission_that_ends_its_grader_twice_is_graded_as_an_empty_notebook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outcomes = grade_students(monkeypatch, "ada", "dies", "hangs", "ben", "cleo")
+    assert outcomes.keys() == {"ada", "dies", "hangs", "ben", "cleo"}
+    for student, outcome in outcomes.items():
         assert isinstance(outcome, GradedSubmission)
         assert outcome.result.notes[0].words == (UNGRADABLE if student in ("dies", "hangs") else "")
 
 
 def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_work_may() -> None:
-    busy = pool.Worker(None, None, task("hangs"), since=time.monotonic())  # type: ignore[arg-type]
+    busy = pool.Worker(None, None, make_task("hangs"), since=time.monotonic())  # type: ignore[arg-type]
     assert not pool.is_stuck(busy, 900)
     busy.since -= 900
     assert not pool.is_stuck(busy, 900)
@@ -85,18 +87,20 @@ def test_a_grader_is_stuck_when_it_takes_longer_than_a_submission_and_its_own_wo
     assert pool.is_stuck(busy, 900)
 
 
-def test_what_ends_its_grader_even_then_is_told_and_the_others_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = graded(monkeypatch, "dies always", "raises", "ada", "ben")
-    assert isinstance(found["dies always"], Failure) and "ended 3 times" in found["dies always"].reason
-    assert isinstance(found["raises"], Failure) and "an error of the course" in found["raises"].reason
-    assert isinstance(found["ada"], GradedSubmission) and isinstance(found["ben"], GradedSubmission)
-
-
-def test_what_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
+def test_a_submission_that_ends_its_grader_even_then_is_reported_and_the_others_are_graded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = graded(monkeypatch, "raises for what it wrote", "ada")
-    hostile, ada = found["raises for what it wrote"], found["ada"]
+    outcomes = grade_students(monkeypatch, "dies always", "raises", "ada", "ben")
+    assert isinstance(outcomes["dies always"], Failure) and "ended 3 times" in outcomes["dies always"].reason
+    assert isinstance(outcomes["raises"], Failure) and "an error of the course" in outcomes["raises"].reason
+    assert isinstance(outcomes["ada"], GradedSubmission) and isinstance(outcomes["ben"], GradedSubmission)
+
+
+def test_a_submission_that_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outcomes = grade_students(monkeypatch, "raises for what it wrote", "ada")
+    hostile, ada = outcomes["raises for what it wrote"], outcomes["ada"]
     assert isinstance(hostile, GradedSubmission) and isinstance(ada, GradedSubmission)
     assert hostile.result.notes[0].words == UNGRADABLE
     assert "RecursionError: too deep" in hostile.trouble and not ada.trouble
@@ -104,33 +108,33 @@ def test_what_makes_the_grader_raise_is_graded_as_an_empty_notebook_with_the_err
 
 def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
-    taken = done = 0
+    taken_count = done_count = 0
 
     def tasks() -> Iterator[Task]:
-        nonlocal taken
+        nonlocal taken_count
         for number in range(12):
-            taken += 1
-            assert taken - done <= 2 + 2, "those in work, and those just given back"
-            yield task(str(number))
+            taken_count += 1
+            assert taken_count - done_count <= 2 + 2, "tasks in progress, and tasks just returned"
+            yield make_task(str(number))
 
     pids = set()
     for _, outcome in grade_all(tasks(), SETTINGS, 2, (), Event()):
-        done += 1
+        done_count += 1
         assert isinstance(outcome, GradedSubmission)
         pids.add(outcome.result.notes[1].words)
-    assert done == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
+    assert done_count == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
 
 
-def test_nothing_to_grade_starts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_class_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "start_fork_servers", None)
     assert list(grade_all(iter(()), SETTINGS, 2, (Path("/nowhere"),), Event())) == []
 
 
-def test_a_pool_that_is_told_to_stop_lets_go_and_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pool_that_is_stopped_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, grade_lab_task)
     before = start_fork_servers()
     stop = Event()
-    running = grade_all(map(task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
+    running = grade_all(map(make_task, ("ada", "ben", "hangs", "hangs")), SETTINGS, 2, (), stop)
     next(running)
     stop.set()
     list(running)
@@ -138,4 +142,4 @@ def test_a_pool_that_is_told_to_stop_lets_go_and_leaves_no_process(monkeypatch: 
 
 
 def start_fork_servers() -> list[int]:
-    return sorted(pid for pid, command in children(os.getpid()) if "forkserver.server" in command)
+    return sorted(pid for pid, command in list_children(os.getpid()) if "forkserver.server" in command)

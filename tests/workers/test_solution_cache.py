@@ -1,4 +1,4 @@
-"""Submissions of a lab start with what torch.compile made of its worked solution, and none changes it for another."""
+"""Submissions of a lab start with the compiled code of its worked solution, and none changes it for another."""
 
 import hashlib
 import json
@@ -35,9 +35,9 @@ print(len(changed))
 """
 
 
-def notebook(*cells: str) -> bytes:
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c, id=f"c{n}") for n, c in enumerate(cells)])
-    return json.dumps(made).encode()
+def make_notebook(*cells: str) -> bytes:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c, id=f"c{n}") for n, c in enumerate(cells)])
+    return json.dumps(notebook).encode()
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,10 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     need("g++")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        found = prepare_compile_cache(notebook(SOLUTION, USE))
-        assert found is not None
-        assert prepare_compile_cache(notebook(SOLUTION, USE)) == found
-        yield found
+        folder = prepare_compile_cache(make_notebook(SOLUTION, USE))
+        assert folder is not None
+        assert prepare_compile_cache(make_notebook(SOLUTION, USE)) == folder
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def fork_server(cache: Path) -> Iterator[ForkServer]:
     process.close()
 
 
-def printed(fork_server: ForkServer, *cells: str) -> list[str]:
+def run_and_print(fork_server: ForkServer, *cells: str) -> list[str]:
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(cells, start=1)]
     return [
         "".join(o.get("text", o.get("evalue", "")) for o in s.outputs)
@@ -66,32 +66,32 @@ def printed(fork_server: ForkServer, *cells: str) -> list[str]:
     ]
 
 
-def look_of(cache: Path) -> dict[str, str]:
+def inspect_cell(cache: Path) -> dict[str, str]:
     return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(cache.rglob("*")) if p.is_file()}
 
 
 @pytest.mark.slow
-def test_a_submission_runs_what_the_solution_has_compiled_and_no_other_one_changed_it(
+def test_a_submission_runs_the_solutions_compiled_code_and_no_submission_changes_it(
     fork_server: ForkServer, cache: Path
 ) -> None:
     """Slow: g++ compiles for the solution."""
-    before = look_of(cache)
-    (poisoned,) = printed(fork_server, POISON)
-    assert int(poisoned) > 0, "its own links are its own"
-    assert look_of(cache) == before
-    _, used, counted = printed(fork_server, SOLUTION, USE, COUNT)
-    assert float(used) == pytest.approx(8.4147, abs=1e-3)
-    assert "'fxgraph_cache_hit': 1" in counted and "miss" not in counted
+    before = inspect_cell(cache)
+    (poison_output,) = run_and_print(fork_server, POISON)
+    assert int(poison_output) > 0, "its own links are its own"
+    assert inspect_cell(cache) == before
+    _, use_output, count_output = run_and_print(fork_server, SOLUTION, USE, COUNT)
+    assert float(use_output) == pytest.approx(8.4147, abs=1e-3)
+    assert "'fxgraph_cache_hit': 1" in count_output and "miss" not in count_output
 
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_a_submission_compiles_what_the_solution_has_not(fork_server: ForkServer) -> None:
-    """Slow: g++ compiles in a folder of the submission's own."""
-    _, used, counted = printed(fork_server, SOLUTION.replace("2 * x", "3 * x"), USE, COUNT)
-    assert float(used) == pytest.approx(12.6221, abs=1e-3)
-    assert "'fxgraph_cache_miss': 1" in counted
+def test_a_submission_compiles_code_that_the_solution_has_not_compiled(fork_server: ForkServer) -> None:
+    """Slow: g++ compiles in the submission's own folder."""
+    _, use_output, count_output = run_and_print(fork_server, SOLUTION.replace("2 * x", "3 * x"), USE, COUNT)
+    assert float(use_output) == pytest.approx(12.6221, abs=1e-3)
+    assert "'fxgraph_cache_miss': 1" in count_output
 
 
 def test_a_lab_that_compiles_nothing_needs_no_cache() -> None:
-    assert prepare_compile_cache(notebook("import torch", "x = torch.ones(3)")) is None
+    assert prepare_compile_cache(make_notebook("import torch", "x = torch.ones(3)")) is None

@@ -1,4 +1,4 @@
-"""NumPy arrays, alone and beside tensors that share their memory."""
+"""NumPy arrays, on their own and with tensors that share their memory."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""What a check passes that is its own: functions, iterators, context managers, and what it sees of their use."""
+"""A check's own functions, iterators and context managers, passed to a student, and what it sees of their use."""
 
 import torch
 import torch.nn.functional as F
@@ -93,12 +93,12 @@ def _calls(seen):
 
 
 def _forward_and_backward(f):
-    seen = Seen(lambda x: _block(x))
+    recorder = Seen(lambda x: _block(x))
     x = torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
-    y = f(seen, x)
-    forward = len(seen.calls), seen.kept
+    y = f(recorder, x)
+    forward = len(recorder.calls), recorder.kept
     y.pow(2).sum().backward()
-    return y, x.grad, forward, _calls(seen), seen.kept
+    return y, x.grad, forward, _calls(recorder), recorder.kept
 
 
 class _ByHand(torch.autograd.Function):
@@ -119,13 +119,13 @@ class _ByHand(torch.autograd.Function):
 
 
 @program(f=lambda g, x: _ByHand.apply(g(x), g))
-def a_checkpoint_behind_a_plain_call(f):
-    seen = Seen(lambda t: torch.tanh(t @ torch.linspace(-1, 1, 9).reshape(3, 3)))
+def a_checkpoint_after_a_plain_call(f):
+    recorder = Seen(lambda t: torch.tanh(t @ torch.linspace(-1, 1, 9).reshape(3, 3)))
     x = torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
-    y = f(seen, x)
-    kept = seen.kept
+    y = f(recorder, x)
+    kept = recorder.kept
     y.sum().backward()
-    return y, x.grad, kept, _calls(seen), seen.kept
+    return y, x.grad, kept, _calls(recorder), recorder.kept
 
 
 def _take(batches, step):
@@ -241,15 +241,15 @@ def _modes(g, x):
 
 @program(f=_modes)
 def the_modes_of_the_caller(f):
-    seen = Seen(lambda x: x @ x.T)
+    recorder = Seen(lambda x: x @ x.T)
     modes = []
 
     def g(x):
         modes.append((torch.is_inference_mode_enabled(), torch.get_autocast_dtype("cpu")))
-        return seen(x)
+        return recorder(x)
 
     f(g, torch.ones(2, 2))
-    return modes, [(c.grad, c.autocast, c.dtypes) for c in seen.calls], torch.is_grad_enabled()
+    return modes, [(c.grad, c.autocast, c.dtypes) for c in recorder.calls], torch.is_grad_enabled()
 
 
 @program(f=lambda g, w: g(w))
@@ -263,7 +263,7 @@ def a_change_in_place(f):
 
 
 @program(f=lambda g: g)
-def a_function_comes_back_as_itself(f):
+def a_function_is_returned_as_itself(f):
     def g():
         pass
 

@@ -1,4 +1,4 @@
-"""Probes of graphs, of what is saved and counted, and of several processes."""
+"""Probes of graphs, of saved and counted values, and of several processes."""
 
 import torch
 import torch.distributed as dist
@@ -72,7 +72,7 @@ def a_way_to_capture_that_is_none(f):
 
 
 @program(Blocks=Blocks)
-def what_a_checkpoint_saves_and_recomputes(Blocks):
+def tensors_that_a_checkpoint_saves_and_recomputes(Blocks):
     x = X.clone().requires_grad_()
     plain, saving = Blocks(False), Blocks(True)
     return [(probes.saved_bytes(m, x), probes.operations(m, x, backward=True)) for m in (plain, saving)]
@@ -97,7 +97,7 @@ a_trace_follows_one_branch = program(f=branching)(lambda f: (probes.replay(probe
 a_graph_by_dynamo = program(f=lambda x: torch.where(x > 0, x, x * 0.1))(
     lambda f: probes.replay(probes.captured(f, X, how="dynamo"), OTHER)
 )
-what_is_saved_for_backward = program(f=lambda x: (x.exp() * x).sigmoid())(
+tensors_that_are_saved_for_backward = program(f=lambda x: (x.exp() * x).sigmoid())(
     lambda f: (probes.saved(f, x := X.clone().requires_grad_()), probes.saved_bytes(f, x), x)
 )
 bytes_that_live = program(f=lambda x: [x + n for n in range(4)])(lambda f: probes.live_bytes(f, X))

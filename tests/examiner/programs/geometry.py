@@ -19,7 +19,7 @@ def negative_views(f):
 
 
 @program(f=lambda x: (type(x).__name__, isinstance(x, torch.nn.Parameter), x.is_leaf, x.requires_grad))
-def what_the_student_sees_of_an_argument(f):
+def the_geometry_of_an_argument_inside(f):
     p = torch.nn.Parameter(torch.ones(2))
     frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
     return [f(t) for t in (p, frozen, p * 2, torch.ones(2), p.detach(), torch.ones(2, requires_grad=True))]

@@ -33,7 +33,7 @@ def one_of_several_outputs(f):
 
 
 @program(f=lambda x: x.exp())
-def a_second_backward_where_something_was_saved(f):
+def a_second_backward_with_saved_tensors(f):
     x = leaf(1.0)
     y = f(x).sum()
     y.backward()
@@ -129,7 +129,7 @@ backward_with_a_vector = program(f=lambda x: x**2)(
 an_input_that_needs_none = program(f=lambda x, y: x * y)(
     lambda f: ((out := f(x := leaf(1.0, 2.0), y := torch.tensor([3.0, 4.0]))).sum().backward(), x, y, out)
 )
-a_second_backward_where_nothing_was_saved = program(f=lambda x: x + 1)(
+a_second_backward_without_saved_tensors = program(f=lambda x: x + 1)(
     lambda f: ((y := f(x := leaf(1.0))).backward(), y.backward(), x)
 )
 retain_graph_allows_a_second_backward = program(f=lambda x: x.exp())(

@@ -1,4 +1,4 @@
-"""What the student's code itself does to the graph: in place, detached, backward inside, hooks."""
+"""The student's code changes the graph: in place, detached, backward inside, hooks."""
 
 import torch
 

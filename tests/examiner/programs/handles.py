@@ -1,4 +1,4 @@
-"""Objects that are no values: modules, classes, instances, autograd functions."""
+"""Objects that aren't values: modules, classes, instances, autograd functions."""
 
 import torch
 from torch import nn

@@ -124,7 +124,7 @@ def _write_then_fail(x, items):
 
 
 @program(f=_write_then_fail)
-def what_changed_before_an_exception_stays_changed(f):
+def changes_before_an_exception_stay(f):
     x, items = torch.zeros(2), []
     try:
         f(x, items)
@@ -158,7 +158,7 @@ a_view_as_another_dtype = program(f=lambda x: x.view(torch.int32))(
         x,
     )
 )
-a_copy_has_memory_of_its_own = program(f=lambda x: x.clone())(lambda f: (f(x := torch.arange(3.0)), x))
+a_copy_has_its_own_memory = program(f=lambda x: x.clone())(lambda f: (f(x := torch.arange(3.0)), x))
 contiguous_of_what_is_contiguous_is_the_argument = program(f=lambda x: x.contiguous())(
     lambda f: (f(x := torch.arange(3.0)), x)
 )

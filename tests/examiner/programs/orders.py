@@ -1,4 +1,4 @@
-"""Higher orders, and results that depend on each other."""
+"""Derivatives of higher order, and results that depend on each other."""
 
 import torch
 from torch.autograd import gradcheck, gradgradcheck

@@ -96,7 +96,7 @@ def an_exception_of_the_models(Net):
 
 
 @program(f=lambda: 3)
-def what_is_no_model(f):
+def an_object_that_is_no_model(f):
     probes.trained(f, BATCHES)
 
 
@@ -156,9 +156,7 @@ several_functions_in_a_list = program(given={"chained": chained}, f=lambda x: x 
 a_probe_changes_its_argument_in_place = program(
     given={"chained": chained}, f=lambda x: x.mul_(3), make=lambda: [torch.ones(1)]
 )(lambda f, make: ((y := chained([f], x := torch.arange(3.0))) is x, x, y))
-a_student_hands_a_given_function_back = program(given={"chained": chained}, f=lambda g: g)(
-    lambda f: f(chained) is chained
-)
+a_student_returns_a_given_function = program(given={"chained": chained}, f=lambda g: g)(lambda f: f(chained) is chained)
 a_probe_draws_random_numbers = program(given={"chained": chained}, f=lambda x: x + torch.rand(3))(
     lambda f: (torch.rand(1), chained([f], torch.zeros(2, 3)), torch.rand(1))
 )

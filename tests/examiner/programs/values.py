@@ -80,7 +80,7 @@ floats_are_exact = program(f=lambda n: [float(i) for i in range(n)])(lambda f: (
 a_random_generator = program(f=lambda g: (torch.rand(2, generator=g), g.initial_seed()))(
     lambda f: (f(g := torch.Generator().manual_seed(3)), torch.rand(1, generator=g), f(g), g)
 )
-a_random_generator_handed_back = program(f=lambda g: g)(lambda f: f(g := torch.Generator().manual_seed(3)) is g)
+a_random_generator_is_returned = program(f=lambda g: g)(lambda f: f(g := torch.Generator().manual_seed(3)) is g)
 a_new_random_generator = program(f=lambda seed: torch.Generator().manual_seed(seed))(
     lambda f: torch.rand(2, generator=f(5))
 )

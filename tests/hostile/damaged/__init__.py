@@ -1,8 +1,8 @@
-"""The ways in which a submission arrives damaged, a function for each, of one expression a lambda.
+"""The ways in which a submission arrives damaged: a function for each, or a lambda for a single expression.
 
-Its decorator says what is broken and why; `note`, a text that must be in the notes (where it is left out: no notes);
-and `kept`, the exercises that keep their full marks (where it is left out: all). cells.py has what is done to cells in
-an editor, fields.py what else a notebook says, files.py what a file holds, folders.py what lies in its place.
+Its decorator says what is broken and why. `note` is a text that must be in the notes (default: no notes), and `intact`
+lists the exercises that keep their full marks (default: all). cells.py has edits of cells, fields.py the other parts of
+a notebook, files.py the contents of the file, folders.py the contents of the folder.
 """
 
 from collections.abc import Callable, Collection
@@ -19,23 +19,23 @@ Edit = Callable[[Notebook], None]
 class Case:
     sentence: str
     note: str
-    kept: frozenset[str]
+    intact: frozenset[str]
     damage: Damage
 
 
-def written(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) -> Callable[[Damage], Case]:
-    """The function writes what stands in submitted/STUDENT/LAB."""
-    return lambda damage: Case(sentence, note, frozenset(kept), damage)
+def write_case(sentence: str, *, note: str = "", intact: Collection[str] = EXERCISES) -> Callable[[Damage], Case]:
+    """The function writes the contents of submitted/STUDENT/LAB."""
+    return lambda damage: Case(sentence, note, frozenset(intact), damage)
 
 
-def edited(sentence: str, *, note: str = "", kept: Collection[str] = EXERCISES) -> Callable[[Edit], Case]:
-    """The function edits the sound notebook, which is then written."""
+def edit_case(sentence: str, *, note: str = "", intact: Collection[str] = EXERCISES) -> Callable[[Edit], Case]:
+    """The function edits the sound notebook before it is written."""
 
     def of(edit: Edit) -> Case:
         def damage(folder: Path, notebook: Notebook) -> None:
             edit(notebook)
             write(folder, notebook)
 
-        return Case(sentence, note, frozenset(kept), damage)
+        return Case(sentence, note, frozenset(intact), damage)
 
     return of

@@ -1,9 +1,9 @@
-"""What is done to cells in an editor: deleted, moved, pasted, split, merged, added, written into."""
+"""Edits of cells: deleted, moved, pasted, split, merged, added, written into."""
 
 import json
 from pathlib import Path
 
-from tests.hostile.damaged import edited, written
+from tests.hostile.damaged import edit_case, write_case
 from tests.hostile.edits import (
     CHECK,
     DOUBLE,
@@ -11,135 +11,139 @@ from tests.hostile.edits import (
     TOTAL,
     Notebook,
     add,
-    at,
-    cell,
-    code,
-    constant,
+    build_untouched,
+    copy_cell,
     drop,
+    find_cell,
+    find_constant,
+    find_index,
+    make_code_cell,
     merge,
-    pasted,
     split,
-    untouched,
     write_bytes,
 )
 
 
-@edited("A check cell is edited: the student printed something in it.", note="put back as they were: check-double")
+@edit_case("A check cell is edited: the student printed something in it.", note="put back as they were: check-double")
 def edited_check(notebook: Notebook) -> None:
-    cell(notebook, CHECK)["source"] = "print(double(torch.ones(1)))"
+    find_cell(notebook, CHECK)["source"] = "print(double(torch.ones(1)))"
 
 
-@edited("A given cell is edited: another constant was tried and left there.", note="changed were put back")
+@edit_case("A given cell is edited: another constant was tried and left there.", note="changed were put back")
 def edited_given(notebook: Notebook) -> None:
-    constant(notebook)["source"] = "STEP = 5.0"
+    find_constant(notebook)["source"] = "STEP = 5.0"
 
 
-@edited("All exercises are as they were handed out: the student never saved.", note="Was your work saved", kept=[])
+@edit_case("All exercises are as they were handed out: the student never saved.", note="Was your work saved", intact=[])
 def not_saved(notebook: Notebook) -> None:
     for identity in (DOUBLE, SHIFT, TOTAL):
-        cell(notebook, identity)["source"] = untouched(notebook, identity)
+        find_cell(notebook, identity)["source"] = build_untouched(notebook, identity)
 
 
-@edited("Marks of a merge conflict stand in one exercise's cell.", kept=["double", "total"])
+@edit_case("Marks of a merge conflict are in one exercise's cell.", intact=["double", "total"])
 def merge_conflict_in_a_cell(notebook: Notebook) -> None:
-    cell(notebook, SHIFT)["source"] = "<<<<<<< HEAD\ndef shift(x):\n    return x\n=======\n>>>>>>> theirs"
+    find_cell(notebook, SHIFT)["source"] = "<<<<<<< HEAD\ndef shift(x):\n    return x\n=======\n>>>>>>> theirs"
 
 
-@edited("Half of an emoji stands in a comment: cut by an editor that counts 16-bit units.", note="question marks")
+@edit_case("Half of an emoji is in a comment: cut by an editor that counts 16-bit units.", note="question marks")
 def lone_surrogates(notebook: Notebook) -> None:
-    cell(notebook, DOUBLE)["source"] += "\n# done \ud83d"
+    find_cell(notebook, DOUBLE)["source"] += "\n# done \ud83d"
 
 
-@edited("A NUL stands in a comment, and another in an added cell: a crash of the editor.", note="question marks")
+@edit_case("A NUL is in a comment, and another in an added cell: a crash of the editor.", note="question marks")
 def nul_bytes(notebook: Notebook) -> None:
-    cell(notebook, DOUBLE)["source"] += "\n# \0"
-    notebook["cells"].append(code("x = 1\0"))
+    find_cell(notebook, DOUBLE)["source"] += "\n# \0"
+    notebook["cells"].append(make_code_cell("x = 1\0"))
 
 
-@edited("An exercise stands below its check: moved by an arrow.", note="course's order: exercise-double")
+@edit_case("An exercise is below its check: moved by an arrow.", note="course's order: exercise-double")
 def exercise_after_its_check(notebook: Notebook) -> None:
-    place = at(notebook, DOUBLE)
+    place = find_index(notebook, DOUBLE)
     notebook["cells"].insert(place + 1, notebook["cells"].pop(place))
 
 
-@edited("Two exercises have each other's grade_id: the answers were written into the wrong cells.", note="found again")
+@edit_case(
+    "Two exercises have each other's grade_id: the answers were written into the wrong cells.", note="found again"
+)
 def swapped_grade_ids(notebook: Notebook) -> None:
-    a, b = cell(notebook, DOUBLE), cell(notebook, TOTAL)
+    a, b = find_cell(notebook, DOUBLE), find_cell(notebook, TOTAL)
     a["source"], b["source"] = b["source"], a["source"]
 
 
-@edited(
+@edit_case(
     "An exercise's cell became Markdown: the M key in command mode.",
     note="another type were changed back to their type in the course: exercise-double",
 )
 def exercise_as_markdown(notebook: Notebook) -> None:
-    cell(notebook, DOUBLE)["cell_type"] = "markdown"
+    find_cell(notebook, DOUBLE)["cell_type"] = "markdown"
 
 
-@edited(
+@edit_case(
     "An exercise's cell became raw: the R key in command mode.",
     note="another type were changed back to their type in the course: exercise-double",
 )
 def exercise_as_raw(notebook: Notebook) -> None:
-    cell(notebook, DOUBLE)["cell_type"] = "raw"
+    find_cell(notebook, DOUBLE)["cell_type"] = "raw"
 
 
-@edited("A copy is pasted below the wrong answer and corrected there.", note="last version counts: exercise-double")
+@edit_case("A copy is pasted below the wrong answer and corrected there.", note="last version counts: exercise-double")
 def second_version_after(notebook: Notebook) -> None:
-    notebook["cells"].insert(at(notebook, DOUBLE) + 1, pasted(notebook, DOUBLE))
-    cell(notebook, DOUBLE)["source"] = "def double(x):\n    return x"
+    notebook["cells"].insert(find_index(notebook, DOUBLE) + 1, copy_cell(notebook, DOUBLE))
+    find_cell(notebook, DOUBLE)["source"] = "def double(x):\n    return x"
 
 
-@edited("The untouched cell is pasted back below the answer: to see what was asked.", note="untouched versions")
+@edit_case("The untouched cell is pasted back below the answer: to see what was asked.", note="untouched versions")
 def untouched_copy_after(notebook: Notebook) -> None:
-    copy = pasted(notebook, DOUBLE) | {"source": untouched(notebook, DOUBLE)}
-    notebook["cells"].insert(at(notebook, DOUBLE) + 1, copy)
+    copy = copy_cell(notebook, DOUBLE) | {"source": build_untouched(notebook, DOUBLE)}
+    notebook["cells"].insert(find_index(notebook, DOUBLE) + 1, copy)
 
 
-@edited(
-    "The answer stands in a new cell above the untouched one: the student wrote there and ran that.", note="found again"
+@edit_case(
+    "The answer is in a new cell above the untouched one: the student wrote there and ran that.", note="found again"
 )
 def answer_in_a_cell_of_its_own(notebook: Notebook) -> None:
-    notebook["cells"].insert(at(notebook, DOUBLE), code(cell(notebook, DOUBLE)["source"]))
-    cell(notebook, DOUBLE)["source"] = untouched(notebook, DOUBLE)
+    notebook["cells"].insert(find_index(notebook, DOUBLE), make_code_cell(find_cell(notebook, DOUBLE)["source"]))
+    find_cell(notebook, DOUBLE)["source"] = build_untouched(notebook, DOUBLE)
 
 
-@edited(
+@edit_case(
     "The exercise's cell is split between a helper and the function that uses it.",
     note="split were joined again: exercise-total",
 )
 def split_between_definitions(notebook: Notebook) -> None:
-    cell(notebook, TOTAL)["source"] = "def helper(x):\n    return x.sum()\n\ndef total(x):\n    return helper(x)"
+    find_cell(notebook, TOTAL)["source"] = "def helper(x):\n    return x.sum()\n\ndef total(x):\n    return helper(x)"
     split(notebook, TOTAL, 2)
 
 
-@edited(
-    "The second half of a split cell has lost its metadata and has an id of its own.",
+@edit_case(
+    "The second half of a split cell has lost its metadata and has a new id.",
     note="split were joined again: exercise-double",
 )
 def split_with_a_new_id(notebook: Notebook) -> None:
     split(notebook, DOUBLE, 2)
-    cell(notebook, DOUBLE).update(id="second-half", metadata={})
+    find_cell(notebook, DOUBLE).update(id="second-half", metadata={})
 
 
-@edited("All code stands in one cell: exported as a script and pasted back.", note="found again")
+@edit_case("All code is in one cell: exported as a script and pasted back.", note="found again")
 def everything_in_one_cell(notebook: Notebook) -> None:
-    notebook["cells"] = [code("\n\n".join(c["source"] for c in notebook["cells"] if c["cell_type"] == "code"))]
+    notebook["cells"] = [
+        make_code_cell("\n\n".join(c["source"] for c in notebook["cells"] if c["cell_type"] == "code"))
+    ]
 
 
-@edited("The notebook is the one that came back with notes of the grader.")
+@edit_case("The notebook is the one that came back with notes of the grader.")
 def notes_of_an_earlier_grading(notebook: Notebook) -> None:
     note = {"cell_type": "markdown", "id": "grader-notes", "metadata": {}, "source": "- Full marks, says the grader."}
     notebook["cells"].insert(0, note)
 
 
-@edited("An added cell asks for input, and so does the answer's own cell.")
+@edit_case("An added cell asks for input, and so does the answer's own cell.")
 def waits_for_input(notebook: Notebook) -> None:
     add(notebook, "name = input('Your name? ')")
-    cell(notebook, SHIFT)["source"] += "\ninput()"
+    find_cell(notebook, SHIFT)["source"] += "\ninput()"
 
 
-@edited("Added cells run a shell, install a package, time a line and change a folder.")
+@edit_case("Added cells run a shell, install a package, time a line and change a folder.")
 def magics(notebook: Notebook) -> None:
     add(notebook, "%%bash\necho hello", id="magic-0")
     add(notebook, "!pip install nothing-of-this-name", id="magic-1")
@@ -148,58 +152,58 @@ def magics(notebook: Notebook) -> None:
     add(notebook, "%run ../other.py", id="magic-4")
 
 
-@written("A hundred thousand empty cells: a key was held down.", note="more than 2,000 cells", kept=[])
+@write_case("A hundred thousand empty cells: a key was held down.", note="more than 2,000 cells", intact=[])
 def a_hundred_thousand_cells(folder: Path, notebook: Notebook) -> None:
-    notebook["cells"] += [code("")] * 100_000
+    notebook["cells"] += [make_code_cell("")] * 100_000
     write_bytes(folder, json.dumps(notebook).encode())
 
 
-deleted_check = edited("A check cell is deleted: it looked like clutter.", note="were put back: check-double")(
+deleted_check = edit_case("A check cell is deleted: it looked like clutter.", note="were put back: check-double")(
     lambda notebook: drop(notebook, CHECK)
 )
-deleted_exercise = edited(
+deleted_exercise = edit_case(
     "An exercise's cell is deleted: cut instead of copied.",
     note="put back, empty: exercise-shift",
-    kept=["double", "total"],
+    intact=["double", "total"],
 )(lambda notebook: drop(notebook, SHIFT))
-deleted_given = edited("The cell with the imports is deleted: cut instead of copied.", note="missing were put back: ")(
-    lambda notebook: drop(notebook, notebook["cells"][0]["id"])
-)
-cells_reversed = edited(
-    "The cells stand in the reverse order: dragged by a touchpad, all of them selected.", note="course's order"
+deleted_given = edit_case(
+    "The cell with the imports is deleted: cut instead of copied.", note="missing were put back: "
+)(lambda notebook: drop(notebook, notebook["cells"][0]["id"]))
+cells_reversed = edit_case(
+    "The cells are in reverse order: dragged by a touchpad, all of them selected.", note="course's order"
 )(lambda notebook: notebook["cells"].reverse())
-pasted_copy_after = edited("A copy of the answer is pasted at the end.", note="Copies of cells")(
-    lambda notebook: notebook["cells"].append(pasted(notebook, DOUBLE))
+pasted_copy_after = edit_case("A copy of the answer is pasted at the end.", note="Copies of cells")(
+    lambda notebook: notebook["cells"].append(copy_cell(notebook, DOUBLE))
 )
-pasted_copy_before = edited("A copy of the answer is pasted at the top: to keep it safe.", note="Copies of cells")(
-    lambda notebook: notebook["cells"].insert(0, pasted(notebook, DOUBLE))
+pasted_copy_before = edit_case("A copy of the answer is pasted at the top: to keep it safe.", note="Copies of cells")(
+    lambda notebook: notebook["cells"].insert(0, copy_cell(notebook, DOUBLE))
 )
-split_inside_the_function = edited(
+split_inside_the_function = edit_case(
     "The exercise's cell is split in the middle of the function: Ctrl-Shift-Minus by accident.",
     note="split were joined again: exercise-double",
 )(lambda notebook: split(notebook, DOUBLE, 2))
-merged_exercises = edited(
+merged_exercises = edit_case(
     "Two exercises are merged into one cell, and the cells between them are gone.",
     note="were separated again: exercise-shift",
 )(lambda notebook: merge(notebook, DOUBLE, SHIFT))
-merged_into_check = edited(
+merged_into_check = edit_case(
     "An exercise is merged into the check of the one before.",
     note="found again by the names they define: exercise-total",
 )(lambda notebook: merge(notebook, "check-shift", TOTAL))
-merged_into_given = edited(
+merged_into_given = edit_case(
     "An exercise is merged into the given cell above it.",
     note="found again by the names they define: exercise-shift",
-)(lambda notebook: merge(notebook, constant(notebook)["id"], SHIFT))
-merged_with_all_between = edited(
+)(lambda notebook: merge(notebook, find_constant(notebook)["id"], SHIFT))
+merged_with_all_between = edit_case(
     "An exercise, its check and the next exercise are merged into one cell.",
     note="were separated again: check-shift, exercise-total",
 )(lambda notebook: merge(notebook, SHIFT, "check-shift", TOTAL))
-syntax_error_in_an_added_cell = edited("An added cell is no Python: notes typed into a code cell.")(
+syntax_error_in_an_added_cell = edit_case("An added cell is no Python: notes typed into a code cell.")(
     lambda notebook: add(notebook, "remember: to ask about this!")
 )
-deeply_nested_code = edited("An added cell holds ten thousand brackets in each other.")(
+deeply_nested_code = edit_case("An added cell holds ten thousand brackets in each other.")(
     lambda notebook: add(notebook, "(" * 10_000 + ")" * 10_000)
 )
-ten_megabytes_in_one_line = edited(
+ten_megabytes_in_one_line = edit_case(
     "An added cell holds ten megabytes in one line: a data set pasted as text.", note="too long"
 )(lambda notebook: add(notebook, "data = '" + "0" * 10_000_000 + "'"))

@@ -1,4 +1,4 @@
-# Whoever forks the process ends it.
+# Any fork ends the process.
 # %% after
 import os
 

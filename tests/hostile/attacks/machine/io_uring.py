@@ -1,4 +1,4 @@
-# Opens files and sockets through io_uring, and calls that nobody needs.
+# Opens files and sockets through io_uring, and unusual system calls.
 
 # %% before
 import ctypes

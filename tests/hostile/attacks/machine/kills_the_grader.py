@@ -1,4 +1,4 @@
-# Sends every signal to the grader, its parent, its group and everybody.
+# Sends every signal to the grader, its parent, its group and every other process.
 # expects: shift=any total=any
 
 # %% before

@@ -1,4 +1,4 @@
-# The scratch directory is full of links to the course, locked folders and deep ones, for whoever cleans up.
+# The scratch directory is full of links to the course, locked folders and deep ones, to harm the cleanup.
 # expects: double=2
 
 # %% before

@@ -1,6 +1,6 @@
 # Takes all memory.
 # expects: shift=any total=any double=2
-# told: memory | time limit
+# message: memory | time limit
 
 # %% before
 hoard = []

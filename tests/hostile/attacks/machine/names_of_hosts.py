@@ -1,4 +1,4 @@
-# Looks up names, which carry data to whoever answers for them.
+# Looks up names, which carry data to their name server.
 
 # %% before
 import socket

@@ -1,4 +1,4 @@
-# A call inside a check leaves a process behind that holds its sockets open.
+# A call inside a check leaves a process that holds its sockets open.
 
 # %% exercise
 def double(x):

@@ -1,4 +1,4 @@
-# Cells that wait, and calls that end the process: each time, the cells before run once more.
+# Cells that wait, and calls that end the process: each time, the earlier cells run once more.
 # expects: shift=any total=any
 
 # %% exercise

@@ -1,4 +1,4 @@
-# Stops itself, and is never heard of again.
+# Stops itself and never continues.
 # expects: double=2
 
 # %% before

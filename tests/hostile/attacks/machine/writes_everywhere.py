@@ -1,4 +1,4 @@
-# Writes into every place where anybody may write.
+# Writes into every folder that all users may write to.
 
 # %% before
 import os

@@ -1,4 +1,4 @@
-# Writes the source, the configuration and what others handed in.
+# Writes to the source, the configuration and other submissions.
 
 # %% before
 import os

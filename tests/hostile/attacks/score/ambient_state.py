@@ -1,4 +1,4 @@
-# The call leaves another default dtype, autocast, inference mode and determinism behind.
+# The call changes the default dtype, autocast, inference mode and determinism.
 
 # %% exercise
 import torch

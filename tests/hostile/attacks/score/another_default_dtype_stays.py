@@ -1,4 +1,4 @@
-# A call leaves a coarse default dtype and autocast behind, in which later checks would compute what they want.
+# A call sets a coarse default dtype and autocast, in which later checks would compute expected values.
 # %% exercise
 import torch
 

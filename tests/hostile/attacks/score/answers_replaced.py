@@ -1,4 +1,4 @@
-# The code that serves calls is replaced by one that says what an honest answer would look like.
+# The code that serves calls is replaced by code that returns what an honest answer would.
 # expects: shift=0 total=0
 
 # %% before

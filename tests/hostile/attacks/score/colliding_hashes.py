@@ -1,4 +1,4 @@
-# The result is a set of numbers that all have the same hash, so that to build it takes hours in one step.
+# The result is a set of numbers that all have the same hash, so building it takes hours in one step.
 
 
 # %% exercise

@@ -1,4 +1,4 @@
-# compile and exec are replaced, so that a check is never run.
+# compile and exec are replaced, so a check never runs.
 # expects: shift=any total=any
 
 # %% after

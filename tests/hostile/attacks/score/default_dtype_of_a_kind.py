@@ -1,4 +1,4 @@
-# The default dtype becomes one in which nearly everything is equal.
+# The default dtype becomes one in which nearly all values are equal.
 
 # %% exercise
 import torch

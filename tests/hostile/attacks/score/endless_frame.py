@@ -1,4 +1,4 @@
-# The answer announces more bytes than there are on earth, and never comes.
+# The answer announces more bytes than there are on earth, and never arrives.
 
 # %% exercise
 def double(x):

@@ -1,4 +1,4 @@
-# The result gives numbers for as long as somebody asks.
+# The result is an endless generator of numbers.
 
 # %% exercise
 import itertools

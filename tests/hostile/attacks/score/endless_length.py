@@ -1,4 +1,4 @@
-# The result's shape says that it is a thousand million long, so that whoever makes a list of it takes all memory.
+# The result's shape says that it's a thousand million long, so making a list of it takes all memory.
 
 
 # %% exercise

@@ -1,4 +1,4 @@
-# Clocks stand still, so that no time limit is ever reached.
+# Clocks stop, so no time limit is ever reached.
 
 # %% before
 import time

@@ -1,4 +1,4 @@
-# Answers are written to every socket before anybody has asked.
+# Answers are written to every socket before any request.
 
 # %% exercise
 def double(x):

@@ -1,4 +1,4 @@
-# The examiner is imported in the student process and told to pass everything.
+# The examiner is imported in the student process and patched to pass everything.
 
 # %% before
 for name in "examiner.examination examiner.course_cells examiner.process grading.one gradebook.store plugin proving.judge".split():

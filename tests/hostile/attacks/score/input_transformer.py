@@ -1,4 +1,4 @@
-# A transformer of input writes passing checks in place of each cell.
+# A transformer of input writes passing checks instead of each cell.
 # expects: shift=0 total=0
 
 # %% after

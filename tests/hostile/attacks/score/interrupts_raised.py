@@ -1,4 +1,4 @@
-# KeyboardInterrupt, GeneratorExit and StopIteration come out of calls.
+# KeyboardInterrupt, GeneratorExit and StopIteration are raised by calls.
 
 # %% exercise
 KINDS = [KeyboardInterrupt, GeneratorExit, StopIteration, SystemExit, BaseException]

@@ -1,4 +1,4 @@
-# The result says that it is a tensor: its class lies.
+# The result claims to be a tensor by a false class.
 
 # %% exercise
 import torch

@@ -1,4 +1,4 @@
-# The result's pickle would run a command where it is unpickled.
+# The result's pickle would run a command when it's unpickled.
 
 # %% exercise
 import torch

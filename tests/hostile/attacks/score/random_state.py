@@ -1,4 +1,4 @@
-# The call sets the random states of whoever asks.
+# The call sets the caller's random states.
 
 # %% exercise
 import random

@@ -1,4 +1,4 @@
-# A child of the check's fork goes on answering in its place.
+# A child of the check's fork goes on answering for it.
 # expects: shift=any total=any
 
 # %% exercise

@@ -1,4 +1,4 @@
-# Exceptions are not shown, so that nothing seems to fail.
+# Exceptions are not shown, so nothing seems to fail.
 
 # %% before
 get_ipython().showtraceback = lambda *a, **k: None

@@ -1,4 +1,4 @@
-# The answer comes one byte in a while, so that there is always something to read.
+# The answer arrives byte by byte, so there is always something to read.
 # expects: shift=any total=any
 
 # %% exercise

@@ -1,4 +1,4 @@
-# The result is a tensor of a subclass that says yes to every question.
+# The result is a tensor of a subclass that claims to equal everything.
 
 # %% exercise
 import torch

@@ -1,4 +1,4 @@
-# A module named torch.py is written into the working directory, and labkit.py beside it.
+# A module named torch.py is written into the working directory, and labkit.py next to it.
 
 # %% before
 fake = "def __getattr__(name):\n    return lambda *a, **k: True\n"

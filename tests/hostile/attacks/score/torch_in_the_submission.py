@@ -1,4 +1,4 @@
-# Files named torch.py, labkit.py and conftest.py come with the submission.
+# Files named torch.py, labkit.py and conftest.py are part of the submission.
 
 # %% file: torch.py
 raise SystemExit("forged")

@@ -1,4 +1,4 @@
-# A trace function rewrites the variables of whoever calls the function.
+# A trace function rewrites the caller's variables.
 
 # %% exercise
 import sys

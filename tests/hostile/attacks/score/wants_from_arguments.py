@@ -1,4 +1,4 @@
-# Arguments are changed in place, so that what is wanted becomes what is given.
+# Arguments are changed in place, so the expected value becomes the result.
 
 # %% exercise
 def double(x):

@@ -1,4 +1,4 @@
-# Reads what others handed in, and what was graded before.
+# Reads other submissions, and earlier results.
 
 # %% before
 import re

@@ -1,4 +1,4 @@
-# Reads every open descriptor of its own and of others.
+# Reads every open descriptor, its own and those of others.
 
 # %% before
 import os

@@ -1,4 +1,4 @@
-# What a hidden check passes in comes back as the shape of a result, and as keys, which messages show.
+# A hidden check's input is returned as the shape of a result, and as keys, which messages show.
 
 
 # %% exercise

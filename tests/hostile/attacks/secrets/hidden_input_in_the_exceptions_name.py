@@ -1,4 +1,4 @@
-# What a hidden check passes in comes back as the name of an exception.
+# A hidden check's input is returned as the name of an exception.
 
 # %% exercise
 def double(x):

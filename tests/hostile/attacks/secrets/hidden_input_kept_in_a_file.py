@@ -1,4 +1,4 @@
-# What a hidden check passes in is written to a file, and printed by a later cell.
+# A hidden check's input is written to a file, and printed by a later cell.
 
 # %% exercise
 def double(x):

@@ -1,4 +1,4 @@
-# What a hidden check passes in is kept in a variable, and printed by a later cell.
+# A hidden check's input is kept in a variable, and printed by a later cell.
 
 # %% exercise
 SEEN = []

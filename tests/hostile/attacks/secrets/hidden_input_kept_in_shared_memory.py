@@ -1,4 +1,4 @@
-# What a hidden check passes in is kept in memory that forks share, and printed by a later cell.
+# A hidden check's input is kept in memory that forks share, and printed by a later cell.
 
 # %% exercise
 import mmap

@@ -1,4 +1,4 @@
-# What a hidden check passes in is printed, warned of, raised and shown.
+# A hidden check's input is printed, warned of, raised and shown.
 
 # %% exercise
 import sys

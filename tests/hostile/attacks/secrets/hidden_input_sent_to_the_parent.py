@@ -1,4 +1,4 @@
-# What a hidden check passes in goes through a pipe, which a later cell reads.
+# A hidden check's input goes through a pipe, which a later cell reads.
 
 # %% exercise
 import os

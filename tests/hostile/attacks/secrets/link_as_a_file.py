@@ -1,4 +1,4 @@
-# A link to the source notebook comes with the submission, under a name that feedback copies.
+# A link to the source notebook is in the submission, under a name that feedback copies.
 
 # %% folder
 import os

@@ -1,4 +1,4 @@
-# Looks for what a student process must not have imported.
+# Looks for modules that a student process must not have imported.
 
 # %% before
 import sys

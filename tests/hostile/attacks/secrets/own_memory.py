@@ -1,4 +1,4 @@
-# Searches all of its own memory: what a fork has inherited is there.
+# Searches all its memory, including what a fork inherits.
 
 # %% before
 import re

@@ -1,4 +1,4 @@
-# Walks the file system for anything of the course.
+# Walks the file system for any file of the course.
 
 # %% before
 import os

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor, nn
 
 
-def leaf(*values: float) -> Tensor:
+def make_leaf(*values: float) -> Tensor:
     return torch.tensor(values, requires_grad=True)
 
 
-def saved_elements(run: Callable[[], object]) -> int:
+def count_saved_elements(run: Callable[[], object]) -> int:
     sizes: list[int] = []
 
     def keep(t: Tensor) -> Tensor:
@@ -25,38 +25,42 @@ def saved_elements(run: Callable[[], object]) -> int:
     return sum(sizes)
 
 
-def mlp() -> nn.Sequential:
+def make_mlp() -> nn.Sequential:
     return nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 4))
 
 
-def test_082_no_grad_saves_nothing_for_backward() -> None:
-    model, x = mlp(), torch.randn(8, 16)
-    assert saved_elements(lambda: model(x)) > 0
+@pytest.mark.claim(82)
+def test_no_grad_saves_nothing_for_backward() -> None:
+    model, x = make_mlp(), torch.randn(8, 16)
+    assert count_saved_elements(lambda: model(x)) > 0
     with torch.no_grad():
-        assert saved_elements(lambda: model(x)) == 0
+        assert count_saved_elements(lambda: model(x)) == 0
 
 
-def test_085_a_graph_that_nobody_keeps_is_freed() -> None:
-    model, seen = mlp(), []
+@pytest.mark.claim(85)
+def test_a_graph_without_references_is_freed() -> None:
+    model, references = make_mlp(), []
     for _ in range(3):
         activation = torch.tanh(model[0](torch.randn(8, 16)))
-        seen.append(weakref.ref(activation))
+        references.append(weakref.ref(activation))
         out = model[2](activation).sum()
         del activation
     gc.collect()
-    assert [each() is None for each in seen] == [True, True, False] and out.requires_grad
+    assert [each() is None for each in references] == [True, True, False] and out.requires_grad
 
 
-def test_086_an_input_that_requires_no_grad_does_not_stop_the_parameters() -> None:
+@pytest.mark.claim(86)
+def test_an_input_that_requires_no_grad_does_not_stop_the_parameters() -> None:
     x = torch.randn(2, 16)
     x.requires_grad = False
-    assert mlp()(x).requires_grad
+    assert make_mlp()(x).requires_grad
     with pytest.raises(RuntimeError):
-        (leaf(1.0) * 2).requires_grad = False
+        (make_leaf(1.0) * 2).requires_grad = False
 
 
-def test_087_detach_shares_memory_and_version() -> None:
-    x = leaf(1.0, 2.0)
+@pytest.mark.claim(87)
+def test_detach_shares_memory_and_version() -> None:
+    x = make_leaf(1.0, 2.0)
     y = x.exp()
     d = y.detach()
     assert not d.requires_grad and d.grad_fn is None and d.data_ptr() == y.data_ptr()
@@ -66,8 +70,9 @@ def test_087_detach_shares_memory_and_version() -> None:
         y.sum().backward()
 
 
-def test_088_detaching_the_outputs_builds_the_graph_first() -> None:
-    encoder, head, x = mlp(), nn.Linear(4, 2), torch.randn(8, 16)
+@pytest.mark.claim(88)
+def test_detaching_the_outputs_builds_the_graph_first() -> None:
+    encoder, head, x = make_mlp(), nn.Linear(4, 2), torch.randn(8, 16)
 
     def by_detach() -> None:
         head(encoder(x).detach()).sum().backward()
@@ -77,44 +82,48 @@ def test_088_detaching_the_outputs_builds_the_graph_first() -> None:
             features = encoder(x)
         head(features).sum().backward()
 
-    assert saved_elements(by_detach) > saved_elements(by_no_grad)
+    assert count_saved_elements(by_detach) > count_saved_elements(by_no_grad)
     assert all(p.grad is None for p in encoder.parameters())
 
 
-def test_089_freezing_by_no_grad_or_by_requires_grad_saves_the_same() -> None:
-    encoder, head, x = mlp(), nn.Linear(4, 2), torch.randn(8, 16)
+@pytest.mark.claim(89)
+def test_freezing_by_no_grad_or_by_requires_grad_saves_the_same() -> None:
+    encoder, head, x = make_mlp(), nn.Linear(4, 2), torch.randn(8, 16)
 
     def by_no_grad() -> None:
         with torch.no_grad():
             features = encoder(x)
         head(features).sum().backward()
 
-    first = saved_elements(by_no_grad)
+    first = count_saved_elements(by_no_grad)
     encoder.requires_grad_(False)
-    assert saved_elements(lambda: head(encoder(x)).sum().backward()) == first
+    assert count_saved_elements(lambda: head(encoder(x)).sum().backward()) == first
     norm = nn.BatchNorm1d(16).requires_grad_(False)
     norm(x)
     assert norm.num_batches_tracked == 1
 
 
-def test_090_a_detached_target_gets_no_gradient() -> None:
+@pytest.mark.claim(90)
+def test_a_detached_target_gets_no_gradient() -> None:
     q, target = nn.Linear(3, 1), nn.Linear(3, 1)
     s = torch.randn(4, 3)
     (q(s) - target(s).detach()).square().mean().backward()
     assert q.weight.grad is not None and target.weight.grad is None
 
 
-def test_091_no_grad_stops_neither_dropout_nor_batch_statistics_and_eval_stops_no_gradient() -> None:
+@pytest.mark.claim(91)
+def test_no_grad_stops_neither_dropout_nor_batch_statistics_and_eval_stops_no_gradient() -> None:
     with torch.no_grad():
         assert (nn.Dropout(0.5)(torch.ones(1000)) == 0).float().mean() == pytest.approx(0.5, abs=0.1)
         norm = nn.BatchNorm1d(3)
         norm(torch.randn(8, 3))
     assert norm.num_batches_tracked == 1
-    assert mlp().eval()(torch.randn(2, 16)).requires_grad
+    assert make_mlp().eval()(torch.randn(2, 16)).requires_grad
 
 
-def test_093_an_inference_tensor_may_take_part_and_may_not_be_saved() -> None:
-    x = leaf(1.0, 2.0)
+@pytest.mark.claim(93)
+def test_an_inference_tensor_may_take_part_and_may_not_be_saved() -> None:
+    x = make_leaf(1.0, 2.0)
     with torch.inference_mode():
         y = torch.tensor([3.0, 4.0]) * 2
     assert y.is_inference()
@@ -128,42 +137,48 @@ def test_093_an_inference_tensor_may_take_part_and_may_not_be_saved() -> None:
     (x * y.clone()).sum().backward()
 
 
-def test_094_results_of_no_grad_re_enter_a_graph() -> None:
-    x = leaf(2.0)
+@pytest.mark.claim(94)
+def test_results_of_no_grad_re_enter_a_graph() -> None:
+    x = make_leaf(2.0)
     with torch.no_grad():
         y = x * 3
     (x * y).backward()
     assert x.grad == 6
 
 
-def test_096_no_gradient_flows_through_what_no_grad_computed() -> None:
-    x = leaf(2.0)
+@pytest.mark.claim(96)
+def test_no_gradient_flows_through_results_of_no_grad() -> None:
+    x = make_leaf(2.0)
     with torch.no_grad():
         y = x * 3
     with pytest.raises(RuntimeError):
         y.backward()
 
 
-def test_097_enable_grad_works_inside_no_grad_and_not_inside_inference_mode() -> None:
-    x = leaf(2.0)
+@pytest.mark.claim(97)
+def test_enable_grad_works_inside_no_grad_and_not_inside_inference_mode() -> None:
+    x = make_leaf(2.0)
     with torch.no_grad(), torch.enable_grad():
         assert (x * 2).requires_grad
     with torch.inference_mode(), torch.enable_grad():
         assert not (x * 2).requires_grad
 
 
-def test_097_no_grad_without_with_does_nothing() -> None:
+@pytest.mark.claim(97)
+def test_no_grad_without_with_does_nothing() -> None:
     torch.no_grad()
-    assert (leaf(2.0) * 2).requires_grad
+    assert (make_leaf(2.0) * 2).requires_grad
 
 
-def test_097_parameters_made_under_no_grad_require_grad() -> None:
+@pytest.mark.claim(97)
+def test_parameters_made_under_no_grad_require_grad() -> None:
     with torch.no_grad():
         assert nn.Linear(2, 1).weight.requires_grad
 
 
-def test_097_a_view_made_under_no_grad_sends_its_leaf_nothing() -> None:
-    x = leaf(1.0, 2.0)
+@pytest.mark.claim(97)
+def test_a_view_made_under_no_grad_sends_its_leaf_nothing() -> None:
+    x = make_leaf(1.0, 2.0)
     with torch.no_grad():
         view = x[:1]
     assert view.requires_grad and view.grad_fn is None

@@ -9,7 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 
-def test_114_the_usual_loop_learns() -> None:
+@pytest.mark.claim(114)
+def test_the_usual_loop_learns() -> None:
     x = torch.randn(32, 3, generator=torch.Generator().manual_seed(0))
     y = x @ torch.tensor([[1.0], [-2.0], [0.5]])
     model, losses = nn.Linear(3, 1), []
@@ -24,16 +25,18 @@ def test_114_the_usual_loop_learns() -> None:
     assert losses[-1] < 0.01 * losses[0]
 
 
-def test_115_the_mean_of_batch_means_is_not_the_mean() -> None:
+@pytest.mark.claim(115)
+def test_the_mean_of_batch_means_is_not_the_mean() -> None:
     values = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 90.0, 100.0])
     means = torch.stack([batch.mean() for batch in values.split(4)])
     assert means.mean() != values.mean()
 
 
-def test_118_forward_step_zero_backward_trains_one_step_late() -> None:
+@pytest.mark.claim(118)
+def test_forward_step_zero_backward_trains_one_step_late() -> None:
     def losses(late: bool) -> list[float]:
         w = nn.Parameter(torch.tensor([1.0]))
-        optimizer, seen = torch.optim.SGD([w], 0.1), []
+        optimizer, values = torch.optim.SGD([w], 0.1), []
         for _ in range(4):
             loss = (3 * w).sum()
             if late:
@@ -42,20 +45,21 @@ def test_118_forward_step_zero_backward_trains_one_step_late() -> None:
             loss.backward()
             if not late:
                 optimizer.step()
-            seen.append(round(loss.item(), 4))
-        return seen
+            values.append(round(loss.item(), 4))
+        return values
 
     assert losses(late=False) == [3.0, 2.1, 1.2, 0.3] and losses(late=True) == [3.0, 3.0, 2.1, 1.2]
 
 
-def test_119_a_linear_layer_registers_weight_and_bias() -> None:
+@pytest.mark.claim(119)
+def test_a_linear_layer_registers_weight_and_bias() -> None:
     layer = nn.Linear(20, 10)
     assert {name: tuple(p.shape) for name, p in layer.named_parameters()} == {"weight": (10, 20), "bias": (10,)}
     assert sum(p.numel() for p in layer.parameters()) == 210
     assert not issubclass(torch.export.ExportedProgram, nn.Module)
 
 
-def mlp() -> nn.Sequential:
+def make_mlp() -> nn.Sequential:
     layers: list[nn.Module] = []
     sizes = [784, 512, 256]
     for a, b in itertools.pairwise(sizes):
@@ -63,8 +67,9 @@ def mlp() -> nn.Sequential:
     return nn.Sequential(*layers, nn.Linear(256, 10))
 
 
-def test_120_the_mlp_of_the_source_has_537354_parameters_and_refuses_one_sample_in_training() -> None:
-    model = mlp()
+@pytest.mark.claim(120)
+def test_the_mlp_of_the_source_has_537354_parameters_and_refuses_one_sample_in_training() -> None:
+    model = make_mlp()
     assert model(torch.randn(32, 784)).shape == (32, 10)
     assert sum(p.numel() for p in model.parameters()) == 537_354 and len(model.state_dict()) == 16
     with pytest.raises(ValueError):
@@ -72,7 +77,8 @@ def test_120_the_mlp_of_the_source_has_537354_parameters_and_refuses_one_sample_
     assert model.eval()(torch.randn(1, 784)).shape == (1, 10)
 
 
-def test_121_parameters_counts_a_tied_weight_once_and_state_dict_twice() -> None:
+@pytest.mark.claim(121)
+def test_parameters_counts_a_tied_weight_once_and_state_dict_twice() -> None:
     first, second = nn.Linear(4, 10, bias=False), nn.Linear(4, 10, bias=False)
     second.weight = first.weight
     both = nn.ModuleList([first, second])
@@ -80,24 +86,28 @@ def test_121_parameters_counts_a_tied_weight_once_and_state_dict_twice() -> None
     assert sum(t.numel() for t in both.state_dict().values()) == 80
 
 
-def test_122_softmax_before_cross_entropy_hides_a_sure_answer() -> None:
+@pytest.mark.claim(122)
+def test_softmax_before_cross_entropy_hides_a_sure_answer() -> None:
     logits, label = torch.tensor([[10.0, 0.0]]), torch.tensor([0])
     assert F.cross_entropy(logits, label) < 1e-4
     assert F.cross_entropy(logits.softmax(-1), label) == pytest.approx(0.3133, abs=1e-4)
 
 
-def test_122_an_lstm_state_has_its_layers_first_whatever_batch_first_says() -> None:
+@pytest.mark.claim(122)
+def test_an_lstm_state_has_its_layers_first_whatever_batch_first_says() -> None:
     out, (h, _) = nn.LSTM(3, 5, num_layers=2, batch_first=True)(torch.randn(4, 7, 3))
     assert out.shape == (4, 7, 5) and h.shape == (2, 4, 5)
 
 
-def test_122_the_padding_row_of_an_embedding_learns_nothing() -> None:
+@pytest.mark.claim(122)
+def test_the_padding_row_of_an_embedding_learns_nothing() -> None:
     table = nn.Embedding(3, 2, padding_idx=0)
     table(torch.tensor([0, 1])).sum().backward()
     assert table.weight.grad[0].tolist() == [0, 0] and table.weight.grad[1].tolist() == [1, 1]
 
 
-def test_124_a_module_needs_super_init() -> None:
+@pytest.mark.claim(124)
+def test_a_module_needs_super_init() -> None:
     class Forgot(nn.Module):
         def __init__(self) -> None:
             self.layer = nn.Linear(1, 1)
@@ -106,7 +116,7 @@ def test_124_a_module_needs_super_init() -> None:
         Forgot()
 
 
-class Table(nn.Module):
+class TableModule(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(2))
@@ -117,8 +127,9 @@ class Table(nn.Module):
         self.hidden = [nn.Linear(1, 1)]
 
 
-def test_125_126_127_what_is_a_parameter_a_buffer_or_neither() -> None:
-    table = Table()
+@pytest.mark.claim(125, 126, 127)
+def test_attributes_are_parameters_buffers_or_neither() -> None:
+    table = TableModule()
     assert [name for name, _ in table.named_parameters()] == ["weight"]
     assert set(table.state_dict()) == {"weight", "mean", "steps"}
     table.half()
@@ -127,27 +138,30 @@ def test_125_126_127_what_is_a_parameter_a_buffer_or_neither() -> None:
     assert table.hidden[0].weight.dtype == torch.float32
 
 
-def test_128_a_batch_norm_saves_its_statistics() -> None:
+@pytest.mark.claim(128)
+def test_a_batch_norm_saves_its_statistics() -> None:
     assert {"weight", "running_mean"} <= set(nn.BatchNorm1d(3).state_dict())
 
 
-def test_129_a_buffer_assigned_from_the_graph_grows_it() -> None:
+@pytest.mark.claim(129)
+def test_a_buffer_assigned_from_the_graph_grows_it() -> None:
     mean, w = torch.zeros(2), nn.Parameter(torch.ones(2))
     for _ in range(3):
         mean = 0.9 * mean + 0.1 * (w * 2)
     assert mean.requires_grad
 
     def depth(t: Tensor) -> int:
-        node, found = t.grad_fn, 0
+        node, length = t.grad_fn, 0
         while node is not None:
-            found, node = found + 1, node.next_functions[0][0]
-        return found
+            length, node = length + 1, node.next_functions[0][0]
+        return length
 
     longer = 0.9 * mean + 0.1 * (w * 2)
     assert depth(longer) > depth(mean)
 
 
-def test_130_tying_through_data_makes_two_parameters() -> None:
+@pytest.mark.claim(130)
+def test_tying_through_data_makes_two_parameters() -> None:
     a, b = nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False)
     b.weight.data = a.weight.data
     both = nn.ModuleList([a, b])

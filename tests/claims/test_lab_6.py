@@ -1,4 +1,4 @@
-"""Claims 248 to 253: what lab 6 of this course said, corrected."""
+"""Claims 248 to 253: corrected statements of lab 6."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 
-def test_248_the_padding_row_moves_by_weight_decay_and_by_a_tied_output() -> None:
+@pytest.mark.claim(248)
+def test_the_padding_row_moves_by_weight_decay_and_by_a_tied_output() -> None:
     table = nn.Embedding(4, 2, padding_idx=0)
     with torch.no_grad():
         table.weight[0] = 1
@@ -24,7 +25,8 @@ def test_248_the_padding_row_moves_by_weight_decay_and_by_a_tied_output() -> Non
     assert table.weight[0].tolist() == pytest.approx([0.95, 0.95])
 
 
-def test_249_cross_entropy_takes_bytes_and_probabilities() -> None:
+@pytest.mark.claim(249)
+def test_cross_entropy_takes_bytes_and_probabilities() -> None:
     logits = torch.tensor([[2.0, 0.0, -1.0], [0.5, 0.1, 0.3]])
     labels = torch.tensor([0, 2])
     want = F.cross_entropy(logits, labels)
@@ -49,7 +51,8 @@ def walk(make: Callable[[Sequence[Tensor]], torch.optim.Optimizer]) -> tuple[lis
     return along, across
 
 
-def test_250_sgd_changes_sides_at_every_step_and_momentum_and_adam_run_past() -> None:
+@pytest.mark.claim(250)
+def test_sgd_changes_sides_at_every_step_and_momentum_and_adam_run_past() -> None:
     sgd, sgd_across = walk(lambda two: torch.optim.SGD(two, lr=0.9))
     momentum, _ = walk(lambda two: torch.optim.SGD(two, lr=0.3, momentum=0.9))
     adam, _ = walk(lambda two: torch.optim.Adam(two, lr=0.5))
@@ -59,7 +62,8 @@ def test_250_sgd_changes_sides_at_every_step_and_momentum_and_adam_run_past() ->
     assert 1.2 < max(adam) < 1.5 and 0.8 < adam[-1] < max(adam)
 
 
-def test_252_wrong_labels_make_the_validation_loss_rise() -> None:
+@pytest.mark.claim(252)
+def test_wrong_labels_make_the_validation_loss_rise() -> None:
     digits = load_digits()
     order = torch.randperm(len(digits.target), generator=torch.Generator().manual_seed(0))
     images, classes = torch.tensor(digits.data, dtype=torch.float32)[order], torch.tensor(digits.target)[order]
@@ -81,15 +85,16 @@ def test_252_wrong_labels_make_the_validation_loss_rise() -> None:
     assert training[-1] < 0.5 * min(training[:20]) and validation[-1] > 1.5 * min(validation)
 
 
-def test_253_a_loader_draws_its_order_when_an_epoch_begins() -> None:
+@pytest.mark.claim(253)
+def test_a_loader_draws_its_order_when_an_epoch_begins() -> None:
     generator = torch.Generator().manual_seed(0)
     loader = DataLoader(TensorDataset(torch.arange(8)), batch_size=2, shuffle=True, generator=generator)
     before = generator.get_state()
     reading = iter(loader)
     read = [next(reading)[0].tolist() for _ in range(2)]
     in_the_middle = generator.get_state()
-    rest = [batch.tolist() for (batch,) in reading]
+    later_batches = [batch.tolist() for (batch,) in reading]
     generator.set_state(in_the_middle)
-    assert [batch.tolist() for (batch,) in loader][: len(rest)] != rest
+    assert [batch.tolist() for (batch,) in loader][: len(later_batches)] != later_batches
     generator.set_state(before)
-    assert [batch.tolist() for (batch,) in loader] == read + rest
+    assert [batch.tolist() for (batch,) in loader] == read + later_batches

@@ -1,4 +1,4 @@
-"""Claims 255 to 258: what labs 6b and 5 of this course said, corrected."""
+"""Claims 255 to 258: corrected statements of labs 6b and 5."""
 
 import pdb
 
@@ -8,11 +8,13 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 
-def test_255_post_mortem_wants_an_exception_that_is_being_handled() -> None:
+@pytest.mark.claim(255)
+def test_post_mortem_wants_an_exception_that_is_being_handled() -> None:
     with pytest.raises(ValueError):
         pdb.post_mortem()
 
 
+@pytest.mark.claim(256)
 @pytest.mark.parametrize(
     ("layer", "shape"),
     [
@@ -22,7 +24,7 @@ def test_255_post_mortem_wants_an_exception_that_is_being_handled() -> None:
         (nn.LSTM(3, 3, num_layers=2, dropout=0.5), (5, 2, 3)),
     ],
 )
-def test_256_eval_changes_more_layers_than_batch_norm_and_dropout(layer: nn.Module, shape: tuple[int, ...]) -> None:
+def test_eval_changes_more_layers_than_batch_norm_and_dropout(layer: nn.Module, shape: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     x = torch.randn(shape)
 
@@ -37,7 +39,7 @@ class NeedsTwoError(Exception):
         super().__init__(f"{place}: {reason}")
 
 
-class Fails(Dataset[Tensor]):
+class FailingDataset(Dataset[Tensor]):
     def __init__(self, error: Exception) -> None:
         self.error = error
 
@@ -48,16 +50,18 @@ class Fails(Dataset[Tensor]):
         raise self.error
 
 
+@pytest.mark.claim(257)
 @pytest.mark.parametrize(
     ("error", "arrives"), [(ValueError("x"), ValueError), (NeedsTwoError(0, "broken"), RuntimeError)]
 )
-def test_257_a_workers_exception_keeps_its_type_if_a_message_can_make_it(
+def test_a_workers_exception_keeps_its_type_if_a_message_can_make_it(
     error: Exception, arrives: type[Exception]
 ) -> None:
     with pytest.raises(arrives, match="in DataLoader worker process 0"):
-        list(DataLoader(Fails(error), num_workers=1, multiprocessing_context="fork"))
+        list(DataLoader(FailingDataset(error), num_workers=1, multiprocessing_context="fork"))
 
 
-def test_258_a_node_may_keep_tensors_of_its_own() -> None:
-    node, kept = torch.tensor([1.0, 3.0], requires_grad=True).max(0).values.grad_fn, "_saved_indices"
-    assert getattr(node, kept).tolist() == 1
+@pytest.mark.claim(258)
+def test_a_node_may_keep_its_own_tensors() -> None:
+    node, attribute = torch.tensor([1.0, 3.0], requires_grad=True).max(0).values.grad_fn, "_saved_indices"
+    assert getattr(node, attribute).tolist() == 1

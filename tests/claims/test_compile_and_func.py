@@ -8,29 +8,31 @@ import torch
 from torch import Tensor, nn
 
 
-def new_counter() -> Any:
-    """Imported here: it takes a second of each process that collects the tests."""
+def make_counter() -> Any:
+    """Imported here: the import would cost each process that collects the tests a second."""
     from torch._dynamo.testing import CompileCounter
 
     return CompileCounter()
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
+def compiler_reset() -> Iterator[None]:
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
 
 
-def test_181_compiling_happens_at_the_first_call() -> None:
-    counter = new_counter()
-    compiled = torch.compile(lambda x: x.sin() + 1, backend=counter)
+@pytest.mark.claim(181)
+def test_compiling_happens_at_the_first_call() -> None:
+    counter = make_counter()
+    compiled_f = torch.compile(lambda x: x.sin() + 1, backend=counter)
     assert counter.frame_count == 0
-    compiled(torch.ones(3))
+    compiled_f(torch.ones(3))
     assert counter.frame_count == 1
 
 
-def test_182_the_modes() -> None:
+@pytest.mark.claim(182)
+def test_compile_has_four_modes_and_refuses_others() -> None:
     from torch._inductor import list_mode_options
 
     modes = list_mode_options()
@@ -39,57 +41,63 @@ def test_182_the_modes() -> None:
         torch.compile(lambda x: x, mode="nope")
 
 
-def test_183_reduce_overhead_means_cuda_graphs() -> None:
+@pytest.mark.claim(183)
+def test_reduce_overhead_means_cuda_graphs() -> None:
     from torch._inductor import list_mode_options
 
     assert list_mode_options()["reduce-overhead"] == {"triton.cudagraphs": True}
 
 
+@pytest.mark.claim(188)
 @pytest.mark.parametrize(
     ("dynamic", "compilations"),
     [(None, [1, 2, 2, 2, 2, 3, 4, 4]), (False, [1, 2, 3, 4, 5, 6, 7, 7]), (True, [1, 1, 1, 1, 1, 2, 3, 3])],
 )
-def test_188_sizes_that_recompile(dynamic: bool | None, compilations: list[int]) -> None:
-    counter, seen = new_counter(), []
-    compiled = torch.compile(lambda x: x.sin() * 2, backend=counter, dynamic=dynamic)
+def test_sizes_that_recompile(dynamic: bool | None, compilations: list[int]) -> None:
+    counter, counts = make_counter(), []
+    compiled_f = torch.compile(lambda x: x.sin() * 2, backend=counter, dynamic=dynamic)
     for size in (2, 3, 4, 5, 6, 1, 0, 2):
-        compiled(torch.ones(size))
-        seen.append(counter.frame_count)
-    assert seen == compilations
+        compiled_f(torch.ones(size))
+        counts.append(counter.frame_count)
+    assert counts == compilations
 
 
-def test_189_an_if_on_data_breaks_the_graph() -> None:
+@pytest.mark.claim(189)
+def test_an_if_on_data_breaks_the_graph() -> None:
     def branch(x: Tensor) -> Tensor:
         y = x.sin()
         return y + 1 if y.sum() > 0 else y - 1
 
-    found = torch._dynamo.explain(branch)(torch.ones(3))
-    assert found.graph_break_count == 1
+    explanation = torch._dynamo.explain(branch)(torch.ones(3))
+    assert explanation.graph_break_count == 1
     with pytest.raises(torch._dynamo.exc.Unsupported):
         torch.compile(branch, backend="eager", fullgraph=True)(torch.ones(3))
 
 
-def test_190_a_compiled_module_has_a_prefix_and_compile_in_place_none() -> None:
+@pytest.mark.claim(190)
+def test_a_compiled_module_has_a_prefix_and_compile_in_place_none() -> None:
     model = nn.Linear(2, 1)
     assert set(torch.compile(model, backend="eager").state_dict()) == {"_orig_mod.weight", "_orig_mod.bias"}
     model.compile(backend="eager")
     assert set(model.state_dict()) == {"weight", "bias"}
 
 
-def test_190_train_eval_and_grad_mode_recompile() -> None:
-    counter, model = new_counter(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
-    compiled, seen = torch.compile(model, backend=counter), []
-    compiled(torch.ones(3, 2))
-    seen.append(counter.frame_count)
+@pytest.mark.claim(190)
+def test_train_eval_and_grad_mode_recompile() -> None:
+    counter, model = make_counter(), nn.Sequential(nn.Linear(2, 2), nn.Dropout(0.5))
+    compiled_f, counts = torch.compile(model, backend=counter), []
+    compiled_f(torch.ones(3, 2))
+    counts.append(counter.frame_count)
     model.eval()
-    compiled(torch.ones(3, 2))
-    seen.append(counter.frame_count)
+    compiled_f(torch.ones(3, 2))
+    counts.append(counter.frame_count)
     with torch.no_grad():
-        compiled(torch.ones(3, 2))
-    assert [*seen, counter.frame_count] == [1, 2, 3]
+        compiled_f(torch.ones(3, 2))
+    assert [*counts, counter.frame_count] == [1, 2, 3]
 
 
-def test_191_192_vmap_and_grad() -> None:
+@pytest.mark.claim(191, 192)
+def test_vmap_and_grad() -> None:
     x = torch.randn(10, 3)
     assert torch.equal(torch.func.vmap(lambda row: row**2)(x), x**2)
     assert torch.allclose(torch.func.grad(lambda t: (t**2).sum())(x), 2 * x)
@@ -97,13 +105,15 @@ def test_191_192_vmap_and_grad() -> None:
         torch.func.grad(lambda t: t**2)(x)
 
 
-def test_193_jacrev_gives_the_jacobian() -> None:
+@pytest.mark.claim(193)
+def test_jacrev_gives_the_jacobian() -> None:
     assert torch.allclose(
         torch.func.jacrev(lambda t: t**2)(torch.tensor([1.0, 2.0])), torch.diag(torch.tensor([2.0, 4.0]))
     )
 
 
-def test_194_what_vmap_refuses() -> None:
+@pytest.mark.claim(194)
+def test_vmap_refuses_item_branches_on_data_and_random_numbers() -> None:
     for f in (lambda row: row.sum().item(), lambda row: row if row.sum() > 0 else -row, torch.rand_like):
         with pytest.raises(RuntimeError):
             torch.func.vmap(f)(torch.ones(2, 3))
@@ -112,8 +122,9 @@ def test_194_what_vmap_refuses() -> None:
     assert x.grad is None
 
 
+@pytest.mark.claim(195, 196, 197)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
-def test_195_196_197_a_trace_forgets_the_branch_and_takes_other_batches() -> None:
+def test_a_trace_forgets_the_branch_and_takes_other_batches() -> None:
     def branch(x: Tensor) -> Tensor:
         return x * 2 if x.sum() > 0 else -x
 
@@ -122,8 +133,9 @@ def test_195_196_197_a_trace_forgets_the_branch_and_takes_other_batches() -> Non
     assert traced(-torch.ones(1, 2)).tolist() == [[-2, -2]] and branch(-torch.ones(1, 2)).tolist() == [[1, 1]]
 
 
+@pytest.mark.claim(198)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_198_a_script_keeps_the_branch_and_takes_an_argument_without_a_type_for_a_tensor() -> None:
+def test_a_script_keeps_the_branch_and_takes_an_argument_without_a_type_for_a_tensor() -> None:
     class Sign(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return x if x.sum() > 0 else -2 * x
@@ -146,12 +158,14 @@ def test_198_a_script_keeps_the_branch_and_takes_an_argument_without_a_type_for_
         torch.jit.script(starred)
 
 
-def test_195_torch_jit_is_deprecated() -> None:
+@pytest.mark.claim(195)
+def test_torch_jit_is_deprecated() -> None:
     with pytest.warns(DeprecationWarning):
         torch.jit.trace(lambda x: x * 2, torch.ones(1))
 
 
-def test_199_export_guards_its_shapes() -> None:
+@pytest.mark.claim(199)
+def test_export_guards_its_shapes() -> None:
     class Double(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return x * 2

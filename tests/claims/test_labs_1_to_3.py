@@ -1,12 +1,13 @@
-"""Claims 233 to 242: what labs 1 to 3 of this course said, corrected."""
+"""Claims 233 to 242: corrected statements of labs 1 to 3."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 
+@pytest.mark.claim(233)
 @pytest.mark.filterwarnings("ignore:.*uint8.*")
-def test_233_a_uint8_mask_works_in_an_index_and_in_where_and_nowhere_else() -> None:
+def test_a_uint8_mask_works_in_an_index_and_in_torch_where_and_nowhere_else() -> None:
     mask, t = torch.tensor([1, 0, 1], dtype=torch.uint8), torch.tensor([1.0, 2.0, 3.0])
     assert t[mask].tolist() == [1, 3]
     assert torch.where(mask, t, torch.zeros(3)).tolist() == [1, 0, 3]
@@ -15,7 +16,8 @@ def test_233_a_uint8_mask_works_in_an_index_and_in_where_and_nowhere_else() -> N
             use()
 
 
-def test_234_integers_of_one_size_are_promoted_and_the_new_unsigned_ones_are_not() -> None:
+@pytest.mark.claim(234)
+def test_integers_of_one_size_are_promoted_and_the_new_unsigned_ones_are_not() -> None:
     assert torch.promote_types(torch.uint8, torch.int64) == torch.int64
     assert torch.promote_types(torch.uint8, torch.int8) == torch.int16
     assert torch.promote_types(torch.float16, torch.bfloat16) == torch.float32
@@ -26,14 +28,16 @@ def test_234_integers_of_one_size_are_promoted_and_the_new_unsigned_ones_are_not
                 torch.ones(2, dtype=unsigned) + torch.ones(2, dtype=other)
 
 
-def test_235_cat_wants_flat_batches() -> None:
+@pytest.mark.claim(235)
+def test_cat_wants_flat_batches() -> None:
     batches = [torch.tensor(2.0), torch.ones(2, 3), torch.ones(5)]
     with pytest.raises(RuntimeError):
         torch.cat(batches)
     assert torch.cat([batch.flatten() for batch in batches]).mean().item() == pytest.approx(13 / 12)
 
 
-def test_236_one_seed_gives_one_sequence() -> None:
+@pytest.mark.claim(236)
+def test_one_seed_gives_one_sequence() -> None:
     torch.manual_seed(3)
     first, second = torch.rand(3), torch.rand(3)
     torch.manual_seed(3)
@@ -42,7 +46,7 @@ def test_236_one_seed_gives_one_sequence() -> None:
     assert torch.randn(3).dtype == torch.float32 and torch.randint(0, 10, (3,)).dtype == torch.int64
 
 
-class Adds(nn.Module):
+class Addition(nn.Module):
     """Its table is an attribute, or a buffer."""
 
     table: Tensor
@@ -58,27 +62,30 @@ class Adds(nn.Module):
         return x + self.table
 
 
-def test_237_a_cast_does_not_find_what_stays_behind_and_meta_and_vars_do() -> None:
-    plain = Adds(torch.ones(3), buffer=False)
+@pytest.mark.claim(237)
+def test_a_cast_does_not_find_tensors_left_out_and_meta_and_vars_do() -> None:
+    plain = Addition(torch.ones(3), buffer=False)
     assert plain.double()(torch.zeros(2, 3, dtype=torch.float64)).dtype == torch.float64
     assert isinstance(vars(plain)["table"], Tensor)
     with pytest.raises(RuntimeError):
         plain.to("meta")(torch.zeros(2, 3, device="meta"))
-    buffer = Adds(torch.ones(3, dtype=torch.int64), buffer=True)
+    buffer = Addition(torch.ones(3, dtype=torch.int64), buffer=True)
     assert buffer.double().table.dtype == torch.int64 and "table" not in vars(buffer)
     assert buffer.to("meta").table.is_meta
     indices = torch.tensor([0, 2])  # on the CPU, as one that did not move
     assert torch.zeros(2, 3, device="meta")[:, indices].shape == (2, 2)
 
 
-def test_238_a_complex_buffer_warns_in_to_and_is_left_alone_by_double() -> None:
+@pytest.mark.claim(238)
+def test_a_complex_buffer_warns_in_to_and_is_left_alone_by_double() -> None:
     z = torch.tensor([1 + 2j])
     with pytest.warns(UserWarning, match="imaginary"):
-        assert Adds(z, buffer=True).to(torch.float64).table.dtype == torch.float64
-    assert Adds(z, buffer=True).double().table.dtype == torch.complex64
+        assert Addition(z, buffer=True).to(torch.float64).table.dtype == torch.float64
+    assert Addition(z, buffer=True).double().table.dtype == torch.complex64
 
 
-def test_239_squares_of_float32_have_a_range() -> None:
+@pytest.mark.claim(239)
+def test_squares_of_float32_have_a_range() -> None:
     def distance(apart: float) -> float:
         return torch.tensor([apart]).square().sum().sqrt().item()
 
@@ -87,7 +94,8 @@ def test_239_squares_of_float32_have_a_range() -> None:
         assert distance(apart) == pytest.approx(apart, rel=1e-3)
 
 
-def test_240_a_graph_that_kept_nothing_can_be_gone_through_twice() -> None:
+@pytest.mark.claim(240)
+def test_a_graph_that_kept_nothing_can_be_gone_through_twice() -> None:
     x = torch.ones(2, requires_grad=True)
     kept_nothing, kept_x = (x + 1).sum(), x.square().sum()
     kept_nothing.backward()
@@ -98,14 +106,16 @@ def test_240_a_graph_that_kept_nothing_can_be_gone_through_twice() -> None:
         kept_x.backward()
 
 
-def test_241_a_central_difference_is_exact_for_a_parabola() -> None:
+@pytest.mark.claim(241)
+def test_a_central_difference_is_exact_for_a_parabola() -> None:
     def slope(power: int) -> float:
         return float((2.5**power - 1.5**power) / 1)
 
     assert slope(2) == 4 and slope(3) != 12
 
 
-def test_242_a_result_that_was_not_computed_from_the_input_has_no_gradient() -> None:
+@pytest.mark.claim(242)
+def test_a_result_that_was_not_computed_from_the_input_has_no_gradient() -> None:
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError):
         torch.autograd.grad(torch.ones(2).sum(), x)

@@ -5,44 +5,49 @@ import torch
 from torch import Tensor, nn
 
 
-def leaf(*values: float) -> Tensor:
+def make_leaf(*values: float) -> Tensor:
     return torch.tensor(values, requires_grad=True)
 
 
-def test_098_in_place_on_a_leaf_raises_and_changes_nothing() -> None:
-    a = leaf(2.0)
+@pytest.mark.claim(98)
+def test_in_place_on_a_leaf_raises_and_changes_nothing() -> None:
+    a = make_leaf(2.0)
     for write in (lambda: a.add_(1), lambda: a.__iadd__(1)):
         with pytest.raises(RuntimeError):
             write()
     assert a == 2 and a._version == 0
 
 
-def test_099_the_leaf_is_as_good_as_before() -> None:
-    a = leaf(2.0)
+@pytest.mark.claim(99)
+def test_the_leaf_can_be_used_as_before() -> None:
+    a = make_leaf(2.0)
     with pytest.raises(RuntimeError):
         a.add_(1)
     (a + 1).backward()
     assert a.grad == 1
 
 
-def test_100_in_place_on_a_result_rebases_its_history() -> None:
-    a = leaf(4.0)
+@pytest.mark.claim(100)
+def test_in_place_on_a_result_rebases_its_history() -> None:
+    a = make_leaf(4.0)
     b = a * 2
     b.add_(1)
     (b**2).backward()
     assert a.grad == 2 * 9 * 2
 
 
-def test_101_a_changed_saved_tensor_is_noticed() -> None:
-    b = leaf(1.0).exp()
+@pytest.mark.claim(101)
+def test_a_changed_saved_tensor_is_noticed() -> None:
+    b = make_leaf(1.0).exp()
     b.add_(1)
     with pytest.raises(RuntimeError):
         b.backward()
 
 
-def test_101_data_and_numpy_are_silent() -> None:
+@pytest.mark.claim(101)
+def test_data_and_numpy_are_silent() -> None:
     for write in (lambda t: t.data.add_(1), lambda t: t.detach().numpy().__iadd__(1)):
-        x = leaf(2.0)
+        x = make_leaf(2.0)
         h = x * 1
         y = h**2
         write(h)
@@ -50,7 +55,8 @@ def test_101_data_and_numpy_are_silent() -> None:
         assert x.grad == 6  # and 4 were right
 
 
-def test_101_what_a_function_keeps_on_ctx_is_not_watched() -> None:
+@pytest.mark.claim(101)
+def test_tensors_that_a_function_keeps_on_ctx_are_not_watched() -> None:
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -61,7 +67,7 @@ def test_101_what_a_function_keeps_on_ctx_is_not_watched() -> None:
         def backward(ctx, grad):
             return 2 * ctx.x * grad
 
-    x = leaf(1.0)
+    x = make_leaf(1.0)
     h = x * 1
     y = Square.apply(h)
     h.add_(10)
@@ -69,16 +75,18 @@ def test_101_what_a_function_keeps_on_ctx_is_not_watched() -> None:
     assert x.grad == 22  # and 2 were right
 
 
-def test_102_relu_in_place_is_fine_where_its_input_is_not_saved() -> None:
+@pytest.mark.claim(102)
+def test_relu_in_place_is_allowed_if_its_input_is_not_saved() -> None:
     x = torch.randn(4, 3)
     nn.Sequential(nn.Linear(3, 2), nn.ReLU(inplace=True))(x).sum().backward()
     with pytest.raises(RuntimeError):
         nn.Sequential(nn.Linear(3, 2), nn.Sigmoid(), nn.ReLU(inplace=True))(x).sum().backward()
 
 
-def test_102_what_is_saved_decides() -> None:
+@pytest.mark.claim(102)
+def test_a_change_in_place_fails_only_if_the_result_was_saved() -> None:
     for make, fails in ((torch.exp, True), (torch.tanh, True), (torch.sigmoid, True), (lambda t: t + 1, False)):
-        y = make(leaf(0.5, 1.0))
+        y = make(make_leaf(0.5, 1.0))
         y.mul_(2)
         if fails:
             with pytest.raises(RuntimeError):
@@ -87,7 +95,8 @@ def test_102_what_is_saved_decides() -> None:
             y.sum().backward()
 
 
-def test_104_in_place_without_an_underscore() -> None:
+@pytest.mark.claim(104)
+def test_in_place_without_an_underscore() -> None:
     t = torch.zeros(3)
     memory = t.data_ptr()
     t += 1
@@ -96,9 +105,10 @@ def test_104_in_place_without_an_underscore() -> None:
     assert t.data_ptr() == memory and t.tolist() == [6, 2, 2]
 
 
-def test_106_data_hides_an_update_between_forward_and_backward() -> None:
+@pytest.mark.claim(106)
+def test_data_hides_an_update_between_forward_and_backward() -> None:
     def gradient(by_data: bool) -> Tensor:
-        w = leaf(2.0)
+        w = make_leaf(2.0)
         y = w**2
         if by_data:
             w.data += 1
@@ -114,23 +124,26 @@ def test_106_data_hides_an_update_between_forward_and_backward() -> None:
         gradient(by_data=False)
 
 
+@pytest.mark.claim(107)
 @pytest.mark.filterwarnings("ignore:Anomaly Detection", "ignore:Error detected in")
-def test_107_anomaly_mode_names_a_nan() -> None:
-    x = leaf(0.0)
+def test_anomaly_mode_names_a_nan() -> None:
+    x = make_leaf(0.0)
     with torch.autograd.detect_anomaly(), pytest.raises(RuntimeError):
         (torch.sqrt(x) * 0).backward()
 
 
-def test_108_a_graph_that_saved_nothing_can_be_walked_twice() -> None:
-    x = leaf(1.0)
+@pytest.mark.claim(108)
+def test_a_graph_that_saved_nothing_can_be_walked_twice() -> None:
+    x = make_leaf(1.0)
     y = x + 1
     y.backward()
     y.backward()
     assert x.grad == 2
 
 
-def test_109_nodes_outlive_what_they_saved() -> None:
-    y = leaf(1.0).exp()
+@pytest.mark.claim(109)
+def test_nodes_outlive_their_saved_tensors() -> None:
+    y = make_leaf(1.0).exp()
     node = y.grad_fn
     y.backward()
     assert node is not None and node.next_functions
@@ -138,8 +151,9 @@ def test_109_nodes_outlive_what_they_saved() -> None:
         node._saved_result  # noqa: B018
 
 
-def test_110_with_retain_graph_the_second_pass_adds() -> None:
-    x = leaf(2.0)
+@pytest.mark.claim(110)
+def test_with_retain_graph_the_second_pass_adds() -> None:
+    x = make_leaf(2.0)
     y = x**3
     y.backward(retain_graph=True)
     first = x.grad.item()
@@ -147,15 +161,17 @@ def test_110_with_retain_graph_the_second_pass_adds() -> None:
     assert (first, x.grad.item()) == (12, 24)
 
 
-def test_112_retain_graph_keeps_what_was_saved() -> None:
+@pytest.mark.claim(112)
+def test_retain_graph_keeps_the_saved_tensors() -> None:
     x = torch.randn(3, requires_grad=True)
     y = x.exp()
     y.sum().backward(retain_graph=True)
     assert y.grad_fn._saved_result.shape == (3,)
 
 
-def test_113_two_losses_need_no_retain_graph() -> None:
-    w = leaf(1.0, -2.0)
+@pytest.mark.claim(113)
+def test_two_losses_need_no_retain_graph() -> None:
+    w = make_leaf(1.0, -2.0)
 
     def losses() -> tuple[Tensor, Tensor]:
         shared = w.exp()

@@ -1,4 +1,4 @@
-"""What is wrong with one student's files costs that student; what is wrong with the disk stops all."""
+"""A fault in one student's files affects that student only; a fault of the disk stops everything."""
 
 import errno
 import os
@@ -19,11 +19,11 @@ from autograder.grading.task import Task
 from autograder.model.assignments import AssignmentKind
 from autograder.workers import worker
 from autograder.workers.executors import LocalExecutor
-from tests.classroom.graded_class import LAB, gradebook_rows, hand_in
+from tests.classroom.graded_class import LAB, hand_in, read_gradebook_rows
 
 
-def failures(course: Path, where: LocalExecutor) -> dict[str, str]:
-    return {done.student: done.failure for done in grade_lab(open_course(course), LAB, where)}
+def list_failures(course: Path, executor: LocalExecutor) -> dict[str, str]:
+    return {outcome.student: outcome.failure for outcome in grade_lab(open_course(course), LAB, executor)}
 
 
 @pytest.mark.slow
@@ -33,15 +33,15 @@ def test_a_folder_that_cannot_be_written_costs_its_student(small_course: Path, t
     in_the_way = small_course / "autograded" / "ben"
     in_the_way.parent.mkdir()
     in_the_way.write_text("a file")
-    came = failures(small_course, two_graders)
-    assert {student for student, why in came.items() if why} == {"ben"}
-    assert "cannot be read or written" in came["ben"] and str(in_the_way) in came["ben"]
-    assert sorted(gradebook_rows(small_course)) == ["ada", "cy"]
-    found = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
-    assert found.graded == 1 and found.written and [student for student, _ in found.failures] == ["ben"]
+    outcomes = list_failures(small_course, two_graders)
+    assert {student for student, reason in outcomes.items() if reason} == {"ben"}
+    assert "cannot be read or written" in outcomes["ben"] and str(in_the_way) in outcomes["ben"]
+    assert sorted(read_gradebook_rows(small_course)) == ["ada", "cy"]
+    result = regrade(open_course(small_course), LAB, two_graders, lambda _: True)
+    assert result.graded == 1 and result.written and [student for student, _ in result.failures] == ["ben"]
     in_the_way.unlink()
-    assert set(failures(small_course, two_graders).values()) == {""}
-    assert sorted(gradebook_rows(small_course)) == ["ada", "ben", "cy"]
+    assert set(list_failures(small_course, two_graders).values()) == {""}
+    assert sorted(read_gradebook_rows(small_course)) == ["ada", "ben", "cy"]
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ def test_a_full_disk_stops_all(small_course: Path, two_graders: LocalExecutor) -
         pytest.skip("no file system can be mounted here")
     try:
         with pytest.raises(OSError) as error:
-            failures(small_course, two_graders)
+            list_failures(small_course, two_graders)
     finally:
         subprocess.run(["umount", full], check=True)
     assert error.value.errno == errno.ENOSPC
@@ -71,10 +71,10 @@ def test_a_source_that_is_hard_to_follow_costs_no_one_a_score(small_course: Path
     """Slow: a class is graded."""
     sources = {f"s{number}": f"{SOLUTION}if False:\n    {source}\n" for number, source in enumerate([*DEEP, LONG])}
     hand_in(small_course, {"ada": None, **sources})
-    done = list(grade_lab(open_course(small_course), LAB, two_graders))
-    assert {each.student for each in done} == {"ada", *sources}
-    assert not any(each.failure or each.remarks for each in done)
-    rows = gradebook_rows(small_course)
+    outcomes = list(grade_lab(open_course(small_course), LAB, two_graders))
+    assert {each.student for each in outcomes} == {"ada", *sources}
+    assert not any(each.failure or each.remarks for each in outcomes)
+    rows = read_gradebook_rows(small_course)
     assert {student: row[1] for student, row in rows.items()} == dict.fromkeys(rows, rows["ada"][1])
 
 
@@ -84,7 +84,7 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
 ) -> None:
     """Slow: a class is graded three times."""
     hand_in(small_course, {"ada": None, "ben": SOLUTION})
-    assert set(failures(small_course, two_graders).values()) == {""}
+    assert set(list_failures(small_course, two_graders).values()) == {""}
     real = worker.grade_lab_task
 
     def raise_for_what_is_written(task: Task, fork_server: ForkServer) -> GradedSubmission:
@@ -94,14 +94,14 @@ def test_an_error_of_the_grader_is_an_empty_notebook_unless_this_one_has_a_mark(
 
     monkeypatch.setitem(worker.GRADERS, AssignmentKind.LAB, raise_for_what_is_written)
     hand_in(small_course, {"ben": SOLUTION.replace("x * x", "x ** 2"), "cy": SOLUTION})
-    before = gradebook_rows(small_course)
-    done = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}
-    assert "its mark was not changed" in done["ada"].failure
-    assert gradebook_rows(small_course)["ada"] == before["ada"]
+    before = read_gradebook_rows(small_course)
+    outcomes = {each.student: each for each in grade_lab(open_course(small_course), LAB, again=True)}
+    assert "its mark was not changed" in outcomes["ada"].failure
+    assert read_gradebook_rows(small_course)["ada"] == before["ada"]
     for student in ("ben", "cy"):
-        assert not done[student].failure and done[student].empty
-        assert "RecursionError: too deep" in done[student].remarks[0]
-        assert gradebook_rows(small_course)[student][1] == 0
+        assert not outcomes[student].failure and outcomes[student].empty
+        assert "RecursionError: too deep" in outcomes[student].remarks[0]
+        assert read_gradebook_rows(small_course)[student][1] == 0
 
 
 FILLS = """
@@ -118,8 +118,8 @@ def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, tw
     exercise.write_text(text.replace("# %% hidden checks\n", f"# %% hidden checks\n{FILLS}", 1))
     build(read_course(small_course))
     hand_in(small_course, {"ada": None, "ben": "def sum_of_squares(x):\n    return (x * x).sum() * 2**33\n"})
-    done = list(grade_lab(open_course(small_course), LAB, two_graders))
-    assert not any(each.failure or each.remarks for each in done)
+    outcomes = list(grade_lab(open_course(small_course), LAB, two_graders))
+    assert not any(each.failure or each.remarks for each in outcomes)
     result = load_result(small_course, LAB, "ben")
     assert result is not None
     (outcome,) = [outcome for cell in result.cells for outcome in cell.checks if outcome.id == "a_lot"]

@@ -1,4 +1,4 @@
-"""What tests beside the student process believe: values, whichever way they come back; and what goes wrong costs a cell."""
+"""Tests outside the student process accept only values, however they are returned; a failure costs one cell."""
 
 from pathlib import Path
 
@@ -11,22 +11,31 @@ from autograder.gradebook.store import load_result
 from autograder.reports.feedback import write_feedback
 from autograder.stock.proxy_tests import NoValueError, _guard_proxy
 from autograder.workers.executors import LocalExecutor
-from tests.stock.stock_course import OURS, answered, graded, marks, notebook, solution, task, write
+from tests.stock.stock_course import (
+    OURS,
+    answer_notebook,
+    make_notebook,
+    make_solution,
+    make_task,
+    make_test,
+    read_marks,
+    write,
+)
 
-SOURCE = notebook(
-    solution(
+SOURCE = make_notebook(
+    make_solution(
         "index", "### BEGIN SOLUTION\ndef index(words, into):\n    into['words'] = sorted(set(words))\n### END SOLUTION"
     ),
-    graded(
+    make_test(
         "filled", "seen = {}\nindex(['b', 'a', 'b'], seen)\nassert len(seen['words']) == 2 and 'a' in seen['words']", 5
     ),
-    solution(
+    make_solution(
         "mark", "### BEGIN SOLUTION\ndef mark(grid):\n    for row in grid:\n        row.append(9)\n### END SOLUTION"
     ),
-    graded("marked", "grid = [[0, 1], [1, 1]]\nmark(grid)\nassert all(9 in row for row in grid)", 5),
-    solution("factors", "### BEGIN SOLUTION\ndef factors(n):\n    return [n]\n### END SOLUTION"),
-    graded("product", "import math\nmath.prod(factors(60)) // 20", 3),
-    task("explore", "Look.\n### BEGIN MARK SCHEME\nSECRET-SCHEME\n### END MARK SCHEME"),
+    make_test("marked", "grid = [[0, 1], [1, 1]]\nmark(grid)\nassert all(9 in row for row in grid)", 5),
+    make_solution("factors", "### BEGIN SOLUTION\ndef factors(n):\n    return [n]\n### END SOLUTION"),
+    make_test("product", "import math\nmath.prod(factors(60)) // 20", 3),
+    make_task("explore", "Look.\n### BEGIN MARK SCHEME\nSECRET-SCHEME\n### END MARK SCHEME"),
 )
 YES = """class Yes:
     def __len__(self): return 2
@@ -59,22 +68,26 @@ def course(two_graders: LocalExecutor, tmp_path_factory: pytest.TempPathFactory)
     write(root / "nbgrader_config.py", OURS)
     write(root / "source/ps1/p1.ipynb", SOURCE)
     for student, answers in ANSWERS.items():
-        write(root / f"submitted/{student}/ps1/p1.ipynb", answered(SOURCE, answers))
-    done = list(grade_lab(open_course(root), "ps1", two_graders))
-    assert not [each.failure for each in done if each.failure]
+        write(root / f"submitted/{student}/ps1/p1.ipynb", answer_notebook(SOURCE, answers))
+    outcomes = list(grade_lab(open_course(root), "ps1", two_graders))
+    assert not [each.failure for each in outcomes if each.failure]
     return root
 
 
 @pytest.mark.slow
-def test_an_object_that_says_yes_is_no_value_in_an_argument_either(course: Path) -> None:
+def test_an_object_that_claims_to_equal_everything_is_no_value_in_an_argument_either(course: Path) -> None:
     """Slow: a class is graded."""
-    found = {student: marks(course, student) for student in ANSWERS}
-    assert (found["right"]["filled"], found["right"]["marked"], found["right"]["product"]) == (5, 5, 3)
-    assert (found["wrong"]["filled"], found["wrong"]["marked"]) == (0, 0)
+    marks_by_student = {student: read_marks(course, student) for student in ANSWERS}
+    assert (
+        marks_by_student["right"]["filled"],
+        marks_by_student["right"]["marked"],
+        marks_by_student["right"]["product"],
+    ) == (5, 5, 3)
+    assert (marks_by_student["wrong"]["filled"], marks_by_student["wrong"]["marked"]) == (0, 0)
     result = load_result(course, "ps1", "liar")
     assert result is not None
-    own = {cell.id for cell in result.cells if cell.own_process}
-    assert {"p1/filled", "p1/marked"} <= own, "only the submission's own process says so, and the result names it"
+    labels = {cell.id for cell in result.cells if cell.own_process}
+    assert {"p1/filled", "p1/marked"} <= labels, "only the submission's own process says so, and the result names it"
     honest = load_result(course, "ps1", "right")
     assert honest is not None and not any(cell.own_process for cell in honest.cells)
 
@@ -91,7 +104,7 @@ def test_a_number_too_long_to_be_written_costs_its_cell(course: Path) -> None:
     """Slow: the same class."""
     result = load_result(course, "ps1", "liar")
     assert result is not None and not result.empty
-    assert marks(course, "liar")["product"] == 0
+    assert read_marks(course, "liar")["product"] == 0
 
 
 @pytest.mark.slow

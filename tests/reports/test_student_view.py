@@ -1,4 +1,4 @@
-"""With `tell = "visible"`, a page is the same whatever the hidden checks said, and counts what a student can run."""
+"""With `tell = "visible"`, a page doesn't depend on hidden checks, and counts only checks that a student can run."""
 
 import html
 import re
@@ -20,8 +20,8 @@ GUARD = Outcome("b", "x stays", passed=True, guard=True)
 HIDDEN = Outcome("c", "other shapes", weight=2, passed=True, hidden=True, required=True)
 
 
-def submission(hidden: bool, penalty: float = 0.0, notes: tuple[Note, ...] = ()) -> SubmissionResult:
-    """Two exercises, of which the second has hidden checks alone, and a question. hidden: whether those passed."""
+def make_submission(hidden: bool, penalty: float = 0.0, notes: tuple[Note, ...] = ()) -> SubmissionResult:
+    """Two exercises, of which the second has only hidden checks, and a question. hidden: whether those passed."""
     last = replace(HIDDEN, passed=hidden)
     checks = {"squares": (VISIBLE, GUARD, last), "quiz": (last,)}
     exercises = [
@@ -35,53 +35,59 @@ def submission(hidden: bool, penalty: float = 0.0, notes: tuple[Note, ...] = ())
     )
 
 
-def page(result: SubmissionResult, tell: Tell) -> str:
+def render_page(result: SubmissionResult, tell: Tell) -> str:
     return render_feedback_page(result, nbformat.v4.new_notebook(), tell)
 
 
-def test_neither_points_nor_totals_nor_reasons_differ_by_what_hidden_checks_said() -> None:
-    right, wrong = submission(True), submission(False)
+def test_neither_points_nor_totals_nor_reasons_depend_on_hidden_checks() -> None:
+    right, wrong = make_submission(True), make_submission(False)
     assert right.points == 17.5 and wrong.points == 1.5, "a required check that fails voids the exercise"
-    assert page(right, "visible") == page(wrong, "visible")
-    assert page(right, "points") != page(wrong, "points") and page(right, "all") != page(wrong, "all")
+    assert render_page(right, "visible") == render_page(wrong, "visible")
+    assert render_page(right, "points") != render_page(wrong, "points") and render_page(right, "all") != render_page(
+        wrong, "all"
+    )
 
 
-def test_lateness_is_a_part_of_all_points_and_so_is_not_told() -> None:
-    assert page(submission(True, penalty=1.75), "visible") == page(submission(False), "visible")
-    assert "after a penalty of 1.75 for lateness" in page(submission(True, penalty=1.75), "all")
+def test_lateness_is_a_share_of_all_points_and_therefore_not_shown() -> None:
+    assert render_page(make_submission(True, penalty=1.75), "visible") == render_page(make_submission(False), "visible")
+    assert "after a penalty of 1.75 for lateness" in render_page(make_submission(True, penalty=1.75), "all")
 
 
-def test_what_is_counted_is_what_the_student_can_run() -> None:
-    text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<(?!meta)[^>]+>", " ", page(submission(False), "visible"))))
-    assert 'content="5.5 of 6 points without hidden checks"' in text, "JupyterLab says it, too"
+def test_only_checks_that_the_student_can_run_are_counted() -> None:
+    text = html.unescape(
+        re.sub(r"\s+", " ", re.sub(r"<(?!meta)[^>]+>", " ", render_page(make_submission(False), "visible")))
+    )
+    assert 'content="5.5 of 6 points without hidden checks"' in text, "JupyterLab shows it too"
     assert "4 of 4 points. Hidden checks decide 4 more, which you'll see later." in text
     assert "Hidden checks decide 8 points, which you'll see later." in text
     assert "other shapes" not in text and "well said" in text
 
 
 def test_a_required_hidden_check_takes_nothing_from_those_above() -> None:
-    checks = build_student_view(submission(False).exercises, "visible")["squares"]
+    checks = build_student_view(make_submission(False).exercises, "visible")["squares"]
     assert [(check.label, check.points, check.unpaid) for check in checks] == [
         ("3 and 4 give 25", 2, ""),
         ("x stays", 2, ""),
     ]
-    assert build_student_view(submission(False).exercises, "points")["squares"] == []
+    assert build_student_view(make_submission(False).exercises, "points")["squares"] == []
 
 
-@pytest.mark.parametrize("excused", [frozenset({"c"}), frozenset()])
-def test_an_excuse_of_a_hidden_check_tells_nothing_of_it(excused: frozenset[str]) -> None:
-    def told(hidden: bool) -> SubmissionResult:
-        found = submission(hidden)
-        squares = found.exercises[0].model_copy(update={"excused": excused})
+@pytest.mark.parametrize("labels", [frozenset({"c"}), frozenset()])
+def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(labels: frozenset[str]) -> None:
+    def view_without_hidden_checks(hidden: bool) -> SubmissionResult:
+        result = make_submission(hidden)
+        squares = result.exercises[0].model_copy(update={"excused": labels})
         return leave_out_hidden_checks(
-            found.model_copy(update={"exercises": (squares, *found.exercises[1:])}), "visible"
+            result.model_copy(update={"exercises": (squares, *result.exercises[1:])}), "visible"
         )
 
-    assert [(e.points, e.worth) for e in told(True).exercises] == [(e.points, e.worth) for e in told(False).exercises]
+    assert [(e.points, e.worth) for e in view_without_hidden_checks(True).exercises] == [
+        (e.points, e.worth) for e in view_without_hidden_checks(False).exercises
+    ]
 
 
 def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
-    """Of a stock assignment, whose tests run in a cell of the submission's process."""
+    """For a stock assignment, whose tests run in the submission's process."""
     test = ExerciseResult(name="test_a", points=0, worth=2, checks=(replace(HIDDEN, passed=False),), notebook="ps1")
     late = Note(kind=NoteKind.STOPPED, words="it ran longer than 9 s", notebook=test.notebook, cell="test_a")
     notes = (late, Note(words="A cell was put back."))
@@ -96,11 +102,11 @@ def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
     )
     assert is_unmarked(text.encode()[:HEAD_BYTES]) and text.count(name) == 1
     assert "Not marked: all 3 attempts are used up." in text and "<script" not in text
-    named = submission(True).model_copy(update={"lab": name, "student": name})
-    assert not is_unmarked(page(named, "all").encode())
+    result = make_submission(True).model_copy(update={"lab": name, "student": name})
+    assert not is_unmarked(render_page(result, "all").encode())
 
 
-def test_a_line_on_attempts_stands_near_the_top() -> None:
+def test_a_line_on_attempts_is_near_the_top() -> None:
     line = "Attempt 2 of 3."
-    text = render_feedback_page(submission(True), nbformat.v4.new_notebook(), attempts=line)
+    text = render_feedback_page(make_submission(True), nbformat.v4.new_notebook(), attempts=line)
     assert text.index(line) < text.index("<table>")

@@ -1,4 +1,4 @@
-"""Claims 131 to 150: memory of a GPU as far as a CPU can tell, what keeps tensors alive, checkpointing."""
+"""Claims 131 to 150: memory of a GPU as far as a CPU can tell, references that keep tensors alive, checkpointing."""
 
 from collections.abc import Callable
 
@@ -11,23 +11,26 @@ from torch.utils.checkpoint import checkpoint
 without_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="says what a machine without CUDA does")
 
 
+@pytest.mark.claim(131)
 @without_cuda
-def test_131_the_counters_of_cuda_are_zero_on_a_cpu_build() -> None:
+def test_the_counters_of_cuda_are_zero_on_a_cpu_build() -> None:
     counters = (torch.cuda.memory_allocated, torch.cuda.max_memory_allocated, torch.cuda.memory_reserved)
     assert [count() for count in counters] == [0, 0, 0] and torch.cuda.empty_cache() is None
     assert hasattr(torch.accelerator, "memory_allocated")
 
 
+@pytest.mark.claim(132)
 @without_cuda
-def test_132_the_summary_of_cuda_raises_on_a_cpu_build() -> None:
+def test_the_summary_of_cuda_raises_on_a_cpu_build() -> None:
     with pytest.raises((KeyError, AssertionError, RuntimeError)):
         torch.cuda.memory_summary()
     with pytest.raises((AssertionError, RuntimeError)):
         torch.cuda.synchronize()
 
 
+@pytest.mark.claim(133)
 @without_cuda
-def test_133_a_profile_of_cuda_alone_has_no_activity_on_a_cpu_and_the_old_name_of_its_bytes_is_taken() -> None:
+def test_a_profile_of_cuda_alone_has_no_activity_on_a_cpu_and_the_old_name_of_its_bytes_is_taken() -> None:
     with pytest.warns(UserWarning, match="CUDA"), pytest.raises(AssertionError):
         profile(activities=[ProfilerActivity.CUDA]).start()
     both = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
@@ -39,17 +42,17 @@ def test_133_a_profile_of_cuda_alone_has_no_activity_on_a_cpu_and_the_old_name_o
     assert hasattr(averages[0], "self_device_memory_usage")
 
 
-def live_nodes(total: Tensor) -> int:
-    seen, todo = set(), [total.grad_fn]
+def count_live_nodes(total: Tensor) -> int:
+    nodes, todo = set(), [total.grad_fn]
     while todo:
         node = todo.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
+        if node is not None and node not in nodes:
+            nodes.add(node)
             todo += [following for following, _ in node.next_functions]
-    return len(seen)
+    return len(nodes)
 
 
-def held(node: object) -> bool:
+def is_holding_tensors(node: object) -> bool:
     try:
         node._saved_result  # noqa: B018
     except RuntimeError:
@@ -57,7 +60,8 @@ def held(node: object) -> bool:
     return True
 
 
-def test_137_a_sum_of_losses_keeps_nodes_and_after_backward_no_activations() -> None:
+@pytest.mark.claim(137)
+def test_a_sum_of_losses_keeps_nodes_and_after_backward_no_activations() -> None:
     w = torch.randn(5, requires_grad=True)
     total, nodes = torch.zeros(()), []
     for _ in range(3):
@@ -66,31 +70,34 @@ def test_137_a_sum_of_losses_keeps_nodes_and_after_backward_no_activations() -> 
         loss = activation.sum()
         loss.backward()
         total = total + loss
-    assert live_nodes(total) >= 6 and not any(map(held, nodes))
+    assert count_live_nodes(total) >= 6 and not any(map(is_holding_tensors, nodes))
 
 
-def test_137_without_backward_it_keeps_the_activations() -> None:
+@pytest.mark.claim(137)
+def test_without_backward_it_keeps_the_activations() -> None:
     w = torch.randn(5, requires_grad=True)
     total, nodes = torch.zeros(()), []
     for _ in range(3):
         activation = w.exp()
         nodes.append(activation.grad_fn)
         total = total + activation.sum()
-    assert all(map(held, nodes))
+    assert all(map(is_holding_tensors, nodes))
 
 
-def test_138_item_is_a_python_number() -> None:
+@pytest.mark.claim(138)
+def test_item_is_a_python_number() -> None:
     assert type((torch.ones(1, requires_grad=True) * 2).sum().item()) is float
 
 
-def test_140_a_detached_column_keeps_its_whole_storage() -> None:
+@pytest.mark.claim(140)
+def test_a_detached_column_keeps_its_whole_storage() -> None:
     out = torch.randn(100, 500, requires_grad=True) * 1
-    kept = out[:, :1].detach()
-    assert kept.untyped_storage().nbytes() == 200_000 and kept.clone().untyped_storage().nbytes() == 400
-    assert kept.cpu().data_ptr() == kept.data_ptr()
+    column = out[:, :1].detach()
+    assert column.untyped_storage().nbytes() == 200_000 and column.clone().untyped_storage().nbytes() == 400
+    assert column.cpu().data_ptr() == column.data_ptr()
 
 
-def calls(run: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> tuple[int, Tensor]:
+def count_calls(run: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> tuple[int, Tensor]:
     count, x = [0], torch.linspace(-1, 1, 6).requires_grad_()
 
     def layer(t: Tensor) -> Tensor:
@@ -102,27 +109,31 @@ def calls(run: Callable[[Callable[[Tensor], Tensor]], Tensor]) -> tuple[int, Ten
     return count[0], x.grad
 
 
-def test_143_a_checkpoint_runs_its_function_twice_and_changes_no_gradient() -> None:
+@pytest.mark.claim(143)
+def test_a_checkpoint_runs_its_function_twice_and_changes_no_gradient() -> None:
     start = torch.ones(6)
-    once, grad = calls(lambda layer: layer(start))
-    twice, same = calls(lambda layer: checkpoint(layer, start, use_reentrant=False))
+    once, grad = count_calls(lambda layer: layer(start))
+    twice, same = count_calls(lambda layer: checkpoint(layer, start, use_reentrant=False))
     assert (once, twice) == (1, 2) and torch.equal(grad, same)
 
 
+@pytest.mark.claim(145)
 @pytest.mark.filterwarnings("ignore:torch.utils.checkpoint", "ignore:None of the inputs have requires_grad")
-def test_145_a_reentrant_checkpoint_of_plain_inputs_gives_no_gradient() -> None:
+def test_a_reentrant_checkpoint_of_plain_inputs_gives_no_gradient() -> None:
     layer, x = nn.Linear(3, 2), torch.randn(4, 3)
     assert not checkpoint(layer, x, use_reentrant=True).requires_grad
     assert checkpoint(layer, x, use_reentrant=False).requires_grad
 
 
-def test_150_a_checkpoint_updates_batch_statistics_twice() -> None:
+@pytest.mark.claim(150)
+def test_a_checkpoint_updates_batch_statistics_twice() -> None:
     norm = nn.BatchNorm1d(3)
     checkpoint(norm, torch.randn(8, 3, requires_grad=True), use_reentrant=False).sum().backward()
     assert norm.num_batches_tracked == 2
 
 
-def test_150_a_lambda_in_a_loop_binds_late_and_gives_wrong_gradients() -> None:
+@pytest.mark.claim(150)
+def test_a_lambda_in_a_loop_binds_late_and_gives_wrong_gradients() -> None:
     weights = [torch.full((1,), float(k + 2), requires_grad=True) for k in range(3)]
     h = torch.ones(1, requires_grad=True)
     for w in weights:

@@ -1,4 +1,4 @@
-"""Claims 243 to 247: what labs 4 and 5 of this course said, corrected."""
+"""Claims 243 to 247: corrected statements of labs 4 and 5."""
 
 import gc
 from collections.abc import Callable
@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 
-def test_243_inference_mode_false_is_the_way_back() -> None:
+@pytest.mark.claim(243)
+def test_inference_mode_false_is_the_way_back() -> None:
     w = torch.ones(2, requires_grad=True)
     with torch.inference_mode():
         made_before = torch.ones(2)
@@ -22,24 +23,25 @@ def test_243_inference_mode_false_is_the_way_back() -> None:
                 _ = made_before * w
 
 
-def resident_mb() -> float:
-    """Of this process; Linux says it in pages of 4 kB."""
+def read_resident_mb() -> float:
+    """Of this process; Linux reports it in pages of 4 kB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
 def grow_by(backward: Callable[[Tensor], None]) -> float:
-    """The MB that a hundred leaves of 1 MB leave behind."""
+    """The MB that remain in use after a hundred leaves of 1 MB."""
     gc.collect()
-    before = resident_mb()
+    before = read_resident_mb()
     for _ in range(100):
         backward(torch.ones(250_000, requires_grad=True))
     gc.collect()
-    return resident_mb() - before
+    return read_resident_mb() - before
 
 
+@pytest.mark.claim(244)
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux for the memory")
-def test_244_the_circle_of_a_recorded_grad_is_never_freed_unless_it_is_broken() -> None:
+def test_the_circle_of_a_recorded_grad_is_never_freed_unless_it_is_broken() -> None:
     def leave_it(x: Tensor) -> None:
         x.square().sum().backward(create_graph=True)
 
@@ -51,7 +53,8 @@ def test_244_the_circle_of_a_recorded_grad_is_never_freed_unless_it_is_broken() 
     assert grow_by(break_it) < 50 and grow_by(leave_it) > 100
 
 
-def test_245_set_grad_enabled_switches_on_a_line_of_its_own() -> None:
+@pytest.mark.claim(245)
+def test_set_grad_enabled_switches_on_its_own_line() -> None:
     w = torch.ones(1, requires_grad=True)
     torch.no_grad()
     torch.inference_mode()
@@ -63,7 +66,8 @@ def test_245_set_grad_enabled_switches_on_a_line_of_its_own() -> None:
         torch.set_grad_enabled(True)
 
 
-def test_246_a_counted_write_through_overlapping_elements_has_a_silently_wrong_gradient() -> None:
+@pytest.mark.claim(246)
+def test_a_counted_write_through_overlapping_elements_has_a_silently_wrong_gradient() -> None:
     def by_unfold(x: Tensor) -> Tensor:
         h = x * 1
         h.unfold(0, 2, 1).mul_(10)
@@ -84,7 +88,8 @@ def test_246_a_counted_write_through_overlapping_elements_has_a_silently_wrong_g
         assert got.tolist() == [10, 10, 10] and slopes == pytest.approx([10, 100, 10])
 
 
-def test_247_a_tiny_row_is_divided_before_it_is_multiplied() -> None:
+@pytest.mark.claim(247)
+def test_a_tiny_row_is_divided_before_it_is_multiplied() -> None:
     row = torch.tensor([0.0, 1e-36, 5e-37])
     assert not (row * (1000.0 / row.max())).isfinite().all()
     assert torch.allclose(row / row.max() * 1000.0, torch.tensor([0.0, 1000.0, 500.0]))

@@ -1,4 +1,4 @@
-"""What comes in is data: repaired where that is clear, refused with a reason where it is not."""
+"""A submission is data: repaired if the repair is clear, refused with a reason if not."""
 
 import copy
 import functools
@@ -34,8 +34,8 @@ def lab(small_course: Path) -> Lab:
     return next(read_labs(read_course(small_course)))
 
 
-def handed_in(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> RepairedNotebook:
-    """What becomes of the solved notebook after an edit, written to a file and read back."""
+def repair_edited(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> RepairedNotebook:
+    """Repair the solved notebook after an edit, written to a file and read back."""
     notebook = fill_notebook(lab, collect_reference(lab))
     edit(notebook)
     path.parent.mkdir(exist_ok=True)
@@ -43,7 +43,7 @@ def handed_in(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> Repai
     return repair(read_submission(path), build_source_notebook(lab))
 
 
-def cell_of(notebook: NotebookNode, identity: str) -> NotebookNode:
+def get_cell(notebook: NotebookNode, identity: str) -> NotebookNode:
     (cell,) = [c for c in notebook.cells if c.id == identity]
     return cell
 
@@ -56,34 +56,34 @@ def drop(*identities: str) -> Edit:
 
 
 def test_an_honest_submission_gets_the_courses_cells_and_its_own_answer(lab: Lab, tmp_path: Path) -> None:
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb")
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb")
     assert repaired.notes == []
     assert [c.id for c in repaired.notebook.cells] == [c.id for c in lab.cells]
-    assert "large" not in cell_of(repaired.notebook, EXERCISE).source
-    assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
-    assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
+    assert "large" not in get_cell(repaired.notebook, EXERCISE).source
+    assert get_cell(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
+    assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
     nbformat.validate(repaired.notebook)
 
 
-def test_a_deleted_exercise_comes_back_empty_and_deleted_checks_and_given_cells_as_they_were(
+def test_deleted_exercises_are_restored_empty_and_deleted_checks_and_given_cells_unchanged(
     lab: Lab, tmp_path: Path
 ) -> None:
     imports = next(cell.id for cell in lab.cells if cell.kind is Kind.GIVEN)
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", drop(EXERCISE, CHECK, imports))
-    assert "NotImplementedError" in cell_of(repaired.notebook, EXERCISE).source
-    assert "return (x * x)" not in cell_of(repaired.notebook, EXERCISE).source
-    assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
-    assert "import torch" in cell_of(repaired.notebook, imports).source
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", drop(EXERCISE, CHECK, imports))
+    assert "NotImplementedError" in get_cell(repaired.notebook, EXERCISE).source
+    assert "return (x * x)" not in get_cell(repaired.notebook, EXERCISE).source
+    assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
+    assert "import torch" in get_cell(repaired.notebook, imports).source
     assert any(EXERCISE in note for note in describe_notes(repaired.notes))
     assert any(CHECK in note and imports in note for note in describe_notes(repaired.notes))
 
 
-def test_a_changed_check_or_given_cell_is_put_back_and_told(lab: Lab, tmp_path: Path) -> None:
+def test_a_changed_check_or_given_cell_is_restored_and_reported(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
-        cell_of(notebook, CHECK).source = "2.0"
+        get_cell(notebook, CHECK).source = "2.0"
 
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
-    assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
     assert any(CHECK in note and "put back" in note for note in describe_notes(repaired.notes))
 
 
@@ -91,14 +91,14 @@ def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_pa
     def paste(notebook: NotebookNode) -> None:
         notebook.cells += [copy.deepcopy(c) for c in notebook.cells if c.id in (EXERCISE, CHECK)]
 
-    (note,) = describe_notes(handed_in(lab, tmp_path / "a" / "n.ipynb", paste).notes)
+    (note,) = describe_notes(repair_edited(lab, tmp_path / "a" / "n.ipynb", paste).notes)
     assert note.startswith("Copies of cells") and EXERCISE in note
 
     def second_version(notebook: NotebookNode) -> None:
         paste(notebook)
         notebook.cells[-2].source = "def sum_of_squares(x):\n    return x"
 
-    repaired = handed_in(lab, tmp_path / "b" / "n.ipynb", second_version)
+    repaired = repair_edited(lab, tmp_path / "b" / "n.ipynb", second_version)
     sources = [c.source for c in repaired.notebook.cells]
     first, second = (
         sources.index(collect_reference(lab)["sum_of_squares"]),
@@ -113,18 +113,18 @@ def test_an_untouched_copy_does_not_undo_the_answer(lab: Lab, tmp_path: Path) ->
         stub = next(c for c in build_release_notebook(lab).cells if c.id == EXERCISE)
         notebook.cells.append(copy.deepcopy(stub))
 
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
-    assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert get_cell(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
 
 
 def test_added_cells_stay_after_the_cell_they_followed_without_their_metadata(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
-        mine = nbformat.v4.new_code_cell(
+        added_cell = nbformat.v4.new_code_cell(
             "helper = 1", metadata={"tags": ["skip-execution"], "nbgrader": {"points": 99}}
         )
-        notebook.cells.insert([c.id for c in notebook.cells].index(EXERCISE), mine)
+        notebook.cells.insert([c.id for c in notebook.cells].index(EXERCISE), added_cell)
 
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
     sources = [c.source for c in repaired.notebook.cells]
     assert sources.index("helper = 1") < [c.id for c in repaired.notebook.cells].index(EXERCISE)
     assert repaired.notebook.cells[sources.index("helper = 1")].metadata == {}
@@ -134,7 +134,7 @@ def test_the_same_submission_is_repaired_to_the_same_bytes(lab: Lab, tmp_path: P
     def edit(notebook: NotebookNode) -> None:
         notebook.cells[3:3] = [nbformat.v4.new_code_cell("a = 1"), nbformat.v4.new_markdown_cell("note")]
 
-    first, second = (handed_in(lab, tmp_path / name / "n.ipynb", edit).notebook for name in "ab")
+    first, second = (repair_edited(lab, tmp_path / name / "n.ipynb", edit).notebook for name in "ab")
     assert json.dumps(first) == json.dumps(second)
 
 
@@ -147,47 +147,47 @@ def test_metadata_of_a_submission_counts_for_nothing(lab: Lab, tmp_path: Path) -
                 cell.metadata.nbgrader.locked = False
         notebook.metadata.kernelspec = {"name": "evil", "display_name": "evil"}
 
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
     assert repaired.notebook.metadata.kernelspec.name == "python3"
     course = build_source_notebook(lab)
     assert [c.metadata for c in repaired.notebook.cells[1:]] == [c.metadata for c in course.cells]
     assert any("do not count" in note and CHECK in note for note in describe_notes(repaired.notes))
 
 
-def test_the_answer_in_a_cell_of_its_own_is_found_where_the_exercise_was_deleted(lab: Lab, tmp_path: Path) -> None:
+def test_an_answer_in_a_new_cell_is_found_if_the_exercise_was_deleted(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
-        answer = cell_of(notebook, EXERCISE).source
+        answer = get_cell(notebook, EXERCISE).source
         drop(EXERCISE)(notebook)
         notebook.cells.insert(2, nbformat.v4.new_code_cell(answer))
 
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
-    assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
+    assert get_cell(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
     assert any("found again" in note for note in describe_notes(repaired.notes))
 
 
 @pytest.fixture
-def with_questions(small_course: Path) -> Lab:
+def lab_with_questions(small_course: Path) -> Lab:
     """The small lab with two questions in words at its end."""
     question = "\n# %% question: {} [markdown] points=3\n# {}\n#\n# ### BEGIN SOLUTION\n# So.\n# ### END SOLUTION\n"
     source = small_course / "labs" / "01_squares" / "lab.py"
-    more = question.format("why", "Why?") + "\n# %% [markdown]\n# One more.\n" + question.format("how", "How?")
-    source.write_text(source.read_text() + more)
+    questions = question.format("why", "Why?") + "\n# %% [markdown]\n# One more.\n" + question.format("how", "How?")
+    source.write_text(source.read_text() + questions)
     return next(read_labs(read_course(small_course)))
 
 
-def test_a_picture_that_was_pasted_into_an_answer_in_words_stays(with_questions: Lab, tmp_path: Path) -> None:
+def test_a_picture_that_was_pasted_into_an_answer_in_words_stays(lab_with_questions: Lab, tmp_path: Path) -> None:
     pictures = {"a.png": {"image/png": "iVBORw0K"}, "b.svg": {"image/svg+xml": "<svg onload=x>"}, "c": 3}
 
     def edit(notebook: NotebookNode) -> None:
-        cell_of(notebook, "question-why").update(source="![this](attachment:a.png)", attachments=pictures)
+        get_cell(notebook, "question-why").update(source="![this](attachment:a.png)", attachments=pictures)
 
-    answer = cell_of(handed_in(with_questions, tmp_path / "in" / "n.ipynb", edit).notebook, "question-why")
+    answer = get_cell(repair_edited(lab_with_questions, tmp_path / "in" / "n.ipynb", edit).notebook, "question-why")
     assert answer.attachments == {"a.png": {"image/png": "iVBORw0K"}}
     assert answer.source == "![this](attachment:a.png)"
 
 
-def test_a_notebook_of_another_lab_is_refused_also_where_both_have_a_question_of_one_name(
-    with_questions: Lab, tmp_path: Path
+def test_a_notebook_of_another_lab_is_refused_even_if_both_have_a_question_of_one_name(
+    lab_with_questions: Lab, tmp_path: Path
 ) -> None:
     def edit(notebook: NotebookNode) -> None:
         drop("question-how")(notebook)
@@ -198,26 +198,26 @@ def test_a_notebook_of_another_lab_is_refused_also_where_both_have_a_question_of
                 cell.id = name
 
     with pytest.raises(RefusedSubmission, match="another lab: it contains exercise-cubes, check-cubes"):
-        handed_in(with_questions, tmp_path / "in" / "n.ipynb", edit)
+        repair_edited(lab_with_questions, tmp_path / "in" / "n.ipynb", edit)
 
 
 @pytest.mark.parametrize("answered", [("why", "how"), ("how",), ("why",)])
-def test_an_answer_in_words_is_found_by_its_place_where_nothing_names_it(
-    with_questions: Lab, tmp_path: Path, answered: tuple[str, ...]
+def test_an_answer_in_words_is_found_by_its_position_if_nothing_names_it(
+    lab_with_questions: Lab, tmp_path: Path, answered: tuple[str, ...]
 ) -> None:
     def edit(notebook: NotebookNode) -> None:
         for name in answered:
-            cell_of(notebook, f"question-{name}").source = f"My answer to {name}."
+            get_cell(notebook, f"question-{name}").source = f"My answer to {name}."
         notebook.cells.append(nbformat.v4.new_code_cell("a = 1"))
         for number, cell in enumerate(notebook.cells):
             cell.update(metadata={}, id=f"other-{number}")
 
-    repaired = handed_in(with_questions, tmp_path / "in" / "n.ipynb", edit)
-    texts = {name: cell_of(repaired.notebook, f"question-{name}").source for name in ("why", "how")}
+    repaired = repair_edited(lab_with_questions, tmp_path / "in" / "n.ipynb", edit)
+    texts = {name: get_cell(repaired.notebook, f"question-{name}").source for name in ("why", "how")}
     assert {name for name, text in texts.items() if text == f"My answer to {name}."} == set(answered)
-    placed = [f"question-{name}" for name in answered]
+    ids = [f"question-{name}" for name in answered]
     assert [note for note in describe_notes(repaired.notes) if "by their position" in note] == [
-        f"Written answers whose cells were missing were found again by their position: {', '.join(placed)}."
+        f"Written answers whose cells were missing were found again by their position: {', '.join(ids)}."
     ]
 
 
@@ -228,7 +228,7 @@ def test_an_added_cell_never_gets_the_id_of_a_course_cell(lab: Lab, tmp_path: Pa
     course = build_source_notebook(lab)
     course.cells[1].id = "added-1"  # the first cell below a heading "Added"
     path = tmp_path / "in" / "n.ipynb"
-    handed_in(lab, path, edit)
+    repair_edited(lab, path, edit)
     ids = [c.id for c in repair(read_submission(path), course).notebook.cells]
     assert len(set(ids)) == len(ids)
 
@@ -238,16 +238,16 @@ def test_a_notebook_that_lost_all_ids_and_metadata_is_matched_by_its_text(lab: L
         for number, cell in enumerate(notebook.cells):
             cell.metadata, cell.id = NotebookNode(), f"c{number}"
 
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
     assert [c.id for c in repaired.notebook.cells if c.id in {x.id for x in lab.cells}] == [c.id for c in lab.cells]
-    assert cell_of(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
+    assert get_cell(repaired.notebook, EXERCISE).source == collect_reference(lab)["sum_of_squares"]
 
 
-def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_path: Path) -> None:
+def test_reordered_cells_are_put_back_into_the_courses_order(lab: Lab, tmp_path: Path) -> None:
     def edit(notebook: NotebookNode) -> None:
         notebook.cells.reverse()
 
-    repaired = handed_in(lab, tmp_path / "in" / "n.ipynb", edit)
+    repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
     assert [c.id for c in repaired.notebook.cells[1:]] == [c.id for c in lab.cells]
     assert any("course's order" in note for note in describe_notes(repaired.notes))
 
@@ -268,7 +268,7 @@ def test_cells_in_another_order_come_back_in_the_courses_order(lab: Lab, tmp_pat
         (b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"cell_type": "code", "source": 3}]}', "damaged"),
     ],
 )  # fmt: skip
-def test_what_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_a_file_that_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "n.ipynb").write_bytes(content)
     with pytest.raises(RefusedSubmission, match=reason):
         read_submission(tmp_path / "n.ipynb")
@@ -278,8 +278,8 @@ def test_what_is_no_notebook_is_refused_with_a_reason(tmp_path: Path, content: b
 def test_an_old_notebook_takes_no_more_memory_than_its_json(number: int) -> None:
     cell = {"cell_type": "code", "input": ["x = 1"], "language": "python", "outputs": [[0]] * 100_000}
     heading = {"cell_type": "heading", "level": 2, "source": ["a", " b"], "metadata": {"nbgrader": {"grade_id": "g"}}}
-    damaged = {"cell_type": "code", "input": [1], "outputs": []}
-    sheets = [{"cells": [cell, heading]}, {"cells": [damaged]}]
+    damaged_cell = {"cell_type": "code", "input": [1], "outputs": []}
+    sheets = [{"cells": [cell, heading]}, {"cells": [damaged_cell]}]
     text = json.dumps({"nbformat": number, "nbformat_minor": 0, "metadata": {}, "worksheets": sheets})
     peaks = []
     for read in (json.loads, read_notebook):
@@ -322,7 +322,7 @@ def test_a_link_and_a_huge_file_are_refused_unread(tmp_path: Path) -> None:
 
 def test_a_refused_submission_counts_as_empty_and_says_why(lab: Lab) -> None:
     repaired = build_blank(build_source_notebook(lab), "It was cut off.")
-    assert "NotImplementedError" in cell_of(repaired.notebook, EXERCISE).source
+    assert "NotImplementedError" in get_cell(repaired.notebook, EXERCISE).source
     assert read_notes(repaired.notebook) == repaired.notes
     assert "It was cut off." in describe_notes(repaired.notes)[0]
 
@@ -347,7 +347,7 @@ CELL = st.fixed_dictionaries(
     st.fixed_dictionaries({"nbformat": st.just(4) | JSON, "cells": st.lists(CELL, max_size=6) | JSON, "metadata": JSON})
 )
 def test_any_json_is_refused_or_becomes_a_valid_notebook_with_every_check(data: object) -> None:
-    lab = _small_lab()
+    lab = _build_small_lab()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "n.ipynb"
         path.write_text(json.dumps(data))
@@ -357,13 +357,13 @@ def test_any_json_is_refused_or_becomes_a_valid_notebook_with_every_check(data: 
             assert str(refused)
             return
     nbformat.validate(repaired.notebook)
-    wanted = [c.id for c in lab.cells if c.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK)]
-    assert [c.id for c in repaired.notebook.cells if c.id in wanted] == wanted
-    assert "BEGIN HIDDEN TESTS" in cell_of(repaired.notebook, CHECK).source
+    expected_ids = [c.id for c in lab.cells if c.kind in (Kind.GIVEN, Kind.EXAMPLE, Kind.EXERCISE, Kind.CHECK)]
+    assert [c.id for c in repaired.notebook.cells if c.id in expected_ids] == expected_ids
+    assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
 
 
 @functools.cache
-def _small_lab() -> Lab:
+def _build_small_lab() -> Lab:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         (root / "labs").mkdir()
