@@ -29,14 +29,14 @@ def test_a_block_whose_storage_was_resized_holds_nothing() -> None:
 
 def test_a_tensor_takes_no_longer_to_find_among_many(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = 0
-    holds = Block.holds
+    has_bytes = Block.has_bytes
 
     def counted(block: Block, address: int, nbytes: int, device: str) -> bool:
         nonlocal looks
         looks += 1
-        return holds(block, address, nbytes, device)
+        return has_bytes(block, address, nbytes, device)
 
-    monkeypatch.setattr(Block, "holds", counted)
+    monkeypatch.setattr(Block, "has_bytes", counted)
     exchange = Exchange()
     exchange.pack([torch.ones(3) for _ in range(400)])
     exchange.pack([torch.ones(3) for _ in range(400)])

@@ -9,7 +9,7 @@ import pytest
 from autograder.sandbox.layers import DESCRIPTORS, HOME, LANDLOCK, MOUNTS, UID
 from autograder.sandbox.plan import MIB, Layer, Limits, find_runtime_paths
 from tests.sandbox import acts
-from tests.sandbox.attempts import IDENTITIES, ROOT, World, assert_stopped, attempt
+from tests.sandbox.attempts import IDENTITIES, ROOT, Act, World, assert_stopped, attempt
 from tests.sandbox.conftest import Needs
 
 OUTSIDE = [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, acts.list_outside]
@@ -17,21 +17,21 @@ OUTSIDE = [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, a
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", OUTSIDE)
-def test_landlock_opens_nothing_outside_the_plan(act: acts.World, identity: str, needs: Needs) -> None:
+def test_landlock_opens_nothing_outside_the_plan(act: Act, identity: str, needs: Needs) -> None:
     needs(LANDLOCK, identity=identity)
     assert_stopped(act, LANDLOCK, identity=identity, by=(errno.EACCES,))
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
 @pytest.mark.parametrize("act", OUTSIDE)
-def test_mounts_show_nothing_outside_the_plan(act: acts.World, identity: str, needs: Needs) -> None:
+def test_mounts_show_nothing_outside_the_plan(act: Act, identity: str, needs: Needs) -> None:
     needs(MOUNTS, identity=identity)
     assert_stopped(act, MOUNTS, identity=identity, by=(errno.ENOENT,))
 
 
 @pytest.mark.skipif(not ROOT, reason="a separate uid needs root")
 @pytest.mark.parametrize("act", [acts.read_secret, acts.append_to_secret, acts.write_next_to_secret, acts.be_root])
-def test_a_uid_may_not_read_or_write_the_files_of_root(act: acts.World, needs: Needs) -> None:
+def test_a_uid_may_not_read_or_write_the_files_of_root(act: Act, needs: Needs) -> None:
     needs(UID)
     assert_stopped(act, UID, by=(errno.EACCES, errno.EPERM))
 
