@@ -6,7 +6,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := .venv/.installed
 
-.PHONY: help setup demo lab mark quick test nightly image-test lint bench gpu build clean
+.PHONY: help setup demo lab mark quick test nightly image-test lint bench gpu build pictures clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ $(STAMP): pyproject.toml scripts/system_packages.sh
 
 build: $(STAMP) ## make source/, release/ and solutions/ from labs/
 	$(BIN)/gradlab build
+
+pictures: $(STAMP) ## draw the README's pictures anew, after cards or feedback pages changed
+	$(BIN)/python -m scripts.readme_pictures
 
 demo: $(STAMP) ## show the main job: build, prove, grade a class, write feedback and a report
 	$(BIN)/gradlab demo

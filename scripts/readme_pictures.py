@@ -1,11 +1,14 @@
 """Draws the README's two pictures: a wrong answer's check cell as a student sees it, and its feedback page.
 
-Run as `python -m scripts.readme_pictures`, with Debian's chromium.
+Run by `make pictures`, with Debian's chromium. It also writes the text that they show, which a nightly test compares
+with what the pages say now.
 """
 
 from __future__ import annotations
 
-import tempfile
+import html
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +25,8 @@ from labkit.outcome import Outcome, compute_earned
 from labkit.verdict import Verdict, render_html
 
 ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "pictures"
+TEXT = FOLDER / "text.txt"
 LAB, EXERCISE, ANSWER = "03_autograd", "value_and_slope", "the lowest power comes first"
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
@@ -29,6 +34,20 @@ STYLE = "body { font: 14px/1.5 system-ui, sans-serif; margin: 0; padding: 12px; 
 
 
 def main() -> None:
+    """Draw both pictures, and write their text."""
+    pages = build_pages()
+    FOLDER.mkdir(exist_ok=True)
+    TEXT.write_text(read_text(pages), encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        page = browser.new_page(viewport={"width": 820, "height": 600}, device_scale_factor=1.5)
+        for name, content in pages.items():
+            _draw(page, content, name)
+        browser.close()
+
+
+def build_pages() -> dict[str, str]:
+    """Grade the wrong answer, and build its card and its page as HTML, by the name of the picture."""
     lab = next(read_labs(read_course(ROOT), (LAB,)))
     bench = next(bench for bench in iter_benches(lab) if bench.exercise.name == EXERCISE)
     exercise = bench.exercise
@@ -40,19 +59,20 @@ def main() -> None:
     verdict = Verdict(
         exercise.name, visible, exercise.points, compute_earned(visible, exercise.points), later, not later
     )
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        page = browser.new_page(viewport={"width": 820, "height": 600}, device_scale_factor=1.5)
-        _draw(page, f"<!doctype html><style>{STYLE}</style>{render_html(verdict)}", "check.png")
-        _draw(page, _feedback(outcomes, answer.source, exercise.points, Path(folder) / "n.ipynb"), "feedback.png")
-        browser.close()
+    feedback = _render_feedback(outcomes, answer.source, exercise.points)
+    return {"check": f"<!doctype html><style>{STYLE}</style>{render_html(verdict)}", "feedback": feedback}
 
 
-def _feedback(outcomes: list[Outcome], source: str, points: float, notebook: Path) -> str:
-    cell = nbformat.v4.new_code_cell(
-        source, metadata={"nbgrader": {"grade_id": make_cell_name(Kind.EXERCISE, EXERCISE)}}
-    )
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), notebook)
+def read_text(pages: Mapping[str, str]) -> str:
+    """Return the text of these pages, without their styles and scripts, a line for each piece."""
+    texts = [re.sub(r"<(style|script|svg)\b.*?</\1>", " ", page, flags=re.DOTALL) for page in pages.values()]
+    pieces = [html.unescape(piece).split() for text in texts for piece in re.split(r"<[^>]*>", text)]
+    return "".join(f"{' '.join(words)}\n" for words in pieces if words)
+
+
+def _render_feedback(outcomes: list[Outcome], source: str, points: float) -> str:
+    metadata = {"nbgrader": {"grade_id": make_cell_name(Kind.EXERCISE, EXERCISE)}}
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source, metadata=metadata)])
     got = compute_earned(outcomes, points)
     exercise = ExerciseResult(name=EXERCISE, points=got, worth=points, checks=tuple(outcomes))
     return render_feedback_page(
@@ -60,11 +80,9 @@ def _feedback(outcomes: list[Outcome], source: str, points: float, notebook: Pat
     )
 
 
-def _draw(page: Page, html: str, name: str) -> None:
-    page.set_content(html)
-    folder = ROOT / "docs" / "pictures"
-    folder.mkdir(exist_ok=True)
-    page.locator("body").screenshot(path=folder / name)
+def _draw(page: Page, content: str, name: str) -> None:
+    page.set_content(content)
+    page.locator("body").screenshot(path=FOLDER / f"{name}.png")
 
 
 if __name__ == "__main__":

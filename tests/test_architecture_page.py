@@ -42,4 +42,6 @@ def test_every_decision_is_listed_and_numbered_by_date() -> None:
     assert [int(path.name[:4]) for path in RECORDS] == [*range(1, len(RECORDS) + 1)]
     dates = [re.findall(r"^Date: (\d{4}-\d\d-\d\d)$", text, re.MULTILINE) for text in texts]
     assert all(len(matches) == 1 for matches in dates) and dates == sorted(dates)
+    statuses = [re.findall(r"^Status: (accepted|superseded by \[\d{4}\])", text, re.MULTILINE) for text in texts]
+    assert all(len(matches) == 1 for matches in statuses)
     assert all(part in text for text in texts for part in ("## Context", "## Decision", "## Consequences"))
