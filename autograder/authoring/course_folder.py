@@ -34,7 +34,7 @@ def read_course(root: Path) -> Course:
         raise GradlabError(f"{path} is missing: run gradlab in a course's folder, or pass it with --course") from None
     except (tomllib.TOMLDecodeError, ValidationError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise SourceError(
-            path, 1, f"not a course: {error}", "see labs/course.toml in the README's part for authors"
+            path, 1, f"not a course: {error}", "see docs/settings.md#labscoursetoml"
         ) from None
     names = [entry.name for entry in course.labs]
     for entry in course.labs:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from autograder.base.errors import GradlabError
-from autograder.cli.app import CPUS, CoursePath, LabName, LabNames, app, err, format_count, out, pause_gc
+from autograder.cli.app import CPUS, PER_CPU, CoursePath, LabName, LabNames, app, err, format_count, out, pause_gc
 
 
 def require_labs(course: Path) -> None:
@@ -78,7 +78,7 @@ def prove(
     again: Annotated[
         bool, typer.Option("--again", help="Also prove labs that haven't changed since they were proved.")
     ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.")] = CPUS,
+    jobs: Annotated[int, typer.Option(min=1, help="Labs proved at a time.", show_default=PER_CPU)] = CPUS,
 ) -> None:
     """Prove every check with right, wrong and lying answers."""
     with pause_gc():
