@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "security.md").read_text()
 
 
 def test_every_test_that_the_table_of_attacks_names_is_there() -> None:
-    table = PAGE.split("## What was tried")[1].split("## What is not claimed")[0]
+    table = (ROOT / "docs" / "attacks.md").read_text()
     attacks = {path.stem for path in (ROOT / "tests" / "hostile" / "attacks").glob("*/*.py")}
     for row in [line.split("|") for line in table.splitlines() if line.startswith("| ")][1:]:
         for name in re.findall(r"`([^`]+)`", row[3]):
