@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import NamedTuple
 
-from labkit.blame import describe_exception, shorten
+from labkit.blame import blame_exception, shorten
 from labkit.cell_digests import digest_cell
 from labkit.compare import Mismatch
 from labkit.difference import compute_difference
@@ -96,7 +96,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             outcome.misconception, outcome.difference = error.misconception, compute_difference(error.pair)
             outcome.cause = error.cause
         elif error is not None:
-            blame = describe_exception(error, trace, self._cell)
+            blame = blame_exception(error, trace, self._cell)
             outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = blame
         outcome.notes = [shorten(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():

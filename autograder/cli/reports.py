@@ -172,7 +172,7 @@ def status(course: CoursePath = Path(".")) -> None:
         _print_table(head, rows)
     for lab_dates in dates:
         if lab_dates.extensions:
-            out.print(f"Extensions for {lab_dates.lab}, UTC: {lab_dates.list_extensions()}", markup=False)
+            out.print(f"Extensions for {lab_dates.lab}, UTC: {lab_dates.format_extensions()}", markup=False)
     for line in warnings:
         out.print(line, markup=False)
     steps = collect_next_steps(begun) or ["gradlab report: everything is graded and read"]

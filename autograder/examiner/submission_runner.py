@@ -178,7 +178,7 @@ class SubmissionRunner:
         if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_effort()):
             self._end_shared()
             if not self._process.can_fork and self._process.end_reason:
-                self._count_restart(name)
+                self._spend_restart(name)
                 self._replace()
             if not self._process.ping():
                 raise Stopped("the Python process is lost")
@@ -200,7 +200,7 @@ class SubmissionRunner:
     def _connect_replay(self, name: str) -> Connection:
         """Connect to a process in which the cells run again up to the mark of this name."""
         if self._replay is None or not self._replay.can_reach(name):
-            self._count_restart(name)
+            self._spend_restart(name)
             if self._replay is not None:
                 self._replay.process.kill()
             self._replay = Replay(self._start(), self._history)
@@ -240,7 +240,7 @@ class SubmissionRunner:
             elif item.name not in self._current_marks and self._process.can_fork:
                 self._connections[item.name] = self._process.connect(item.name, self._clock.limit_check())
 
-    def _count_restart(self, name: str) -> None:
+    def _spend_restart(self, name: str) -> None:
         """Raise Stopped if the cells ran again for this check cell too often."""
         if self._restarts[name] == RESTARTS:
             raise Stopped(self._last_process.end_reason or "the Python process was lost too often")

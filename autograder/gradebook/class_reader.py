@@ -152,13 +152,13 @@ def _build_member(records: _ClassRecords, student: str, whole: bool, checks: boo
     }
     if row := records.rows.get(student):
         documents = read_documents(records.course, records.lab, student, whole, checks)
-        fields |= _describe_row(records, student, row) | _describe_documents(records, student, documents)
+        fields |= _collect_mark_fields(records, student, row) | _collect_document_fields(records, student, documents)
         if not records.source.stubs:  # the builder didn't make the lab, so what was handed out isn't known
             fields["written"] = dict.fromkeys(fields["marks"], "")
     return Member(student, **fields)
 
 
-def _describe_row(records: _ClassRecords, student: str, row: SubmissionRow) -> dict[str, Any]:
+def _collect_mark_fields(records: _ClassRecords, student: str, row: SubmissionRow) -> dict[str, Any]:
     """Return a member's marks, and whether they are current."""
     due, until, newest = records.due, records.extended.get(student) or row.until, records.submitted.get(student)
     marks = {}
@@ -178,7 +178,7 @@ def _describe_row(records: _ClassRecords, student: str, row: SubmissionRow) -> d
     }
 
 
-def _describe_documents(records: _ClassRecords, student: str, documents: dict[str, Any]) -> dict[str, Any]:
+def _collect_document_fields(records: _ClassRecords, student: str, documents: dict[str, Any]) -> dict[str, Any]:
     """Return what a member's files say: cells with their labels, and excused checks as passed."""
     seen, made_of = documents.pop("checks", {}), documents.pop("made_of", {})
     excused, digest = records.term.get_excuses(records.lab, student), records.source.digest

@@ -30,7 +30,7 @@ from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank, repair
 from autograder.intake.submitted_cells import build_released_cell, is_answer
-from autograder.model.fingerprint import describe_environment, get_versions
+from autograder.model.fingerprint import collect_environment_parts, get_versions
 from autograder.model.marks import MarkSheet, compute_marks
 from autograder.model.metadata import (
     get_cell_name,
@@ -192,7 +192,7 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
 def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) -> dict[str, str]:
     """Return a digest, for each check cell, of everything that its outcomes depend on."""
     code = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
-    shared = digest(*code, device, *describe_environment(layers).values())
+    shared = digest(*code, device, *collect_environment_parts(layers).values())
     return {cell.name: digest(shared, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
 
 

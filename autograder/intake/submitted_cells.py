@@ -43,7 +43,7 @@ class SubmittedCell:
         return self._defines[1]
 
 
-def make_piece(cell: NotebookNode) -> SubmittedCell:
+def make_submitted_cell(cell: NotebookNode) -> SubmittedCell:
     """Make a SubmittedCell of a cell that read_notebook() returned."""
     claims = read_claims(cell)
     return SubmittedCell(

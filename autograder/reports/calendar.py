@@ -37,7 +37,7 @@ class Dates:
         attempts = "" if self.attempts is None else str(self.attempts)
         return f"{attempts or 'any'}, {self.wait_minutes:g} min apart" if self.wait_minutes else attempts
 
-    def list_extensions(self) -> str:
+    def format_extensions(self) -> str:
         """Return the students who have an extension, in words, the first few by name."""
         first = list(self.extensions.items())[:MAX_NAMED]
         named = [f"{student} until {format_minute(until)}" for student, until in first]

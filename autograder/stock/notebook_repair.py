@@ -2,7 +2,7 @@
 
 It follows DeduplicateIds and OverwriteCells, with add_missing_cells: the last copy of a cell counts, and locked cells
 and tests are restored, including deleted ones. What a submission says about points and locks is ignored: its cells only
-say which course cells they are, and cell_match.py identifies those that don't.
+say which course cells they are, and cell_matching.py identifies those that don't.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from autograder.intake.submitted_cells import create_cell, create_notebook
 from autograder.model.nbgrader_cells import has_flags, read_grade_id, write_flags
 from autograder.model.notes import Note, NoteKind
 from autograder.stock.assignment import StockCell, StockNotebook
-from autograder.stock.cell_match import match_cells
+from autograder.stock.cell_matching import match_cells
 
 COUNTING = ("grade", "points", "solution", "task")  # not locked: nbgrader locks test cells whatever their metadata says
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.base.errors import GradlabError
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.model.fingerprint import describe_environment
+from autograder.model.fingerprint import collect_environment_parts
 from autograder.workers.cluster_process import describe_difference, grade_on_worker, inspect_worker
 from autograder.workers.executors import choose_device
 from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try
@@ -172,7 +172,7 @@ def _require_same_environment(
     client: Client, workers: Iterable[str], settings: Settings, secret: Sequence[str]
 ) -> dict[str, str]:
     """Return the environment that all workers and this machine grade with. Raises GradlabError if they differ."""
-    expected = describe_environment(())
+    expected = collect_environment_parts(())
     del expected["the sandbox"]  # this machine may have none, since it runs no submission
     answers = client.run(
         inspect_worker, settings.isolation, secret, dict(expected), workers=list(workers), on_error="return"

@@ -32,7 +32,7 @@ class Grader:
     Raises GradlabError if this machine doesn't isolate as much as requested.
 
     Attributes:
-        environment: What it grades with; see model.fingerprint.describe_environment().
+        environment: What it grades with; see model.fingerprint.collect_environment_parts().
     """
 
     def __init__(self, isolation: str, secret: Sequence[str]) -> None:

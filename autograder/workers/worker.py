@@ -73,7 +73,7 @@ def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
 
 def list_attempts(task: Task) -> tuple[Task, Task, Task]:
     """List what to try in turn: the task, with its tests in a child of the grader, and as an empty submission."""
-    return task, replace(task, isolates_tests=True), task.refuse(UNGRADABLE)
+    return task, replace(task, isolates_tests=True), task.make_refused(UNGRADABLE)
 
 
 def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission | Failure:

@@ -148,8 +148,8 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
 def test_more_extensions_than_a_line_holds_are_counted() -> None:
     members = tuple(Member(f"s{n}", until=datetime(2027, 2, n + 1)) for n in range(7))
     (dates,) = build_calendar([LabClass("01", (), members)], Term())
-    assert dates.list_extensions().startswith("s6 until 2027-02-07 00:00, ")
-    assert dates.list_extensions().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
+    assert dates.format_extensions().startswith("s6 until 2027-02-07 00:00, ")
+    assert dates.format_extensions().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
 
 
 def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
