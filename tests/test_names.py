@@ -27,7 +27,7 @@ VERBS = set(
     lower make map mark mask match measure merge mount move name normalize note number open operate order pack
     pair parse patch pause ping place plan play pluralize poll post postpone prepare prepend preprocess print
     probe protect prove provide publish push put query queue quote raise rate read reap rebuild receive record
-    reduce refuse register regrade release remember remove rename render renew repair repeat replace replay
+    reduce refuse register regrade release remember remove rename render renew repair repeat replace replay reply
     report request require reserve reset resolve restart restore restrict retain retry return reuse revoke
     rotate round ruin run sanitize save say schedule score search seed select send separate serve set settle
     share shorten show shrink silence skip slugify snapshot sort spend split start step stop store strip stub

@@ -28,7 +28,7 @@ INVALID_REPLY = StopReason("the Python process sent an invalid reply")
 
 
 class Stopped(Exception):
-    """The student process could not answer: it ran out of time, died, or sent an invalid message."""
+    """The student process could not reply: it ran out of time, died, or sent an invalid message."""
 
     def __init__(self, reason: StopReason | str) -> None:
         super().__init__(str(reason))
@@ -68,10 +68,10 @@ class Connection:
         try:
             self._send([request, self.global_state.read()])
             while _is_use(message := self._receive()):
-                answer = callbacks.serve(message[1])
+                callback_reply = callbacks.serve(message[1])
                 if self.effort is not None and self.effort.is_over():
                     raise ProtocolTimeout("no reply in time, only uses of callbacks")
-                self._send(answer)
+                self._send(callback_reply)
             reply, state, dropped = expect(message, 3)
             callbacks.forget(dropped)
             self.global_state.apply(state)

@@ -123,9 +123,9 @@ def _request_product(
     exchange = Exchange(enter=ArrivingTensors().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
-    answer = reply.remote.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
+    packed_reply = reply.remote.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
     try:
-        product = read(ProductReply, answer)
+        product = read(ProductReply, packed_reply)
         if product.raised is None:
             exchange.write_blocks(product.blocks, blocks)
             results = _check_gradients(exchange.unpack(product.gradients), [inputs[i] for i in needed])

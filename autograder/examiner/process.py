@@ -72,7 +72,7 @@ class StudentProcess:
         """
         try:
             effort = self.begin_effort(limit.seconds, limit.clock_limit)
-            outputs = self._request_answer(["run", source, number, list(protected)], effort, MAX_OUTPUTS)
+            outputs = self._request_reply(["run", source, number, list(protected)], effort, MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.words) from None
         except ProtocolError as error:
@@ -84,7 +84,7 @@ class StudentProcess:
         try:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
-                    self._request_answer(
+                    self._request_reply(
                         ["put", path, content[begin : begin + PIECE]], self.begin_effort(seconds, math.inf)
                     )
         except (ProtocolError, OSError) as error:
@@ -93,10 +93,10 @@ class StudentProcess:
     def fetch_changed_names(self, seconds: float) -> list[str]:
         """Return the course names that cells rebound or patched, as the process reports. Raises Stopped."""
         try:
-            answer = self._request_answer(["list_changed"], self.begin_effort(seconds, math.inf))
-        except (ProtocolError, OSError) as error:  # a late answer would be taken for that to the next request
+            reply = self._request_reply(["list_changed"], self.begin_effort(seconds, math.inf))
+        except (ProtocolError, OSError) as error:  # a late reply would be taken for that to the next request
             raise self._stop(self._wait_for_reason(error)) from None
-        names = answer if isinstance(answer, list) else []
+        names = reply if isinstance(reply, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
     def begin_effort(self, seconds: float, clock_limit: float) -> Effort:
@@ -112,7 +112,7 @@ class StudentProcess:
             effort = self.begin_effort(seconds, math.inf)
             self._ask(["fork"], effort.measure_wall_left())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
-            self._receive_answer(effort)
+            self._receive_reply(effort)
         except (ProtocolError, OSError) as error:
             ours.close()
             raise self._stop(self._wait_for_reason(error)) from None
@@ -149,11 +149,11 @@ class StudentProcess:
             self.supervisor.kill_group(self.pid, group)
 
     def ping(self) -> bool:
-        """Return whether the process still answers. If it doesn't, end it."""
+        """Return whether the process still replies. If it doesn't, end it."""
         if self.end_reason or self.serves:
             return not self.explain_end()
         try:
-            self._request_answer(["ping"], self.begin_effort(PING_SECONDS, math.inf))
+            self._request_reply(["ping"], self.begin_effort(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._wait_for_reason(error))
         return not self.end_reason
@@ -183,11 +183,11 @@ class StudentProcess:
             time.sleep(0.005)
         return reason or str(INVALID_REPLY)
 
-    def _request_answer(self, request: list[Any], effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
+    def _request_reply(self, request: list[Any], effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
         self._ask(request, effort.measure_wall_left())
-        return self._receive_answer(effort, max_bytes)
+        return self._receive_reply(effort, max_bytes)
 
-    def _receive_answer(self, effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
+    def _receive_reply(self, effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
         effort.wait(self.control)
         return receive(self.control, effort.measure_wall_left(), max_bytes)
 

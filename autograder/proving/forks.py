@@ -17,7 +17,7 @@ from autograder.sandbox.processes import measure_seconds
 
 
 class ForkError(Exception):
-    """The fork died, didn't answer in time, or reported a failure."""
+    """The fork died, didn't reply in time, or reported a failure."""
 
 
 def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
@@ -37,7 +37,7 @@ def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
         _run_child(work, reading, writing)
     os.close(writing)
     try:
-        return _receive_answer(reading, child, seconds)
+        return _receive_reply(reading, child, seconds)
     finally:
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
@@ -54,19 +54,19 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
         for stream in (0, 1, 2):
             os.dup2(null, stream)
         try:
-            answer = {"result": work()}
+            reply = {"result": work()}
         except ForkError as failure:
-            answer = {"error": str(failure)}
+            reply = {"error": str(failure)}
         except BaseException as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
+            reply = {"error": f"{type(error).__name__}: {error}"}
         with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-            json.dump(answer, pipe)
+            json.dump(reply, pipe)
         status = 0
     finally:
         os._exit(status)
 
 
-def _receive_answer(reading: int, child: int, seconds: float) -> Any:
+def _receive_reply(reading: int, child: int, seconds: float) -> Any:
     effort = Effort(seconds, lambda: [CpuTime(child, *measure_seconds(child))])
     chunks = []
     while True:
@@ -79,7 +79,7 @@ def _receive_answer(reading: int, child: int, seconds: float) -> Any:
         chunks.append(chunk)
     if not chunks:
         raise ForkError("the process died")
-    answer = json.loads(b"".join(chunks))
-    if "error" in answer:
-        raise ForkError(answer["error"])
-    return answer["result"]
+    reply = json.loads(b"".join(chunks))
+    if "error" in reply:
+        raise ForkError(reply["error"])
+    return reply["result"]

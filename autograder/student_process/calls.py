@@ -51,8 +51,8 @@ class Calls:
         self._touched: list[int] = []  # handles in this request
         self._new: list[int] = []  # handles created by it
 
-    def answer(self, request: WireValue) -> WireValue:
-        """Answer [request, global state] with [reply, global state, dropped nodes]. Raises ProtocolError.
+    def reply(self, request: WireValue) -> WireValue:
+        """Reply to [request, global state] with [reply, global state, dropped nodes]. Raises ProtocolError.
 
         A request is ["call", *Call, dropped] or ["vjp", *Product, dropped].
         """

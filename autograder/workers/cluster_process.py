@@ -53,8 +53,8 @@ class Grader:
                 start_new_session=True,
             )
         self.connection = Connection(ours.detach())
-        answer = self._receive(START_SECONDS)
-        environment = pickle.loads(answer) if answer else "a grader process didn't start; see the worker's log"
+        reply = self._receive(START_SECONDS)
+        environment = pickle.loads(reply) if reply else "a grader process didn't start; see the worker's log"
         if isinstance(environment, str):
             self.close()
             raise GradlabError(environment)

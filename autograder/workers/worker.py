@@ -1,4 +1,4 @@
-"""The work of every grader process, in a pool or on a cluster: answering tasks, and keeping fork servers."""
+"""The work of every grader process, in a pool or on a cluster: serving tasks, and keeping fork servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Failure:
     reason: str
 
 
-def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
+def serve_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
     """Answer tasks until the other side hangs up, then end this process.
 
     Args:

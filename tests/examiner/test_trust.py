@@ -153,7 +153,7 @@ def test_unreferenced_objects_are_forgotten():
             from autograder.rpc.global_state import GlobalState
 
             calls._ambient = GlobalState()
-            return decode_message(encode_message(calls.answer([request, GlobalState().read()])))[0]
+            return decode_message(encode_message(calls.reply([request, GlobalState().read()])))[0]
 
     world = RemoteNamespace(Direct(), {})
     f, make, x = world.get_proxy("f"), world.get_proxy("make"), torch.ones(2, requires_grad=True)
@@ -202,7 +202,7 @@ from autograder.rpc.global_state import GlobalState
 class Line:
     calls, ours = Calls({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), GlobalState()
     def ask(self, request, callbacks):
-        return decode_message(encode_message(self.calls.answer([request, self.ours.read()])))[0]
+        return decode_message(encode_message(self.calls.reply([request, self.ours.read()])))[0]
 
 for names in (ALWAYS, *FIRST_USED.values()):
     for name in names:
