@@ -32,7 +32,7 @@ class NodeOwner(Protocol):
 class Reply:
     """A differentiable reply."""
 
-    remote: NodeOwner
+    owner: NodeOwner
     node: int
     """Its number in the student process."""
     outputs: list[Tensor] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Reply:
     """Inputs that were changed in place."""
 
     def __del__(self) -> None:
-        self.remote.dropped.add_node(self.node)
+        self.owner.dropped.add_node(self.node)
 
 
 class RemoteNode(torch.autograd.Function):
@@ -123,7 +123,7 @@ def _request_product(
     exchange = Exchange(enter=ArrivingTensors().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
-    packed_reply = reply.remote.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
+    packed_reply = reply.owner.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
     try:
         product = read(ProductReply, packed_reply)
         if product.raised is None:
@@ -133,7 +133,7 @@ def _request_product(
                 graph_inputs = [*inputs, *(g for g in grads if g is not None and g.requires_grad)]
                 _record(reply, check_number(product.node), results, graph_inputs, product.history)
             return results
-        error = rebuild_exception(product.raised, reply.remote.namespace)
+        error = rebuild_exception(product.raised, reply.owner.namespace)
     except Exception:
         raise build_invalid_reply() from None
     raise error
@@ -150,4 +150,4 @@ def _check_gradients(grads: Any, inputs: list[Tensor]) -> list[Tensor | None]:
 
 def _record(reply: Reply, node: int, grads: list[Tensor | None], inputs: list[Tensor], history: WireValue) -> None:
     recorded = [grads[i] for i in check_numbers(history, len(grads))]
-    RemoteNode.connect(Reply(reply.remote, node), inputs, [g for g in recorded if g is not None], [])
+    RemoteNode.connect(Reply(reply.owner, node), inputs, [g for g in recorded if g is not None], [])

@@ -1,4 +1,4 @@
-"""The examiner's handle on the student process of one submission: runs cells in it, and forks it for a check."""
+"""The examiner's side of the student process of one submission: runs cells in it, and forks it for a check."""
 
 from __future__ import annotations
 

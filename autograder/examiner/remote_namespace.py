@@ -18,8 +18,8 @@ from autograder.examiner.connection import (
     check_numbers,
     expect,
 )
-from autograder.examiner.handles import Remote
 from autograder.examiner.node import ArrivingTensors, RemoteNode, Reply, snapshot_history
+from autograder.examiner.proxies import StudentProxy
 from autograder.examiner.replayed_changes import Changes, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
@@ -52,12 +52,12 @@ class RemoteNamespace:
         self.namespace = namespace
         self.dropped = DroppedReferences()
         self.callbacks = Callbacks(lambda: int(getattr(connection, "checks", 0)))
-        self._new: list[Remote] = []  # created while the current reply is unpacked
-        self._remotes: weakref.WeakValueDictionary[int, Remote] = weakref.WeakValueDictionary()
+        self._new: list[StudentProxy] = []  # created while the current reply is unpacked
+        self._proxies: weakref.WeakValueDictionary[int, StudentProxy] = weakref.WeakValueDictionary()
 
-    def get_proxy(self, name: str) -> Remote:
+    def get_proxy(self, name: str) -> StudentProxy:
         """Return a proxy for the object that an exercise defines under this name."""
-        return Remote(self, name, None)
+        return StudentProxy(self, name, None)
 
     def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any:
         """Run an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
@@ -105,11 +105,11 @@ class RemoteNamespace:
         changes.apply_before_connecting()
         inputs = [_check_tensor(objects[n]) for n in check_numbers(reply.edges, len(objects))]
         for n in check_numbers(reply.touched, 2**62):
-            inputs += self._remotes[n]._inputs
+            inputs += self._proxies[n]._inputs
         if reply.nodes:
             self._connect(exchange.objects, len(objects), inputs, reply.nodes)
-        for remote in self._new:
-            remote._inputs = inputs
+        for proxy in self._new:
+            proxy._inputs = inputs
         self._new = []
         deferred = changes.apply_after_connecting()
         return result, deferred, None if reply.raised is None else rebuild_exception(reply.raised, self.namespace)
@@ -132,7 +132,7 @@ class RemoteNamespace:
 
     def _find_name(self, value: Any) -> str | None:
         name = allowed_names.find_name(value)
-        return self._find_given_name(value) if name is None and type(value) is not Remote else name
+        return self._find_given_name(value) if name is None and type(value) is not StudentProxy else name
 
     def _find_given_name(self, value: Any) -> str | None:
         """Return its name in the given cells. `__name__` comes first: a check's loop may use another given name."""
@@ -150,7 +150,7 @@ class RemoteNamespace:
         return given
 
     def _pack_opaque(self, value: Any) -> WireValue:
-        if type(value) is Remote and value._namespace is self:
+        if type(value) is StudentProxy and value._owner is self:
             return value._target
         number = self.callbacks.get_number(value)
         if number is None:
@@ -163,12 +163,12 @@ class RemoteNamespace:
             return self.callbacks.get_object(kinds)
         if not isinstance(kinds, list):
             raise ProtocolError("malformed handle")
-        remote = self._remotes.get(check_number(target))
-        if remote is None:
-            remote = self._remotes[target] = Remote(self, target, tuple(str(k)[:200] for k in kinds[:20]))
-            self._new.append(remote)
+        proxy = self._proxies.get(check_number(target))
+        if proxy is None:
+            proxy = self._proxies[target] = StudentProxy(self, target, tuple(str(k)[:200] for k in kinds[:20]))
+            self._new.append(proxy)
             self.dropped.remove_handle(target)
-        return remote
+        return proxy
 
 
 def _check_tensor(value: Any) -> Tensor:
