@@ -18,8 +18,8 @@ from typing import Any
 from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, StateMark
 from autograder.examiner.clock import Clock
 from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
-from autograder.examiner.effort import Effort
 from autograder.examiner.process import StudentProcess
+from autograder.examiner.process_time_limit import ProcessTimeLimit
 
 RESTARTS = 3  # for one check cell; after that its checks fail
 SHARED = "the shared fork"
@@ -147,12 +147,12 @@ class SubmissionRunner:
         for process in self._list_processes():
             process.kill_group(name)
 
-    def begin_effort(self, seconds: float) -> Effort:
+    def begin_limit(self, seconds: float) -> ProcessTimeLimit:
         """Begin a time limit for the process of the last connection."""
-        return self._last_process.begin_effort(seconds, self._clock.measure_left())
+        return self._last_process.begin_limit(seconds, self._clock.measure_left())
 
-    def _begin_ping_effort(self) -> Effort:
-        return self._process.begin_effort(PING_SECONDS, math.inf)
+    def _begin_ping_limit(self) -> ProcessTimeLimit:
+        return self._process.begin_limit(PING_SECONDS, math.inf)
 
     def explain_end(self) -> str:
         """Return the limit that the process of the last connection reached, or how it ended; empty if all is well."""
@@ -175,7 +175,7 @@ class SubmissionRunner:
 
     def _connect_shared(self, name: str) -> Connection:
         """Connect to the state after the last cell: to the fork that checks share, or to the process itself."""
-        if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_effort()):
+        if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_limit()):
             self._end_shared()
             if not self._process.can_fork and self._process.end_reason:
                 self._spend_restart(name)
@@ -191,7 +191,7 @@ class SubmissionRunner:
         connection = self._connections.get(name)
         if connection is None:
             return None
-        if not connection.broken and connection.reset(self._begin_ping_effort()):
+        if not connection.broken and connection.reset(self._begin_ping_limit()):
             self._last_process = self._process
             return connection
         connection.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from autograder.examiner.effort import LOOK_SECONDS, CpuTime, Effort
+from autograder.examiner.process_time_limit import LOOK_SECONDS, CpuTime, ProcessTimeLimit
 from autograder.sandbox.processes import measure_seconds
 
 
@@ -26,7 +26,7 @@ def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
     The result must be JSON. Output of the fork is discarded.
 
     Args:
-        seconds: The time limit on an idle machine, see examiner.effort.
+        seconds: The time limit on an idle machine, see examiner.process_time_limit.
 
     Raises:
         ForkError: If it raises, dies or is too slow.
@@ -67,11 +67,11 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
 
 
 def _receive_reply(reading: int, child: int, seconds: float) -> Any:
-    effort = Effort(seconds, lambda: [CpuTime(child, *measure_seconds(child))])
+    time_limit = ProcessTimeLimit(seconds, lambda: [CpuTime(child, *measure_seconds(child))])
     chunks = []
     while True:
         while not select.select([reading], [], [], min(LOOK_SECONDS, seconds))[0]:
-            if effort.is_over():
+            if time_limit.is_over():
                 raise ForkError(f"no answer within {seconds:g} s")
         chunk = os.read(reading, 1 << 16)
         if not chunk:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from autograder.examiner.connection import Connection, Stopped
-from autograder.examiner.effort import Effort
+from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import decode_message, encode_message
 from autograder.student_process.calls import Calls
@@ -26,7 +26,7 @@ def open_world(
 ) -> Iterator[RemoteNamespace]:
     with start_student_process({**(given or {}), **student}, list(given or {})) as channel:
         connection = Connection(channel)
-        connection.begin_check(None if seconds is None else Effort(seconds))
+        connection.begin_check(None if seconds is None else ProcessTimeLimit(seconds))
         yield RemoteNamespace(connection, given or {})
 
 
