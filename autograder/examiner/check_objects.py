@@ -19,7 +19,7 @@ FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinMethodType, func
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: operations.OPERATIONS[name] for name in ("iter", "next", "len", "getitem", "enter")},
     "call": lambda value, *args, **kwargs: _call(value, args, kwargs),
-    "leave": lambda value, kind: operations.leave(value, kind and unmask_text(kind)),
+    "leave": lambda value, kind: operations.exit_context(value, kind and unmask_text(kind)),
     "getattr": lambda value, name: _get_public(value, name),
 }
 

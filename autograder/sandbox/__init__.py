@@ -11,7 +11,7 @@ from autograder.sandbox.kill import adopt_orphans, kill_run
 from autograder.sandbox.layers import list_layer_names
 from autograder.sandbox.memory_watch import MemoryWatch, measure_memory, watch
 from autograder.sandbox.plan import Layer, Limits, Plan, find_runtime_paths
-from autograder.sandbox.privileges import hide
+from autograder.sandbox.privileges import make_undumpable
 from autograder.sandbox.processes import Run
 from autograder.sandbox.uid import UID, claim_uid
 
@@ -32,10 +32,10 @@ __all__ = [
     "find_layers",
     "find_runtime_paths",
     "find_strongest_level",
-    "hide",
     "kill_run",
     "launch",
     "list_layer_names",
+    "make_undumpable",
     "measure_memory",
     "prepare",
     "report",

@@ -18,7 +18,7 @@ from autograder.sandbox.entry import enter
 from autograder.sandbox.home import create_scratch
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.kill import kill_run
-from autograder.sandbox.memory_watch import is_readable
+from autograder.sandbox.memory_watch import can_measure_exactly
 from autograder.sandbox.plan import Layer, Plan
 from autograder.sandbox.processes import Run, find_run_processes
 from autograder.sandbox.system import wait
@@ -80,7 +80,7 @@ def _watch_and_end(run: Run, keeper: bool) -> str:
     try:
         os.kill(run.pid, 0)
         pids = {pid for pid in find_run_processes(run) if run.uid is not None or not keeper or pid != run.pid}
-        if not pids or not all(map(is_readable, pids)):
+        if not pids or not all(map(can_measure_exactly, pids)):
             return "a run's memory can't be watched: /proc doesn't show it"
     except PermissionError:
         return "a run can't be killed: CAP_KILL is missing"

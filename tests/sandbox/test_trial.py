@@ -90,7 +90,7 @@ def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypat
 
 
 def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "is_readable", lambda _: False)
+    monkeypatch.setattr(trial, "can_measure_exactly", lambda _: False)
     assert "can't be watched" in try_together(ALWAYS | {KEEPER})[0]
 
 
