@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment import Assignment
-from autograder.classroom.outcomes import GradingOutcome, find_last_error, run_guarded, write_log
+from autograder.classroom.grading_outcome import GradingOutcome, find_last_error, run_guarded, write_log
 from autograder.classroom.submitted_folder import read_folder
 from autograder.gradebook.autograded_folder import CopyRules, get_autograded_path, write_autograded
 from autograder.gradebook.counting_submissions import CountingSubmission

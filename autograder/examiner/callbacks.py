@@ -14,13 +14,13 @@ from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_us
 from autograder.examiner.connection import Stopped, check_number, check_numbers, expect
 from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
-from autograder.rpc.exchange import Exchange, split_arguments
 from autograder.rpc.flags import Flags, read_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText
 from autograder.rpc.random_states import read_torch_state, set_torch_state
 from autograder.rpc.requests import Product, Use, UseReply, read
 from autograder.rpc.tensors import is_differentiable, make_leaf
+from autograder.rpc.value_exchange import ValueExchange, split_arguments
 from autograder.rpc.vjp import BackwardPass, compute_vjp, find_gradient_edge
 from labkit.probes import ProbeError
 
@@ -165,8 +165,10 @@ class Callbacks:
         new = self._nodes.add([*node.inputs, *incoming], [results[n] for n in outputs], exchange.objects, shared=True)
         return UseReply(None, exchange.pack(results), [], new, edges, outputs)
 
-    def _create_exchange(self) -> Exchange:
-        return Exchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=make_leaf, masked=True)
+    def _create_exchange(self) -> ValueExchange:
+        return ValueExchange(
+            pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=make_leaf, masked=True
+        )
 
     def _pack_opaque(self, value: Any) -> WireValue:
         number = self.get_number(value)

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.course_cells import can_use_names, run_checks, run_given
 from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.execution import create_namespace
+from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
 from autograder.examiner.submission_runner import Start, SubmissionRunner
 from autograder.rpc.global_state import GlobalState

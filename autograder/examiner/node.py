@@ -12,10 +12,10 @@ from torch import Tensor
 from autograder.examiner.connection import DroppedReferences, build_invalid_reply, check_number, check_numbers
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
-from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.requests import Product, ProductReply, read
 from autograder.rpc.tensors import Role, make_leaf
+from autograder.rpc.value_exchange import ValueExchange
 from autograder.rpc.vjp import BackwardPass, get_current_pass
 
 
@@ -120,7 +120,7 @@ class ArrivingTensors:
 def _request_product(
     reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], backward_pass: BackwardPass
 ) -> list[Tensor | None]:
-    exchange = Exchange(enter=ArrivingTensors().enter)
+    exchange = ValueExchange(enter=ArrivingTensors().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
     packed_reply = reply.owner.ask("vjp", *Product(reply.node, message, needed, *backward_pass))

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from autograder.examiner.checked_outputs import MAX_OUTPUTS, read_outputs
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, Stopped
+from autograder.examiner.output_filter import MAX_OUTPUTS, read_outputs
 from autograder.examiner.process_time_limit import CpuTime, ProcessTimeLimit
 from autograder.rpc.frames import (
     MAX_FRAME,

@@ -23,10 +23,10 @@ from autograder.examiner.proxies import StudentProxy
 from autograder.examiner.replayed_changes import Changes, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
-from autograder.rpc.exchange import Exchange
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.requests import Call, CallReply, GraphNode, read
+from autograder.rpc.value_exchange import ValueExchange
 from labkit.probes import ProbeError
 
 
@@ -62,7 +62,7 @@ class RemoteNamespace:
     def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any:
         """Run an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
         arriving = ArrivingTensors()
-        exchange = Exchange(
+        exchange = ValueExchange(
             self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, arriving.enter, masked=True
         )
         message = exchange.pack((*args, *kwargs.values()))
@@ -94,7 +94,7 @@ class RemoteNamespace:
             raise ProbeError("a function that a check passes to a student's function uses the student's objects")
         return self.connection.ask([*request, self.dropped.take()], self.callbacks)
 
-    def _read_reply(self, exchange: Exchange, sent: SentState, reply: CallReply) -> Any:
+    def _read_reply(self, exchange: ValueExchange, sent: SentState, reply: CallReply) -> Any:
         """Return the result, what to run later (it may call hooks), and the exception if one was raised."""
         self._new = []
         result = exchange.unpack(reply.result)

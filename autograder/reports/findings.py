@@ -68,12 +68,12 @@ def has_written(member: Member, exercise: str) -> bool:
     return exercise in member.written or bool(mark and mark.points)
 
 
-def summarize_exercises(group: LabClass) -> list[ExerciseFinding]:
+def summarize_exercises(lab_class: LabClass) -> list[ExerciseFinding]:
     exercises = []
-    for column in group.columns:
-        writers = [m for m in group.graded if has_written(m, column.name)]
+    for column in lab_class.columns:
+        writers = [m for m in lab_class.graded if has_written(m, column.name)]
         marked = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
-        exercises.append(_summarize_exercise(column, marked, len(writers), len(group.graded) - len(writers)))
+        exercises.append(_summarize_exercise(column, marked, len(writers), len(lab_class.graded) - len(writers)))
     return exercises
 
 
@@ -91,20 +91,20 @@ def _get_points(member: Member, name: str) -> float:
     return (mark.points or 0.0) if mark else 0.0
 
 
-def list_failed_checks(group: LabClass) -> list[CheckFinding]:
+def list_failed_checks(lab_class: LabClass) -> list[CheckFinding]:
     """Return the checks that at least one student failed, the most common first."""
     failed: Counter[tuple[str, str, bool]] = Counter()
-    writers = {column.name: sum(has_written(m, column.name) for m in group.graded) for column in group.columns}
-    for exercise, _, outcome in _list_failures(group):
+    writers = {column.name: sum(has_written(m, column.name) for m in lab_class.graded) for column in lab_class.columns}
+    for exercise, _, outcome in _list_failures(lab_class):
         failed[exercise, outcome.label, outcome.hidden] += 1
     checks = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
     return sorted(checks, key=lambda c: (-c.failed, c.exercise, c.label))
 
 
-def list_misconceptions(group: LabClass) -> list[AlikeAnswers]:
+def list_misconceptions(lab_class: LabClass) -> list[AlikeAnswers]:
     """Return the misconceptions that checks recognize, with the students who hold them, the most common first."""
     holders: dict[tuple[str, str], dict[str, Member]] = {}
-    for exercise, member, outcome in _list_failures(group):
+    for exercise, member, outcome in _list_failures(lab_class):
         if outcome.misconception:
             holders.setdefault((exercise, outcome.misconception), {})[member.student] = member
     return _sort_answers(
@@ -115,11 +115,11 @@ def list_misconceptions(group: LabClass) -> list[AlikeAnswers]:
     )
 
 
-def find_alike_answers(group: LabClass) -> list[AlikeAnswers]:
+def find_alike_answers(lab_class: LabClass) -> list[AlikeAnswers]:
     """Return the wrong answers that two or more students share, the most common first."""
     failures: dict[tuple[str, str], list[str]] = {}
-    members = {member.student: member for member in group.graded}
-    for exercise, member, outcome in _list_failures(group):
+    members = {member.student: member for member in lab_class.graded}
+    for exercise, member, outcome in _list_failures(lab_class):
         failures.setdefault((exercise, member.student), []).append(_describe_failure(outcome))
     alike: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
     for (exercise, student), lines in failures.items():
@@ -127,11 +127,11 @@ def find_alike_answers(group: LabClass) -> list[AlikeAnswers]:
     return _sort_answers([AlikeAnswers(*key, tuple(sharers)) for key, sharers in alike.items() if len(sharers) > 1])
 
 
-def _list_failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
+def _list_failures(lab_class: LabClass) -> list[tuple[str, Member, Outcome]]:
     """Return the exercise, member and outcome of each failed check of an exercise that was written."""
     return [
         (exercise, member, outcome)
-        for member in group.graded
+        for member in lab_class.graded
         for exercise, outcomes in member.checks.items()
         if has_written(member, exercise)
         for outcome in outcomes

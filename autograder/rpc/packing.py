@@ -29,7 +29,7 @@ def find_no_name(_: Any) -> None:
 
 
 class Packer:
-    """Packs values. See Exchange for the arguments."""
+    """Packs values. See ValueExchange for the arguments."""
 
     __slots__ = ("_find_name", "_pack_opaque", "_places", "_registry")
 

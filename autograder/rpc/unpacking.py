@@ -25,7 +25,7 @@ TOO_MANY_KEYS = "too many keys of a set or dict that are neither numbers nor tex
 
 
 class Unpacker:
-    """Unpacks values. See Exchange for the arguments."""
+    """Unpacks values. See ValueExchange for the arguments."""
 
     __slots__ = (
         "_collisions",

@@ -20,12 +20,12 @@ from torch import Tensor
 from autograder.rpc import allowed_names
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exceptions import unpack_exception
-from autograder.rpc.exchange import Exchange
 from autograder.rpc.flags import Flags, pack_flags, read_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
 from autograder.rpc.requests import Product, Use, UseReply, read
 from autograder.rpc.tensors import Role, make_leaf
+from autograder.rpc.value_exchange import ValueExchange
 from autograder.rpc.vjp import get_current_pass
 
 COUNT = struct.Struct("<Q")  # the uses so far: the token in a pipe, which a thread or process takes for its turn
@@ -136,8 +136,8 @@ class CallbackProxies:
             os.write(self._turn[1], token)
         return read(UseReply, reply)
 
-    def _create_exchange(self) -> Exchange:
-        return Exchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)
+    def _create_exchange(self) -> ValueExchange:
+        return ValueExchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)
 
     def _pack_opaque(self, value: Any) -> WireValue:
         if type(value) is Callback and value._callbacks is self:

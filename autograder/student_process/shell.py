@@ -18,7 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.session import Session
 from traitlets.config import Config
 
-from autograder.student_process.commands import use_pipes
+from autograder.student_process.shell_commands import use_pipes
 
 # History is in memory only: its file would need a thread, and the shell is created before a fork.
 CONFIG = Config({"HistoryManager": {"enabled": False}})

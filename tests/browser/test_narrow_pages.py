@@ -21,7 +21,7 @@ from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page
-from autograder.reports.report import render_report
+from autograder.reports.lab_report import render_report
 from autograder.reports.similar_pairs import AlikeExercise, Search, SimilarPair
 from autograder.reports.similarity_page import render_similar_page
 from autograder.reports.term_page import write_term_page

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.model.marks import Mark
 from autograder.model.notes import Note
-from autograder.reports.report import render_report
+from autograder.reports.lab_report import render_report
 from labkit.outcome import Outcome
 
 pytestmark = pytest.mark.browser

@@ -23,7 +23,7 @@ from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.autograded_folder import CopyRules, write_autograded
 from autograder.intake import copying
 from autograder.intake.copying import open_folder
-from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, normalize_folder
+from autograder.intake.folder_normalization import LEFT_OUT, NOT_FOLLOWED, normalize_folder
 from autograder.intake.safe_names import CONFIGURATION, NOT_RUN
 from autograder.model.arrivals import CLOCKS, NEVER, Arrival, select_newest
 from autograder.model.term import LabTerm

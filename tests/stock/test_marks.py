@@ -14,7 +14,7 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.class_grading import grade_lab
-from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.stock_assignment import read_companion_files
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.class_reader import read_class

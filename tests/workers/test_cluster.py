@@ -21,7 +21,7 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.class_grading import grade_lab
-from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.grading.task import NotebookFile, Settings, Task

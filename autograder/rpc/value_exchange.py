@@ -16,7 +16,7 @@ from autograder.rpc.tensors import Enter, make_leaf
 from autograder.rpc.unpacking import Unpacker
 
 
-class Exchange:
+class ValueExchange:
     """One exchange: a call and its reply, or a use and its reply.
 
     Args:
