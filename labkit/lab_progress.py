@@ -63,7 +63,7 @@ class LabProgress:
 
     @property
     def number(self) -> str:
-        return get_number(self.name)
+        return shorten_lab_name(self.name)
 
     @property
     def points(self) -> float:
@@ -89,6 +89,6 @@ class LabProgress:
         return asdict(self) | {"work": [work.as_dict() for work in self.work]} | totals
 
 
-def get_number(name: str) -> str:
+def shorten_lab_name(name: str) -> str:
     """Return a lab's number as texts write it: 7 for 07_memory, 7b for 07b_profiler."""
     return name.partition("_")[0].lstrip("0")

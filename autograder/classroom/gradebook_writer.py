@@ -124,15 +124,15 @@ class GradebookWriter:
         """Write the outcome of this task."""
         if isinstance(outcome, Failure):
             return self._report_failure(task.student, outcome.reason)
-        if not outcome.trouble:
+        if not outcome.problem:
             return self.write_submission(outcome)
         before = self.find_result(task.student)
         digests = compute_part_digests(task, self.layers)
         if before and not before.empty and before.made_of.get(SUBMISSION) == digests[SUBMISSION]:
             # An earlier mark of this very submission is worth more than 0.
-            return self._report_failure(task.student, outcome.trouble)
-        log = write_log(self.course, self.lab, task.student, outcome.trouble)
-        remark = f"grading it raised {find_last_error(outcome.trouble)}: it counts as empty; the whole log is {log}"
+            return self._report_failure(task.student, outcome.problem)
+        log = write_log(self.course, self.lab, task.student, outcome.problem)
+        remark = f"grading it raised {find_last_error(outcome.problem)}: it counts as empty; the whole log is {log}"
         written = self.write_submission(outcome)
         return replace(written, remarks=(*written.remarks, remark))
 

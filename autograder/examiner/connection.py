@@ -144,16 +144,16 @@ def expect(reply: WireValue, length: int) -> list[Any]:
     return reply
 
 
-def check_number(value: Any, below: int = 2**62) -> int:
+def check_range(value: Any, below: int = 2**62) -> int:
     """Return the value if it is an integer from 0 to below - 1. Raises ProtocolError."""
     if type(value) is not int or not 0 <= value < below:
         raise ProtocolError("a number out of range")
     return value
 
 
-def check_numbers(values: Any, below: int) -> list[int]:
+def check_ranges(values: Any, below: int) -> list[int]:
     """Return the values if they are distinct integers from 0 to below - 1. Raises ProtocolError."""
-    if not isinstance(values, list) or len({check_number(v, below) for v in values}) != len(values):
+    if not isinstance(values, list) or len({check_range(v, below) for v in values}) != len(values):
         raise ProtocolError("a repeated number")
     return values
 

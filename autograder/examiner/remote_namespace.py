@@ -14,8 +14,8 @@ from autograder.examiner.connection import (
     DroppedReferences,
     Requester,
     build_invalid_reply,
-    check_number,
-    check_numbers,
+    check_range,
+    check_ranges,
     expect,
 )
 from autograder.examiner.node import ArrivingTensors, RemoteNode, Reply, snapshot_history
@@ -103,8 +103,8 @@ class RemoteNamespace:
         objects = sent.objects
         changes = Changes(objects, differences, sent.versions)
         changes.apply_before_connecting()
-        inputs = [_check_tensor(objects[n]) for n in check_numbers(reply.edges, len(objects))]
-        for n in check_numbers(reply.touched, 2**62):
+        inputs = [_check_tensor(objects[n]) for n in check_ranges(reply.edges, len(objects))]
+        for n in check_ranges(reply.touched, 2**62):
             inputs += self._proxies[n]._inputs
         if reply.nodes:
             self._connect(exchange.objects, len(objects), inputs, reply.nodes)
@@ -118,17 +118,17 @@ class RemoteNamespace:
         """Make the results of a call, and the tensors it changed in place, part of the graph."""
         parts = [read(GraphNode, node) for node in nodes]
         if len(parts) > 1:
-            changed = {id(objects[n]) for _, _, dirty, _ in parts for n in check_numbers(dirty, sent)}
+            changed = {id(objects[n]) for _, _, dirty, _ in parts for n in check_ranges(dirty, sent)}
             inputs = [snapshot_history(t) if id(t) in changed else t for t in inputs]
         for node, outputs, dirty, between in parts:
-            results = [_check_tensor(objects[n]) for n in check_numbers(outputs, len(objects))]
+            results = [_check_tensor(objects[n]) for n in check_ranges(outputs, len(objects))]
             if any(n < sent for n in outputs):
                 raise ProtocolError("an argument among the new results")
-            recorded = [_check_tensor(objects[n]) for n in check_numbers(dirty, sent)]
-            sources = [*inputs, *[_check_tensor(objects[n]) for n in check_numbers(between, len(objects))]]
+            recorded = [_check_tensor(objects[n]) for n in check_ranges(dirty, sent)]
+            sources = [*inputs, *[_check_tensor(objects[n]) for n in check_ranges(between, len(objects))]]
             source_ids = {id(t) for t in sources}
             sources += [t for t in recorded if id(t) not in source_ids]
-            RemoteNode.connect(Reply(self, check_number(node)), sources, results, recorded)
+            RemoteNode.connect(Reply(self, check_range(node)), sources, results, recorded)
 
     def _find_name(self, value: Any) -> str | None:
         name = allowed_names.find_name(value)
@@ -163,7 +163,7 @@ class RemoteNamespace:
             return self.callbacks.get_object(kinds)
         if not isinstance(kinds, list):
             raise ProtocolError("malformed handle")
-        proxy = self._proxies.get(check_number(target))
+        proxy = self._proxies.get(check_range(target))
         if proxy is None:
             proxy = self._proxies[target] = StudentProxy(self, target, tuple(str(k)[:200] for k in kinds[:20]))
             self._new.append(proxy)

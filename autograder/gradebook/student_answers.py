@@ -38,7 +38,7 @@ def read_lab_source(course: Path, lab: str) -> LabSource:
     )
 
 
-def collect_written(cells: Sequence[Any]) -> dict[str, str]:
+def collect_answers(cells: Sequence[Any]) -> dict[str, str]:
     """Return what the student wrote, by exercise or question, unless it's unchanged.
 
     That's the exercise's cell with the code cells added after it.

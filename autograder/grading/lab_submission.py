@@ -36,7 +36,7 @@ from autograder.model.metadata import (
     get_cell_name,
     is_written,
 )
-from autograder.model.nbgrader_cells import has_flags, write_checksum
+from autograder.model.nbgrader_cells import has_nbgrader_metadata, write_checksum
 from autograder.model.notes import Note, NoteKind, is_refused
 from autograder.model.result import GradedCell, Result
 from autograder.model.versions import Versions
@@ -56,7 +56,7 @@ class GradedSubmission:
     marks: MarkSheet
     notebooks: Mapping[str, str]
     """Its notebooks by name, with the outputs of every cell, as nbgrader keeps them."""
-    trouble: str = ""
+    problem: str = ""
     """The error that grading raised, if the submission therefore counts as empty."""
 
 
@@ -175,7 +175,7 @@ def apply_preprocessors(notebook: NotebookNode, settings: Mapping[str, Any]) -> 
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
     """Add nbgrader's checksums, by which it recognises an unchanged answer."""
     for cell in notebook.cells:
-        if has_flags(cell) and (checksum := checksums.get(get_cell_name(cell))) is not None:
+        if has_nbgrader_metadata(cell) and (checksum := checksums.get(get_cell_name(cell))) is not None:
             write_checksum(cell, checksum)
 
 
@@ -185,7 +185,7 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
     return {
         get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell)
         for cell in _parse_source(source).cells
-        if has_flags(cell)
+        if has_nbgrader_metadata(cell)
     }
 
 

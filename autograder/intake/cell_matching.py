@@ -25,7 +25,7 @@ from autograder.intake.submitted_cells import (
     parse_statements,
 )
 from autograder.model.metadata import collect_exercises, is_named
-from autograder.model.nbgrader_cells import read_flags
+from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 MAX_SPLITS = 30  # joining is trial and error: a notebook of nothing but halves would take minutes
 
@@ -135,7 +135,7 @@ def _note_order_and_settings(
         furthest = max(furthest, places[identity])
     for piece in pieces:
         if piece.identity:
-            flags = read_flags(course_cells[piece.identity])
+            flags = read_nbgrader_metadata(course_cells[piece.identity])
             changed = any(flags.get(name, False) != value for name, value in piece.settings.items())
             if piece.tags or changed:
                 log.settings.append(piece.identity)

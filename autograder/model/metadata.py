@@ -11,8 +11,8 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.base.errors import GradlabError
-from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, Model, QuizStatement
-from autograder.model.nbgrader_cells import read_flags
+from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, QuizStatement, StrictModel
+from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 KEY = "gradlab"
 NAMED = tuple(kind for kind in Kind if kind.traits.named)
@@ -20,7 +20,7 @@ WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"
 SECRET = {"hint", "misconceptions"}  # parts of a check's code that students may not have
 
 
-class Facts(Model):
+class Facts(StrictModel):
     """What a notebook says about one cell."""
 
     kind: Kind
@@ -107,7 +107,7 @@ def refuse_unbuilt(course: NotebookNode) -> None:
 
 def is_written(cell: NotebookNode) -> bool:
     """Return whether a student writes this cell: an exercise, or an answer in words."""
-    return bool(read_flags(cell).get("solution"))
+    return bool(read_nbgrader_metadata(cell).get("solution"))
 
 
 def get_answer_name(name: str) -> str:
@@ -139,7 +139,7 @@ def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
 
 def get_cell_name(cell: NotebookNode) -> str:
     """Return nbgrader's name for a cell of the course, or the cell's own id."""
-    return str(read_flags(cell).get("grade_id", cell.get("id", "")))
+    return str(read_nbgrader_metadata(cell).get("grade_id", cell.get("id", "")))
 
 
 def make_cell_name(kind: Kind, exercise: str) -> str:

@@ -42,7 +42,7 @@ def write_class_json(lab_class: LabClass, path: Path) -> None:
         "exercises": [_encode_exercise(e) for e in findings.summarize_exercises(lab_class)],
         "failed_checks": [vars(check) for check in findings.list_failed_checks(lab_class)],
         "misconceptions": [_encode_alike(a) for a in findings.list_misconceptions(lab_class)],
-        "alike": [_encode_alike(a) for a in findings.find_alike_answers(lab_class)],
+        "alike": [_encode_alike(a) for a in findings.find_shared_mistakes(lab_class)],
         "students": [_encode_member(member) for member in lab_class.members],
     }
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -115,7 +115,7 @@ def list_misconceptions(lab_class: LabClass) -> list[AlikeAnswers]:
     )
 
 
-def find_alike_answers(lab_class: LabClass) -> list[AlikeAnswers]:
+def find_shared_mistakes(lab_class: LabClass) -> list[AlikeAnswers]:
     """Return the wrong answers that two or more students share, the most common first."""
     failures: dict[tuple[str, str], list[str]] = {}
     members = {member.student: member for member in lab_class.graded}

@@ -61,7 +61,7 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
         "extended": lab_class.extended,
         "checks": findings.list_failed_checks(lab_class),
         "misconceptions": findings.list_misconceptions(lab_class),
-        "alike": findings.find_alike_answers(lab_class),
+        "alike": findings.find_shared_mistakes(lab_class),
         "repaired": [m for m in graded if m.messages],
         "changed": [m for m in graded if m.changed],
         "moved": [m for m in graded if len({(h.points, h.worth) for h in m.history}) > 1],

@@ -61,7 +61,7 @@ class Use(NamedTuple):
     keywords: list[str]
 
 
-class UseReply(NamedTuple):
+class OperationReply(NamedTuple):
     """The reply to a Use, or to a Product of one."""
 
     raised: WireValue

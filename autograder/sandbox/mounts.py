@@ -137,6 +137,5 @@ MOUNTS = Layer(
     namespace=CLONE_NEWNS,
     refusal=explain_refusal,
 )
-PROC = Layer(
-    "own /proc", Stage.BUILD, needs=_list_proc_needs, refusal=_explain_masked_proc
-)  # the layer above mounts it
+# build_file_tree() mounts it.
+PROC = Layer("own /proc", Stage.BUILD, needs=_list_proc_needs, refusal=_explain_masked_proc)

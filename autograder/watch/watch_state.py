@@ -122,7 +122,7 @@ def find_due_arrivals(state: WatchState) -> list[Arrival]:
         if arrival.folder in state.finished or state.due_times.get(arrival.folder, now) > now:
             continue
         try:
-            if _is_due(state, arrival, now):
+            if _settle_unless_due(state, arrival, now):
                 due.append(arrival)
         except Exception as error:  # whatever a student's files cause affects only this submission
             state.postpone(arrival)
@@ -130,7 +130,7 @@ def find_due_arrivals(state: WatchState) -> list[Arrival]:
     return sorted(due, key=lambda arrival: state.turns[arrival.student])
 
 
-def _is_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
+def _settle_unless_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
     """Return whether this submission has to be marked now; if not, say why on its page."""
     history = read_history(state.course, arrival.lab, arrival.student)
     is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when

@@ -182,8 +182,8 @@ def _require_same_environment(
             continue  # it has just ended
         if not isinstance(environment, dict):
             raise GradlabError(f"the worker {worker} can't grade: {environment}")
-        if trouble := describe_difference(environment, expected):
-            raise GradlabError(f"the worker {worker} is refused: {trouble}")
+        if problem := describe_difference(environment, expected):
+            raise GradlabError(f"the worker {worker} is refused: {problem}")
         expected["the sandbox"] = environment["the sandbox"]
     if "the sandbox" not in expected:
         raise GradlabError("every worker of the cluster ended during the inspection: see the workers' logs")

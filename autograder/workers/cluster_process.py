@@ -138,10 +138,10 @@ def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Mapping[
         grader = _spare.pop(key, None)
         if grader is None or grader.process.poll() is not None:
             grader = Grader(isolation, secret)
-    if trouble := describe_difference(grader.environment, expected):
+    if problem := describe_difference(grader.environment, expected):
         grader.close()
         _local.grader = None
-        raise GradlabError(trouble)
+        raise GradlabError(problem)
     _local.grader = grader, key
     return grader
 

@@ -80,14 +80,14 @@ def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkSer
     """Grade a task with one of these fork servers, or with a new one that is added to them.
 
     A submission that makes the grader itself raise is tried once more, then graded as an empty one, with the error as
-    `trouble`, so every submission gets a score. If the empty one raises too, the course or the machine is at fault, and
+    `problem`, so every submission gets a score. If the empty one raises too, the course or the machine is at fault, and
     the outcome is a Failure.
     """
     log = ""
     for attempt in list_attempts(task):
         try:
             graded = _grade(attempt, secret, fork_servers)
-            return replace(graded, trouble=log) if attempt is not task else graded
+            return replace(graded, problem=log) if attempt is not task else graded
         except GradlabError as error:
             fork_server = fork_servers.get(make_purpose(task))
             if fork_server is None or not fork_server.lost:

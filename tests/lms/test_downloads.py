@@ -59,7 +59,7 @@ def write_zip(path: Path, files: dict[str, bytes]) -> Path:
 
 def collect(path: Path, course: Path, lab: str, people: list[Person], replace: bool = False) -> Outcome:
     outcome = collect_zip(path, course, lab, people, replace)
-    return outcome.collected, outcome.trouble
+    return outcome.collected, outcome.problems
 
 
 def read_submitted(course: Path) -> dict[str, bytes]:
@@ -69,8 +69,8 @@ def read_submitted(course: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("files", [CANVAS, MOODLE, GRADESCOPE], ids=["canvas", "moodle", "gradescope"])
 def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) -> None:
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert (students, trouble) == (["ada", "grace"], [])
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert (students, problems) == (["ada", "grace"], [])
     contents = read_submitted(tmp_path)
     times = {name: contents.pop(name) for name in list(contents) if name.endswith("timestamp.txt")}
     assert contents == {
@@ -83,12 +83,12 @@ def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) 
 
 def test_unknown_students_are_reported_and_the_others_are_collected(tmp_path: Path) -> None:
     files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert len(students) == 2 and len(trouble) == 1
-    assert trouble[0].startswith(
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert len(students) == 2 and len(problems) == 1
+    assert problems[0].startswith(
         "nobodyknown_88_1009_01_a.ipynb: no one on the roster is 'nobodyknown'\n    fix: gradlab"
     )
-    assert trouble[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
+    assert problems[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
 
 
 def test_feedback_is_returned_under_the_names_of_the_submissions(tmp_path: Path) -> None:
@@ -205,9 +205,9 @@ def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: 
 
 def test_a_display_name_that_is_a_classmates_replaces_no_one(tmp_path: Path) -> None:
     files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(students) == 1 and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
-    messages = " ".join(trouble)
+    messages = " ".join(problems)
     assert "ada has 71 in the roster" in messages and "grace may be any of" in messages
 
 
@@ -245,10 +245,10 @@ def test_a_file_that_is_no_submission_of_this_lab_replaces_no_one(tmp_path: Path
         "Ada Lovelace_501_assignsubmission_file_/02_b.ipynb": b"another lab's",
         "Grace Hopper_502_assignsubmission_file_/notes.pdf": b"no notebook",
     }
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert not students and set(read_submitted(tmp_path).values()) == {b"before"}
-    assert "02_b.ipynb is of another lab: collect it with gradlab collect 02_b" in trouble[0]
-    assert "no notebook, only notes.pdf" in trouble[1]
+    assert "02_b.ipynb is of another lab: collect it with gradlab collect 02_b" in problems[0]
+    assert "no notebook, only notes.pdf" in problems[1]
 
 
 def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> None:
@@ -257,9 +257,9 @@ def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> 
     (folder / "01_a.ipynb").write_bytes(b"by nbgrader submit")
     (folder / SECRET).write_text("x")
     path = write_zip(tmp_path / "a.zip", MOODLE)
-    students, (trouble,) = collect(path, tmp_path, LAB, PEOPLE)
+    students, (problem,) = collect(path, tmp_path, LAB, PEOPLE)
     assert (
-        len(students) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
+        len(students) == 1 and problem.startswith("ada: has a submission from the exchange") and "--replace" in problem
     )
     assert collect(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
     assert (folder / "01_a.ipynb").read_bytes() == b"ada's" and not (folder / SECRET).exists()

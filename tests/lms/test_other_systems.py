@@ -27,7 +27,7 @@ SLATE = """
     from autograder.lms.zip_entries import SubmissionFiles
 
 
-    def group(entries, trouble):
+    def group(entries, problems):
         for entry in entries:
             pile = SubmissionFiles(entry.first, (Submitter(id=entry.first.removeprefix("slate-")),))
             pile.add(entry.parts[-1], entry)
@@ -71,7 +71,7 @@ def test_its_roster_is_read(tmp_path: Path) -> None:
 
 def test_its_zip_is_collected_and_pages_are_returned_under_its_names(tmp_path: Path) -> None:
     outcome = collect_zip(write_zip(tmp_path / "a.zip", ZIP), tmp_path, LAB, PEOPLE)
-    assert (outcome.system.title, outcome.collected, outcome.trouble) == ("Slate", ["ada", "grace"], [])
+    assert (outcome.system.title, outcome.collected, outcome.problems) == ("Slate", ["ada", "grace"], [])
     assert read_submitted(tmp_path)[f"ada/{LAB}/{LAB}.ipynb"] == b"ada's"
     page = tmp_path / "feedback" / "ada" / LAB / f"{LAB}.html"
     page.parent.mkdir(parents=True)

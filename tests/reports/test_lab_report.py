@@ -111,7 +111,7 @@ def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
         3,
         "code of r0",
     )
-    (alike,) = findings.find_alike_answers(lab_class)
+    (alike,) = findings.find_shared_mistakes(lab_class)
     assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
     assert "it was rounded" in render_report(lab_class)
 
