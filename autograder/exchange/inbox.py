@@ -137,7 +137,7 @@ class Inbox:
                 changed = find_newest_change(descriptor)
         except OSError as error:
             return f"it can't be read: {error.strerror}"
-        when, written = parse_time(time_text), convert_file_time(changed)
+        when, changed_at = parse_time(time_text), convert_file_time(changed)
         user = get_user_name(owner)
         if not student.isprintable() or student.startswith(".") or "+" in student:
             problem = "its name has no valid student"
@@ -147,7 +147,7 @@ class Inbox:
             problem = f"its folder belongs to {user} (c.ExchangeCollect.check_owner = False accepts it)"
         else:
             problem = ""
-        return Arrival(student, lab, when or NEVER, folder, secret, written, owner, problem)
+        return Arrival(student, lab, when or NEVER, folder, secret, changed_at, owner, problem)
 
     def get_page_path(self, arrival: Arrival, notebook: str) -> Path:
         """Return where `nbgrader fetch_feedback` looks for the page of this submission."""

@@ -26,7 +26,7 @@ def read_documents(course: Path, lab: str, student: str, whole: bool, checks: bo
     """
     fields: dict[str, Any] = {"page": find_page(course, lab, student)}
     if whole:
-        fields["written"] = collect_answers(read_plain_cells(get_autograded_path(course, lab, student)))
+        fields["answers"] = collect_answers(read_plain_cells(get_autograded_path(course, lab, student)))
     if not (whole and checks):
         return fields | _read_trouble(course, lab, student)
     document = load_result(course, lab, student)

@@ -154,7 +154,7 @@ def _build_member(records: _ClassRecords, student: str, whole: bool, checks: boo
         documents = read_documents(records.course, records.lab, student, whole, checks)
         fields |= _collect_mark_fields(records, student, row) | _collect_document_fields(records, student, documents)
         if not records.source.stubs:  # the builder didn't make the lab, so what was handed out isn't known
-            fields["written"] = dict.fromkeys(fields["marks"], "")
+            fields["answers"] = dict.fromkeys(fields["marks"], "")
     return Member(student, **fields)
 
 

@@ -67,7 +67,7 @@ class Member:
     changed: tuple[str, ...] = ()
     checks: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     """By exercise, with excused checks as passed."""
-    written: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
     """What the student wrote, by exercise or question, without answers left as they were handed out."""
     page: str = ""
     """The feedback page, or the graded notebook if there is no page yet, relative to results/."""

@@ -34,7 +34,7 @@ from autograder.model.fingerprint import collect_environment_parts, get_versions
 from autograder.model.marks import MarkSheet, compute_marks
 from autograder.model.metadata import (
     get_cell_name,
-    is_written,
+    is_student_written,
 )
 from autograder.model.nbgrader_cells import has_nbgrader_metadata, write_checksum
 from autograder.model.notes import Note, NoteKind, is_refused
@@ -149,7 +149,7 @@ def _digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
     return {
         get_cell_name(cell): digest_answer([cells[each] for each in find_lab_answer(cells, place)])
         for place, cell in enumerate(cells)
-        if is_written(cell)
+        if is_student_written(cell)
     }
 
 

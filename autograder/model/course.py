@@ -25,7 +25,7 @@ class Traits:
     """Whether it belongs to an exercise, question or prediction."""
     locked: bool = False
     """Whether students can't change it."""
-    written: bool = False
+    student_writes: bool = False
     """Whether a student writes it, instead of the solution."""
     graded: bool = False
     """Whether it carries points."""
@@ -55,9 +55,9 @@ TRAITS = {
     Kind.GIVEN: Traits(locked=True, step="given"),
     Kind.EXAMPLE: Traits(locked=True, step="example"),
     Kind.SCRATCH: Traits(step="student"),
-    Kind.EXERCISE: Traits(named=True, written=True, step="student"),
+    Kind.EXERCISE: Traits(named=True, student_writes=True, step="student"),
     Kind.CHECK: Traits(named=True, locked=True, graded=True, step="check"),
-    Kind.QUESTION: Traits(markdown=True, named=True, written=True, graded=True),
+    Kind.QUESTION: Traits(markdown=True, named=True, student_writes=True, graded=True),
     Kind.PREDICT: Traits(markdown=True, named=True),
 }
 

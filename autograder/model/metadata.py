@@ -98,14 +98,16 @@ def is_built(notebook: NotebookNode) -> bool:
 
 def refuse_unbuilt(course: NotebookNode) -> None:
     """Raise GradlabError if this source notebook doesn't say what its cells are for."""
-    written = [
-        facts for cell in course.cells if (facts := cell.metadata.get(KEY)) and Kind(facts["kind"]).traits.written
+    student_facts = [
+        facts
+        for cell in course.cells
+        if (facts := cell.metadata.get(KEY)) and Kind(facts["kind"]).traits.student_writes
     ]
-    if KEY not in course.metadata or not all("stub" in facts for facts in written):
+    if KEY not in course.metadata or not all("stub" in facts for facts in student_facts):
         raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
 
 
-def is_written(cell: NotebookNode) -> bool:
+def is_student_written(cell: NotebookNode) -> bool:
     """Return whether a student writes this cell: an exercise, or an answer in words."""
     return bool(read_nbgrader_metadata(cell).get("solution"))
 
@@ -129,7 +131,7 @@ def read_exercise_name(cell: NotebookNode) -> str:
 def read_written_name(cell: NotebookNode) -> str:
     """Read the name of the exercise or question that students write in this cell; empty for any other cell."""
     kind = read_kind(cell)
-    return str(cell.metadata[KEY]["exercise"]) if kind and kind.traits.written else ""
+    return str(cell.metadata[KEY]["exercise"]) if kind and kind.traits.student_writes else ""
 
 
 def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:

@@ -41,7 +41,7 @@ def is_kept(cell: NotebookNode) -> bool:
     return bool(is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell))
 
 
-def is_as_released(cell: NotebookNode) -> bool:
+def is_blank(cell: NotebookNode) -> bool:
     """Return whether the cell is as it was handed out, by nbgrader's checksum."""
     from nbgrader.utils import compute_checksum
 

@@ -59,31 +59,29 @@ class AlikeAnswers:
 
     @property
     def example(self) -> str:
-        return truncate(self.members[0].written.get(self.exercise, ""), MAX_CODE)
+        return truncate(self.members[0].answers.get(self.exercise, ""), MAX_CODE)
 
 
-def has_written(member: Member, exercise: str) -> bool:
+def has_answered(member: Member, exercise: str) -> bool:
     """Return whether the exercise differs from what was handed out, or has points anyway."""
     mark = member.marks.get(exercise)
-    return exercise in member.written or bool(mark and mark.points)
+    return exercise in member.answers or bool(mark and mark.points)
 
 
 def summarize_exercises(lab_class: LabClass) -> list[ExerciseFinding]:
     exercises = []
     for column in lab_class.columns:
-        writers = [m for m in lab_class.graded if has_written(m, column.name)]
+        writers = [m for m in lab_class.graded if has_answered(m, column.name)]
         marked = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
         exercises.append(_summarize_exercise(column, marked, len(writers), len(lab_class.graded) - len(writers)))
     return exercises
 
 
-def _summarize_exercise(column: Column, members: Sequence[Member], written: int, blank: int) -> ExerciseFinding:
+def _summarize_exercise(column: Column, members: Sequence[Member], wrote: int, blank: int) -> ExerciseFinding:
     points = [_get_points(member, column.name) for member in members]
     totals = [sum(mark.points or 0 for mark in member.marks.values()) for member in members]
     share = compute_mean_share([p / column.worth for p in points]) if column.worth else None
-    return ExerciseFinding(
-        column, written, blank, share, compute_discrimination(points, totals), written - len(members)
-    )
+    return ExerciseFinding(column, wrote, blank, share, compute_discrimination(points, totals), wrote - len(members))
 
 
 def _get_points(member: Member, name: str) -> float:
@@ -94,7 +92,7 @@ def _get_points(member: Member, name: str) -> float:
 def list_failed_checks(lab_class: LabClass) -> list[CheckFinding]:
     """Return the checks that at least one student failed, the most common first."""
     failed: Counter[tuple[str, str, bool]] = Counter()
-    writers = {column.name: sum(has_written(m, column.name) for m in lab_class.graded) for column in lab_class.columns}
+    writers = {column.name: sum(has_answered(m, column.name) for m in lab_class.graded) for column in lab_class.columns}
     for exercise, _, outcome in _list_failures(lab_class):
         failed[exercise, outcome.label, outcome.hidden] += 1
     checks = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
@@ -133,7 +131,7 @@ def _list_failures(lab_class: LabClass) -> list[tuple[str, Member, Outcome]]:
         (exercise, member, outcome)
         for member in lab_class.graded
         for exercise, outcomes in member.checks.items()
-        if has_written(member, exercise)
+        if has_answered(member, exercise)
         for outcome in outcomes
         if not outcome.passed
     ]

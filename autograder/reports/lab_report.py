@@ -149,6 +149,6 @@ def _render_cell(member: Member, column: Column) -> tuple[str, str]:
         return ("waits", "h") if mark.waits else ("", "")
     if mark.waits:
         return f"{format_points(mark.points)}, again", "h"
-    if not findings.has_written(member, column.name):
+    if not findings.has_answered(member, column.name):
         return "", ""
     return format_points(mark.points), "f" if mark.points >= column.worth else "z" if mark.points == 0 else "p"

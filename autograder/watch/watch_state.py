@@ -134,7 +134,7 @@ def _settle_unless_due(state: WatchState, arrival: Arrival, now: datetime) -> bo
     """Return whether this submission has to be marked now; if not, say why on its page."""
     history = read_history(state.course, arrival.lab, arrival.student)
     is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when
-    earliest, settings = arrival.written - CLOCKS, state.get_lab_term(arrival)
+    earliest, settings = arrival.changed_at - CLOCKS, state.get_lab_term(arrival)
     decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
     is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)

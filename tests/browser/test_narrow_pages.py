@@ -51,7 +51,7 @@ def make_class() -> LabClass:
             marks=dict.fromkeys(NAMES, Mark(1.0)),
             submitted=datetime(2027, 2, 1, 17, 58),
             checks={NAMES[0]: (FAILED,)},
-            written=dict.fromkeys(NAMES, "x = 1"),
+            answers=dict.fromkeys(NAMES, "x = 1"),
             notes=(Note(words="Something was put right."),),
         )
         for student in STUDENTS

@@ -52,7 +52,7 @@ def test_marks_are_those_that_feedback_shows(small_course: Path) -> None:
 
 def test_a_students_text_is_distinguished_from_the_released_text(small_course: Path) -> None:
     ada, ben, cleo = write_class(small_course, CLASS).read().members
-    assert (ada.written, ben.written, cleo.written) == ({EXERCISE: RIGHT}, {EXERCISE: WRONG}, {})
+    assert (ada.answers, ben.answers, cleo.answers) == ({EXERCISE: RIGHT}, {EXERCISE: WRONG}, {})
 
 
 def test_missing_late_and_ungraded_students_are_known(small_course: Path) -> None:

@@ -34,7 +34,7 @@ def make_member(student: str, points: float | None = 4.0, mark: Mark | None = No
         "handed_in": True,
         "graded": True,
         "marks": {"softmax": Mark(points), "why": mark or Mark(None, waits=True)},
-        "written": {"softmax": f"code of {student}", "why": "because"},
+        "answers": {"softmax": f"code of {student}", "why": "because"},
         "page": f"../feedback/{student}/x/x.html",
     }
     return Member(student, **(defaults | fields))  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ def find_row(page: str, student: str) -> list[str]:
 def test_marks_count_what_is_known_and_say_what_waits() -> None:
     ada = make_member("ada", penalty=1.5, late=7200.0, submitted=datetime(2027, 1, 31, 20))
     ben = make_member("ben", 0.0, Mark(1.5, waits=True))
-    cleo = make_member("cleo", 0.0, Mark(2.0), written={"why": "because"})
+    cleo = make_member("cleo", 0.0, Mark(2.0), answers={"why": "because"})
     page = render_report(make_lab(ada, ben, cleo))
     assert find_row(page, "ada") == ["2.5", "−1.5", "2027-01-31 20:00", "4", "waits"]
     assert find_row(page, "ben") == ["1.5", "", "", "0", "1.5, again"]
@@ -64,7 +64,7 @@ def test_marks_count_what_is_known_and_say_what_waits() -> None:
 def test_text_of_students_and_checks_is_not_markup() -> None:
     failure = make_failure(EVIL, EVIL)
     one = make_member(
-        EVIL, 0.0, checks={"softmax": (failure,)}, written={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
+        EVIL, 0.0, checks={"softmax": (failure,)}, answers={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
     )
     page = render_report(
         make_lab(one, *(make_member(f"{EVIL}{n}", 0.0, checks={"softmax": (failure,)}) for n in range(6)))
@@ -93,7 +93,7 @@ def test_each_row_leads_to_the_students_page_names_the_team_and_says_if_no_page_
 
 def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
     members = [make_member(f"s{n}", float(n % 5)) for n in range(10)]
-    blank = [make_member(f"b{n}", 0.0, written={}, checks={"softmax": (make_failure(),)}) for n in range(5)]
+    blank = [make_member(f"b{n}", 0.0, answers={}, checks={"softmax": (make_failure(),)}) for n in range(5)]
     softmax, question = findings.summarize_exercises(make_lab(*members, *blank))
     assert (softmax.wrote, softmax.blank, softmax.share) == (10, 5, 0.5)
     assert (question.wrote, question.blank, question.waiting, question.share) == (10, 5, 10, None)

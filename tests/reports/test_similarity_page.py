@@ -127,7 +127,7 @@ def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp
         [{name: f"{name} = {n % 9}.{name}(a[{n}]) + {n}" for name in names} for n in range(30)], names
     )
     texts = {name: f"q_{name} = zip({name}, 77, 'x') # {evil}" for name in names}
-    lab_class = make_class([*(dict(m.written) for m in lab_class.members), texts, dict(texts)], names)
+    lab_class = make_class([*(dict(m.answers) for m in lab_class.members), texts, dict(texts)], names)
     pairs = search(collect_written_texts(lab_class), collect_known_texts(lab_class))
     write_similar_page(lab_class, pairs, tmp_path / "x.similar.html")
     page = (tmp_path / "x.similar.html").read_text()
@@ -144,7 +144,7 @@ def test_a_page_without_pairs_says_so() -> None:
 
 
 def test_a_pair_says_when_each_of_the_two_handed_in_if_that_is_known() -> None:
-    ada, ben = (Member(name, written={"e": "x = 1"}) for name in ("ada", "ben"))
+    ada, ben = (Member(name, answers={"e": "x = 1"}) for name in ("ada", "ben"))
     pair = SimilarPair("ada", "ben", 9.0, (AlikeExercise("e", 1.0, 0, True),))
 
     def page(*members: Member) -> str:
@@ -164,7 +164,7 @@ def get_reference(lab: Lab) -> dict[str, Sequence[str]]:
 
 def make_class(texts: Sequence[dict[str, str]], names: Sequence[str]) -> LabClass:
     members = tuple(
-        Member(f"s{n}", "", True, True, marks={name: Mark(1) for name in names}, written=text)
+        Member(f"s{n}", "", True, True, marks={name: Mark(1) for name in names}, answers=text)
         for n, text in enumerate(texts)
     )
     return LabClass("x", tuple(Column(name, 1) for name in names), members)
