@@ -1,4 +1,4 @@
-"""Finds the answer that a mark is for, in a lab or in a stock assignment."""
+"""Finds the answer that a mark is for, in a lab assignment or in a stock one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AnswerCells(Protocol):
 
 
 class LabAnswers:
-    """The answers of a lab: the exercise's or question's cell, with code cells that the student added after it."""
+    """The answers of a lab assignment: the exercise's or question's cell, with code cells that the student added after it."""
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
         name = get_answer_name(place.cell)

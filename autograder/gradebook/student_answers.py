@@ -15,7 +15,7 @@ from autograder.model.metadata import read_exercise_name, read_kind, read_stub, 
 
 @dataclass(frozen=True)
 class LabSource:
-    """What the source notebook of a lab says. A stock assignment's exercises are unknown."""
+    """What the source notebook of a lab assignment says. A stock assignment's exercises are unknown."""
 
     cells: Sequence[Any]
     stubs: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Grading of one submission of a lab: a notebook in, a result document out."""
+"""Grading of one submission of a lab assignment: a notebook in, a result document out."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
 
 @functools.lru_cache(maxsize=4)
 def _parse_source(source: bytes) -> NotebookNode:
-    """Parse a lab's source notebook. Callers must not change it, since it's cached."""
+    """Parse a lab assignment's source notebook. Callers must not change it, since it's cached."""
     notebook: NotebookNode = nbformat.reads(source.decode(), as_version=4)
     return notebook
 
@@ -181,7 +181,7 @@ def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None
 
 @functools.lru_cache(maxsize=4)
 def _compute_checksums(source: bytes) -> dict[str, str]:
-    """Compute the checksums of a lab's cells as handed out, by name."""
+    """Compute the checksums of a lab assignment's cells as handed out, by name."""
     return {
         get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell)
         for cell in _parse_source(source).cells

@@ -74,7 +74,7 @@ class Task:
     student: str
     notebooks: tuple[NotebookFile, ...]
     source: bytes
-    """A lab's source notebook, or a stock assignment's content."""
+    """A lab assignment's source notebook, or a stock assignment's content."""
     settings: Settings
     kind: AssignmentKind = AssignmentKind.LAB
     notes: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class Task:
     files_digest: str = ""
     """A digest of the other files in the folder."""
     support_files: tuple[tuple[str, bytes], ...] = ()
-    """Paths and contents of files that cells may read; cells of a lab read none."""
+    """Paths and contents of files that cells may read; cells of a lab assignment read none."""
     course_files: frozenset[str] = frozenset()
     """The paths of those that are the course's."""
     isolates_tests: bool = False

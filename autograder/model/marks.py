@@ -48,7 +48,7 @@ class MarkSheet:
 
 
 def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> MarkSheet:
-    """Compute the mark sheet of a lab's submission from its result and its autograded notebook."""
+    """Compute the mark sheet of a lab assignment's submission from its result and its autograded notebook."""
     scores: dict[str, float | None] = {}
     worth = {}
     blank = {}
