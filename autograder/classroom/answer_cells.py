@@ -31,7 +31,7 @@ class AnswerCells(Protocol):
 
 
 class LabAnswers:
-    """The answers of a lab assignment: the exercise's or question's cell, with code cells that the student added after it."""
+    """The answers of a lab assignment: the exercise's or question's cell, with code cells that were added after it."""
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
         name = get_answer_name(place.cell)

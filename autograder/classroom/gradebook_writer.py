@@ -81,7 +81,9 @@ class GradebookWriter:
         self.course, self.lab, self.gradebook = assignment.course, assignment.name, gradebook
         assignment.load(gradebook, nbgrader.config)
         permissions = 0o664 if nbgrader.is_group_shared else 0o444
-        self.copy_rules = CopyRules(nbgrader.ignored, get_student_files(nbgrader.config, self.lab), permissions)
+        self.copy_rules = CopyRules(
+            nbgrader.ignored_patterns, get_student_files(nbgrader.config, self.lab), permissions
+        )
         self.term, self.running = policy.term, dict[str, float]()
         self._counting, self._command = dict(policy.counting), command
         self._penalty, self._extended = policy.penalty, policy.term.get_extensions(self.lab)

@@ -90,7 +90,7 @@ def export(
     names = [lab for lab in list_labs(url) if not term.lab(lab).practice]
     arrivals, _ = read_exchange(nbgrader, names)
     labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
-    graded = [lab for lab in labs if lab.graded]
+    graded = [lab for lab in labs if lab.graded_members]
     if not graded:
         raise GradlabError("the gradebook has no marks yet: run gradlab grade LAB first")
     with open_gradebook(url, nbgrader.course_id) as gradebook:

@@ -131,7 +131,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
         return team is None or second not in team.members
 
     pairs = search(collect_written_texts(lab_class), collect_known_texts(lab_class), is_independent)
-    if not lab_class.graded:
+    if not lab_class.graded_members:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"
     write_similar_page(lab_class, pairs, path)

@@ -68,7 +68,7 @@ def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
         return "waits"
     if mark.points is not None:
         return f"{format_points(mark.points)} of {worth}"
-    if mark.blank and place.by_hand:
+    if mark.is_blank and place.by_hand:
         return f"not written, 0 of {worth}"
     return f"{format_points(mark.auto or 0.0)} of {worth}" + ("" if place.by_hand else " from checks")
 

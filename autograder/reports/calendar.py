@@ -55,7 +55,7 @@ def build_calendar(labs: Sequence[LabClass], term: Term) -> list[Dates]:
 def _make_dates(lab: str, lab_class: LabClass | None, term: Term) -> Dates:
     rules = term.lab(lab)
     watched_until, solutions = (to_naive_utc(time) if time else None for time in (rules.until, rules.solutions))
-    extensions = {m.student: until for m, until in lab_class.extended} if lab_class else {}
+    extensions = {m.student: until for m, until in lab_class.extensions} if lab_class else {}
     due = lab_class.due if lab_class else None
     return Dates(lab, due, watched_until, solutions, extensions, rules.attempts, rules.wait_minutes, rules.practice)
 

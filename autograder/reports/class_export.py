@@ -31,7 +31,7 @@ def write_class_csv(lab_class: LabClass, path: Path) -> None:
 
 def write_class_json(lab_class: LabClass, path: Path) -> None:
     """Write JSON with the keys of the CSV and of the page's tables. It quotes hidden checks: it's for instructors."""
-    spread = compute_spread([member.points for member in lab_class.counted])
+    spread = compute_spread([member.points for member in lab_class.counting_members])
     document = {
         "format": "gradlab class 1",
         "lab": lab_class.lab,

@@ -71,9 +71,11 @@ def has_answered(member: Member, exercise: str) -> bool:
 def summarize_exercises(lab_class: LabClass) -> list[ExerciseFinding]:
     exercises = []
     for column in lab_class.columns:
-        writers = [m for m in lab_class.graded if has_answered(m, column.name)]
+        writers = [m for m in lab_class.graded_members if has_answered(m, column.name)]
         marked = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
-        exercises.append(_summarize_exercise(column, marked, len(writers), len(lab_class.graded) - len(writers)))
+        exercises.append(
+            _summarize_exercise(column, marked, len(writers), len(lab_class.graded_members) - len(writers))
+        )
     return exercises
 
 
@@ -92,7 +94,9 @@ def _get_points(member: Member, name: str) -> float:
 def list_failed_checks(lab_class: LabClass) -> list[CheckFinding]:
     """Return the checks that at least one student failed, the most common first."""
     failed: Counter[tuple[str, str, bool]] = Counter()
-    writers = {column.name: sum(has_answered(m, column.name) for m in lab_class.graded) for column in lab_class.columns}
+    writers = {
+        column.name: sum(has_answered(m, column.name) for m in lab_class.graded_members) for column in lab_class.columns
+    }
     for exercise, _, outcome in _list_failures(lab_class):
         failed[exercise, outcome.label, outcome.hidden] += 1
     checks = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
@@ -116,7 +120,7 @@ def list_misconceptions(lab_class: LabClass) -> list[AlikeAnswers]:
 def find_shared_mistakes(lab_class: LabClass) -> list[AlikeAnswers]:
     """Return the wrong answers that two or more students share, the most common first."""
     failures: dict[tuple[str, str], list[str]] = {}
-    members = {member.student: member for member in lab_class.graded}
+    members = {member.student: member for member in lab_class.graded_members}
     for exercise, member, outcome in _list_failures(lab_class):
         failures.setdefault((exercise, member.student), []).append(_describe_failure(outcome))
     alike: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
@@ -129,7 +133,7 @@ def _list_failures(lab_class: LabClass) -> list[tuple[str, Member, Outcome]]:
     """Return the exercise, member and outcome of each failed check of an exercise that was written."""
     return [
         (exercise, member, outcome)
-        for member in lab_class.graded
+        for member in lab_class.graded_members
         for exercise, outcomes in member.checks.items()
         if has_answered(member, exercise)
         for outcome in outcomes

@@ -54,11 +54,11 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
         similar: The page of similar submissions, if there is one.
         stray: As in write_report().
     """
-    graded = lab_class.graded
+    graded = lab_class.graded_members
     exercises = findings.summarize_exercises(lab_class)
     drawings = _draw_charts(lab_class, exercises)
     sections = {
-        "extended": lab_class.extended,
+        "extended": lab_class.extensions,
         "checks": findings.list_failed_checks(lab_class),
         "misconceptions": findings.list_misconceptions(lab_class),
         "alike": findings.find_shared_mistakes(lab_class),
@@ -72,14 +72,14 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
         lab_class=lab_class,
         handed_in=sum(member.handed_in and member.on_roster for member in lab_class.members),
         on_roster=sum(member.on_roster for member in lab_class.members),
-        numbers=compute_spread([member.points for member in lab_class.counted]),
+        numbers=compute_spread([member.points for member in lab_class.counting_members]),
         standings=group_by_standing(lab_class),
         headings=HEADINGS,
         exercises=exercises,
         chart={name: drawings.get(name) for name in ("points", "exercises", "timeline")},
         contents=_list_contents(lab_class, drawings, sections),
         unwritten=sum(not member.page.endswith(".html") for member in graded),
-        waiting=sum(member.waits for member in lab_class.counted),
+        waiting=sum(member.waits for member in lab_class.counting_members),
         several=sum(len(member.attempts) > 1 for member in lab_class.members),
         with_attempts=any(member.attempts for member in lab_class.members),
         max_groups=MAX_GROUPS,
@@ -94,10 +94,10 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
 
 
 def _draw_charts(lab_class: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
-    if not lab_class.counted:
+    if not lab_class.counting_members:
         return {}
     drawn = (
-        [charts.draw_points_chart([member.points for member in lab_class.counted], lab_class.worth)]
+        [charts.draw_points_chart([member.points for member in lab_class.counting_members], lab_class.worth)]
         if lab_class.worth
         else []
     )
@@ -114,7 +114,7 @@ def _draw_charts(lab_class: LabClass, exercises: list[findings.ExerciseFinding])
 
 def _list_contents(lab_class: LabClass, drawings: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the anchors and titles of the page's sections."""
-    graded = bool(lab_class.graded)
+    graded = bool(lab_class.graded_members)
     contents = [
         ("look", "Needs attention", True),
         ("extensions", "Extensions", bool(sections["extended"])),

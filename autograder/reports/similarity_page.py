@@ -35,7 +35,8 @@ def collect_written_texts(lab_class: LabClass) -> dict[str, Mapping[str, str]]:
     """Return what students wrote, by student and exercise, without answers in words."""
     questions = {column.name for column in lab_class.columns if column.by_hand}
     texts = {
-        m.student: {name: text for name, text in m.answers.items() if name not in questions} for m in lab_class.graded
+        m.student: {name: text for name, text in m.answers.items() if name not in questions}
+        for m in lab_class.graded_members
     }
     return {student: answers for student, answers in texts.items() if answers}
 

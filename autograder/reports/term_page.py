@@ -114,7 +114,9 @@ def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, 
     Args:
         reports: The existing reports, by lab.
     """
-    shares = {lab.lab: [member.points / lab.worth for member in lab.counted] if lab.worth else [] for lab in labs}
+    shares = {
+        lab.lab: [member.points / lab.worth for member in lab.counting_members] if lab.worth else [] for lab in labs
+    }
     numbers = {name: spread for name, values in shares.items() if (spread := compute_spread(values))}
     # Extra credit may exceed 100 %, where a chart ends.
     boxes = [

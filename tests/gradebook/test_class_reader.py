@@ -69,14 +69,18 @@ def test_missing_late_and_ungraded_students_are_known(small_course: Path) -> Non
 
 def test_an_extension_counts_once_written_even_before_a_submission(small_course: Path) -> None:
     written_class = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"])
-    assert not written_class.read().extended
+    assert not written_class.read().extensions
     for student, until in (("ben", "2027-02-01T06:00Z"), ("eve", "2027-02-03T18:00Z"), ("ada", "2027-01-01T00:00Z")):
         add_extension(small_course, Extension(lab=LAB, student=student, until=until))
     lab_class = written_class.read()
     ada, ben, *_ = lab_class.members
     assert (ben.until, ben.late) == (datetime(2027, 2, 1, 6), 6 * 3600)
     assert ada.late == 0, "an extension that ends before the due date takes no time away"
-    assert [(member.student, until.day) for member, until in lab_class.extended] == [("eve", 3), ("ben", 1), ("ada", 1)]
+    assert [(member.student, until.day) for member, until in lab_class.extensions] == [
+        ("eve", 3),
+        ("ben", 1),
+        ("ada", 1),
+    ]
 
 
 def test_an_extension_given_in_nbgrader_counts(small_course: Path) -> None:

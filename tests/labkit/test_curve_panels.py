@@ -11,7 +11,7 @@ PANELS = {"squares": {"x * x": X * X, "2 x": 2 * X}, "roots": {"root": X.sqrt()}
 
 def test_it_says_in_words_what_the_picture_shows() -> None:
     picture = show_over(X, PANELS)
-    assert "squares" in picture.still
+    assert "squares" in picture.first_frame
     assert picture.words.splitlines() == [
         "squares: x * x  from 0 to 4",
         "squares: 2 x    from -4 to 4",
@@ -31,8 +31,8 @@ def test_a_button_for_all_panels_and_for_each() -> None:
 
 
 def test_a_logarithmic_scale_leaves_gaps_at_values_without_a_logarithm() -> None:
-    assert show_over(X, {"a": {"b": X}}, log=True).still != show_over(X, {"a": {"b": X}}).still
-    assert show_over(X, {"a": {"b": 0 * X}}, log=True).still
+    assert show_over(X, {"a": {"b": X}}, log=True).first_frame != show_over(X, {"a": {"b": X}}).first_frame
+    assert show_over(X, {"a": {"b": 0 * X}}, log=True).first_frame
 
 
 def test_tensors_with_a_history_and_values_that_are_not_finite() -> None:

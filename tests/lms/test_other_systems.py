@@ -46,7 +46,7 @@ SLATE = """
 
 
     def write(path, people, labs):
-        path.write_text(json.dumps({lab.lab: {each.student: each.points for each in lab.graded} for lab in labs}))
+        path.write_text(json.dumps({lab.lab: {each.student: each.points for each in lab.graded_members} for lab in labs}))
 
 
     POINTS = Exporter("points.json", write)

@@ -360,7 +360,7 @@ def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
         nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1)
     )
     ((address, words),) = html_cell.pictures
-    assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.still
+    assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.first_frame
     assert words == picture.words
 
 
