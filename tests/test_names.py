@@ -1,6 +1,7 @@
-"""One word for one thing, and functions that say what they do: their names begin with a verb."""
+"""One word for one thing, and functions that say what they do: their names begin with a verb that they keep."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,19 @@ VERBS = set(
     """.split()
 )
 QUESTIONS = {"is", "has", "can", "was"}
+# What functions with these first words return, as a pattern of the annotation.
+TEXT = r"(str|Markup|(list|tuple|Sequence|Iterator)\[str(, str|, \.\.\.)*\])( \| None)?"
+PROMISES = {
+    "find": r"(?!None$).*",
+    "get": r"(?!None$).*",
+    "list": r"(?!(str|int|bool|None)\b).*",
+    "describe": TEXT,
+    "format": TEXT,
+    "count": r"int( \| None)?|dict\[\w+, int\]",
+    **dict.fromkeys(QUESTIONS, r"bool|TypeGuard\[.*\]"),
+}
+# Methods of Tornado's handlers and of IPython's shell.
+NAMED_BY_OTHERS = {"get", "_format_exception_for_storage"}
 CONVERSIONS = {"to", "from", "as"}
 # Names that others fix: of Python, pytest, Jupyter and the kernel; of commands; of what labs import from labkit; and
 # methods without a verb that look up one thing by its name, as properties do.
@@ -77,6 +91,24 @@ def test_functions_begin_with_a_verb() -> None:
         if not _begins_well(node.name)
     ]
     assert not wrong
+
+
+def test_functions_return_what_their_verbs_promise() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {node.name} -> {ast.unparse(node.returns)}"
+        for path in iter_modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.returns
+        and node.name not in NAMED_BY_OTHERS
+        if not _keeps_promise(node.name, ast.unparse(node.returns))
+    ]
+    assert not wrong
+
+
+def _keeps_promise(name: str, returned: str) -> bool:
+    pattern = PROMISES.get(name.strip("_").split("_")[0])
+    return pattern is None or re.fullmatch(pattern, returned) is not None
 
 
 def _begins_well(name: str) -> bool:

@@ -22,7 +22,7 @@ from autograder.base.timestamps import convert_file_time, get_utc_now, parse_tim
 from autograder.exchange.inbox_memory import InboxMemory, Incomplete, Owner
 from autograder.intake.copying import open_folder
 from autograder.model.arrivals import NEVER, Arrival
-from autograder.reports.not_marked_page import HEAD_BYTES, is_not_marked_page
+from autograder.reports.notice_page import HEAD_BYTES, is_notice_page
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
@@ -157,7 +157,7 @@ class Inbox:
         """Return whether the page with its mark exists; a page that says why there is no mark doesn't count."""
         try:
             with self.get_page_path(arrival, notebook).open("rb") as page:
-                return not is_not_marked_page(page.read(HEAD_BYTES))
+                return not is_notice_page(page.read(HEAD_BYTES))
         except FileNotFoundError:
             return False
 

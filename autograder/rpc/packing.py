@@ -24,7 +24,7 @@ TENSOR_OFFSET, ARRAY_OFFSET = 4, 3  # the index of the offset in a packed value;
 FindName = Callable[[Any], str | None]
 
 
-def find_no_name(_: Any) -> None:
+def leave_unnamed(_: Any) -> None:
     return None
 
 

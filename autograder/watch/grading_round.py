@@ -100,7 +100,7 @@ class GradingRound:
         arrival = next((due for due in self.due if busy.isdisjoint(self.state.list_members(due))), None)
         if arrival is not None:
             self.due.remove(arrival)
-            self.state.count_turn(arrival)
+            self.state.record_turn(arrival)
         return arrival
 
     def _report_slow(self) -> None:

@@ -28,7 +28,7 @@ from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.model.arrivals import CLOCKS, Arrival, group_by_reason, select_newest
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
-from autograder.reports.not_marked_page import render_not_marked_page
+from autograder.reports.notice_page import render_notice_page
 
 RETRY_SECONDS = 5.0  # before a submission that couldn't be graded is tried again; the wait doubles each time
 MAX_DOUBLINGS = 7  # then every ten minutes
@@ -86,7 +86,7 @@ class WatchState:
         """Leave a submission alone from now on."""
         self.finished.add(arrival.folder)
 
-    def count_turn(self, arrival: Arrival) -> None:
+    def record_turn(self, arrival: Arrival) -> None:
         """Let students with fewer turns go first."""
         self.turns[arrival.student] += 1
 
@@ -178,7 +178,7 @@ def _leave_unmarked(
     if any(mark.submitted == arrival.when for mark in history):
         return  # gradlab grade marked it, and the instructor releases its page
     handed_in = format_time(arrival.when, state.inbox.zone)
-    page = render_not_marked_page(arrival.lab, arrival.student, handed_in, words, more).encode()
+    page = render_notice_page(arrival.lab, arrival.student, handed_in, words, more).encode()
     try:
         for notebook in list_source_notebooks(state.course, arrival.lab):
             if not state.inbox.has_page(arrival, notebook.stem):

@@ -82,7 +82,7 @@ def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypat
     def fail(plan: Plan) -> None:
         raise OSError(22, "Invalid argument", "/.scratch")
 
-    monkeypatch.setattr(mounts, "build", fail)
+    monkeypatch.setattr(mounts, "build_file_tree", fail)
     monkeypatch.setattr("autograder.sandbox.namespaces.separate", lambda *_: None)
     children = read_children()
     assert try_together(ALWAYS | {MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", {})

@@ -29,7 +29,7 @@ from autograder.model.arrivals import select_newest
 from autograder.model.result import Result
 from autograder.model.term import FILE, Team, Term
 from autograder.model.versions import Versions
-from autograder.reports.not_marked_page import render_not_marked_page
+from autograder.reports.notice_page import render_notice_page
 from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
 from tests.classroom.processes import list_children
@@ -301,7 +301,7 @@ def test_a_page_that_explains_a_missing_mark_is_no_page_of_a_mark(course: Path) 
     page = submit(course, "ada", ONE)
     inbox = open_inbox(open_course(course))
     (arrival,) = inbox.iter_arrivals([LAB])
-    inbox.put(arrival, LAB, render_not_marked_page(LAB, "ada", "today", "Not marked: it came late.").encode())
+    inbox.put(arrival, LAB, render_notice_page(LAB, "ada", "today", "Not marked: it came late.").encode())
     assert page.exists() and not inbox.has_page(arrival, LAB)
     inbox.put(arrival, LAB, b"<!doctype html>")
     assert inbox.has_page(arrival, LAB)
