@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.conftest import LONGEST
+
 ROOT = Path(__file__).parent.parent
 NAMED_BY_PYTHON = {"__init__", "__main__"}
 # First words that aren't verbs: participles by their ending, and these.
@@ -71,6 +73,10 @@ def test_a_module_is_named_by_a_noun_not_by_a_clause() -> None:
     names = {path.stem for path in iter_modules()} - NAMED_BY_PYTHON
     clauses = [name for name in names if IRREGULAR.intersection(words := name.split("_")) or words[-1].endswith("ed")]
     assert not sorted(clauses)
+
+
+def test_the_files_that_run_first_exist() -> None:
+    assert not [name for name in LONGEST if not (ROOT / "tests" / f"{name}.py").exists()]
 
 
 def test_no_two_classes_have_one_name() -> None:

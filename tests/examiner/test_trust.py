@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,21 +11,11 @@ import pytest
 import torch
 
 from autograder.examiner.connection import Connection, Stopped
-from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import decode_message, encode_message
 from autograder.student_process.calls import Calls
 from tests.examiner.program import start_student_process
-
-
-@contextmanager
-def open_world(
-    seconds: float | None = 600.0, given: dict[str, Any] | None = None, **student: Any
-) -> Iterator[RemoteNamespace]:
-    with start_student_process({**(given or {}), **student}, list(given or {})) as channel:
-        connection = Connection(channel)
-        connection.begin_check(None if seconds is None else ProcessTimeLimit(seconds))
-        yield RemoteNamespace(connection, given or {})
+from tests.examiner.world import open_world
 
 
 class YesObject:

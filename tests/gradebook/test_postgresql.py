@@ -32,7 +32,7 @@ from autograder.reports.feedback import write_feedback
 from autograder.reports.lab_report import write_report
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB
-from tests.classroom.test_like_nbgrader import make_class, open_class
+from tests.classroom.late_class import make_class, open_class
 from tests.conftest import need
 from tests.desk import answered_class
 

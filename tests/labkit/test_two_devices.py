@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from labkit import assert_close, probes
 from labkit.probes.two_devices import TwoDevices
-from tests.labkit.test_probes import RemoteObject
+from tests.labkit.remote_object import RemoteObject
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
 

@@ -10,61 +10,18 @@ from autograder.base.submission_files import SECRET
 from autograder.lms.downloads import collect_zip
 from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
 from autograder.lms.learning_system import LearningSystem, load_system
-from autograder.lms.people import Person
-
-LAB = "01_a"
-Outcome = tuple[list[str], list[str]]  # the students whose submissions were collected; a line for each file that wasn't
-PEOPLE = [
-    Person(id="ada", first_name="Ada", last_name="Lovelace", email="ada@example.org", lms_id="71"),
-    Person(id="grace", first_name="Grace", last_name="Hopper", email="grace@example.org"),
-]
-CANVAS = {
-    "lovelaceada_71_1001_01_a.ipynb": b"ada's",
-    "lovelaceada_71_1002_data.csv": b"1,2",
-    "hoppergrace_LATE_72_1003_01_a-1.ipynb": b"grace's",
-}
-MOODLE = {
-    "Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"ada's",
-    "Ada Lovelace_501_assignsubmission_file_/data.csv": b"1,2",
-    "Grace Hopper_502_assignsubmission_file_my answers.ipynb": b"grace's",
-}
-METADATA = """
-submission_9001:
-  :submitters:
-  - :name: Ada Lovelace
-    :sid: ada
-    :email: ada@example.org
-  :created_at: 2027-02-01 10:00:00.5 -08:00
-  :status: unprocessed
-submission_9002:
-  :submitters:
-  - :name: Grace Hopper
-    :sid: 
-    :email: grace@example.org
-"""
-GRADESCOPE = {
-    "assignment_1_export/submission_metadata.yml": METADATA.encode(),
-    "assignment_1_export/submission_9001/01_a.ipynb": b"ada's",
-    "assignment_1_export/submission_9001/data.csv": b"1,2",
-    "assignment_1_export/submission_9002/01_a (1).ipynb": b"grace's",
-}
-
-
-def write_zip(path: Path, files: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return path
-
-
-def collect(path: Path, course: Path, lab: str, people: list[Person], replace: bool = False) -> Outcome:
-    outcome = collect_zip(path, course, lab, people, replace)
-    return outcome.collected, outcome.problems
-
-
-def read_submitted(course: Path) -> dict[str, bytes]:
-    root = course / "submitted"
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+from tests.lms.zips import (
+    CANVAS,
+    GRADESCOPE,
+    LAB,
+    MALLORY,
+    METADATA,
+    MOODLE,
+    PEOPLE,
+    collect,
+    read_submitted,
+    write_zip,
+)
 
 
 @pytest.mark.parametrize("files", [CANVAS, MOODLE, GRADESCOPE], ids=["canvas", "moodle", "gradescope"])
@@ -157,9 +114,6 @@ def test_a_file_that_is_no_download_is_refused(tmp_path: Path) -> None:
     with pytest.raises(GradlabError, match=r"submission_metadata\.yml can't be read"):
         collect(write_zip(tmp_path / "b.zip", {"submission_metadata.yml": b"[1"}), tmp_path, LAB, PEOPLE)
     assert not (tmp_path / "submitted").exists()
-
-
-MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66")
 
 
 @pytest.mark.parametrize(

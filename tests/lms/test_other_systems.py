@@ -14,8 +14,8 @@ from autograder.lms.feedback_zip import write_feedback_zip
 from autograder.lms.learning_system import load_exporter, load_system
 from autograder.lms.people import Person
 from autograder.lms.roster import read_roster
-from tests.lms.test_downloads import CANVAS, LAB, PEOPLE, collect, read_submitted, write_zip
-from tests.lms.test_grades import LABS
+from tests.lms.graded_labs import LABS
+from tests.lms.zips import CANVAS, LAB, PEOPLE, collect, read_submitted, write_zip
 from tests.other_packages import install
 
 SLATE = """

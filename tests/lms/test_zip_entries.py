@@ -6,7 +6,7 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.lms import gradescope, zip_entries
-from tests.lms.test_downloads import (
+from tests.lms.zips import (
     CANVAS,
     GRADESCOPE,
     LAB,

@@ -34,7 +34,7 @@ from labkit import assert_close, check, show_strides
 from labkit.cause import Cause
 from labkit.check import record_outcomes
 from labkit.outcome import Outcome
-from tests.authoring.test_notebooks import find_secret_lines
+from tests.authoring.secret_lines import find_secret_lines
 
 RAISED: dict[str, Any] = {
     "id": "a",

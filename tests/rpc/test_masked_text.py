@@ -10,7 +10,7 @@ from autograder.rpc.masked_text import MaskedBytes, MaskedText
 from labkit.check import check, record_outcomes
 from labkit.compare import Mismatch, assert_close
 from labkit.value_text import describe
-from tests.examiner.test_trust import open_world
+from tests.examiner.world import open_world
 
 SECRET = "what the hidden check passed in"
 
