@@ -25,7 +25,7 @@ def test_the_result_is_pytorchs(shapes: list[list[int]]) -> None:
         assert read_last_line(*shapes) == want
 
 
-def test_it_is_drawn_with_a_fit_and_with_a_conflict() -> None:
+def test_broadcasting_is_drawn_with_a_fit_and_with_a_conflict() -> None:
     for shapes in (((4, 1), (3,)), ((2, 3), (2,)), ((), ()), ((5, 1, 4), (3, 1), (1,))):
         assert show_broadcasting(*shapes).first_frame.startswith("<svg")
     assert "do not fit" in show_broadcasting((2, 3), (2,)).words

@@ -152,7 +152,7 @@ def test_the_callers_containers_are_unchanged() -> None:
     assert call["devices"] == {"x": "meta"} and batch["x"] is X
 
 
-def test_it_runs_where_the_function_lives() -> None:
+def test_a_call_on_a_second_device_runs_where_the_function_lives() -> None:
     assert probes.on_second_device(RemoteObject(), X)[1] == "on_second_device"
 
 

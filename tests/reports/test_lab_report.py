@@ -186,7 +186,7 @@ def test_few_students_get_no_statistics() -> None:
     assert "No mean is shown for fewer than five" in page and "median" not in page.split("<h2")[0].split("<h1")[1]
 
 
-def test_the_same_as_csv_and_json(tmp_path: Path) -> None:
+def test_csv_and_json_files_say_the_same_as_the_report(tmp_path: Path) -> None:
     lab_class = make_lab(
         make_member("=1+1", 4.0, penalty=1.0, late=60.0, submitted=datetime(2027, 1, 1)),
         make_member("gone", handed_in=False, graded=False, marks={}),

@@ -144,7 +144,7 @@ def test_a_root_that_cannot_change_its_uid_has_no_bound_on_forks() -> None:
     assert "fork bomb" in states[LIMITS].note
 
 
-def test_it_is_cheap_enough_for_the_start_of_each_grading() -> None:
+def test_finding_layers_is_cheap_enough_for_the_start_of_each_grading() -> None:
     """In a process without torch, whose forks are cheap."""
     code = (
         "import os; from autograder.sandbox import find_layers; before = sum(os.times()[:4]); find_layers(); "
