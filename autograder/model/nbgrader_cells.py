@@ -42,7 +42,7 @@ def is_kept(cell: NotebookNode) -> bool:
 
 
 def is_blank(cell: NotebookNode) -> bool:
-    """Return whether the cell is as it was handed out, by nbgrader's checksum."""
+    """Return whether the cell is unchanged since its release, by nbgrader's checksum."""
     from nbgrader.utils import compute_checksum
 
     return bool(read_nbgrader_metadata(cell).get("checksum") == compute_checksum(cell))

@@ -33,7 +33,7 @@ class YesObject:
     __hash__ = None
 
 
-def test_an_object_that_claims_to_equal_everything_equals_nothing():
+def test_an_object_that_claims_to_equal_everything_equals_nothing() -> None:
     with open_world(f=YesObject) as world:
         got = world.get_proxy("f")()
         assert got != 3 and got != [1, 2, 3]
@@ -47,7 +47,7 @@ def test_an_object_that_claims_to_equal_everything_equals_nothing():
     "name",
     ["torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer", "builtins.list", "builtins.int"],
 )
-def test_no_object_passes_for_a_value(name):
+def test_no_object_passes_for_a_value(name: str) -> None:
     module, _, last = name.rpartition(".")
     liar = type(last, (YesObject,), {"__module__": module, "__qualname__": last})
     with open_world(f=liar) as world:
@@ -55,7 +55,7 @@ def test_no_object_passes_for_a_value(name):
         assert not isinstance(got, torch.Tensor | list | int | np.ndarray)
 
 
-def test_a_tensor_subclass_arrives_as_a_tensor():
+def test_a_tensor_subclass_arrives_as_a_tensor() -> None:
     class Equal(torch.Tensor):
         def __eq__(self, other):
             return torch.tensor(True)
@@ -66,7 +66,7 @@ def test_a_tensor_subclass_arrives_as_a_tensor():
         assert not (got == torch.ones(2)).any()
 
 
-def test_a_process_that_ends_is_distinguished_from_one_that_hangs():
+def test_a_process_that_ends_is_distinguished_from_one_that_hangs() -> None:
     with open_world(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
         world.get_proxy("f")()
     with open_world(0.3, f=lambda: time.sleep(3600)) as world:
@@ -78,7 +78,7 @@ def test_a_process_that_ends_is_distinguished_from_one_that_hangs():
             f()
 
 
-def test_exit_and_interrupt_are_exceptions_of_the_students():
+def test_exit_and_interrupt_are_exceptions_of_the_students() -> None:
     def interrupt():
         raise KeyboardInterrupt
 
@@ -90,7 +90,7 @@ def test_exit_and_interrupt_are_exceptions_of_the_students():
         assert world.get_proxy("f")() == 1
 
 
-def test_a_result_that_cannot_be_inspected_is_the_students_error():
+def test_a_result_that_cannot_be_inspected_is_the_students_error() -> None:
     results = [
         torch.eye(2).to_sparse(),
         np.array([object()]),
@@ -104,7 +104,7 @@ def test_a_result_that_cannot_be_inspected_is_the_students_error():
                 world.get_proxy("f")(n)
 
 
-def test_an_unknown_name_is_a_name_error():
+def test_an_unknown_name_is_a_name_error() -> None:
     with open_world(f=lambda g: g) as world:
         with pytest.raises(NameError):
             world.get_proxy("missing")()
@@ -113,12 +113,12 @@ def test_an_unknown_name_is_a_name_error():
         assert world.get_proxy("f")(1) == 1
 
 
-def test_a_check_that_passes_a_module_gets_an_error():
+def test_a_check_that_passes_a_module_gets_an_error() -> None:
     with open_world(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
         world.get_proxy("f")(torch.nn.Identity())
 
 
-def test_printed_text_goes_nowhere(capfd):
+def test_printed_text_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
     def loud():
         for _ in range(1000):
             print("x" * 100_000)
@@ -130,7 +130,7 @@ def test_printed_text_goes_nowhere(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_unreferenced_objects_are_forgotten():
+def test_unreferenced_objects_are_forgotten() -> None:
     calls = Calls({"f": lambda x: x * 2, "make": lambda x: lambda: x})
 
     class Direct:
@@ -157,7 +157,7 @@ def test_unreferenced_objects_are_forgotten():
     assert len(calls.nodes) <= 1 and len(calls.handles) == 0 and len(calls.origins) == 0
 
 
-def test_a_random_state_is_sent_only_when_it_is_new():
+def test_a_random_state_is_sent_only_when_it_is_new() -> None:
     from autograder.rpc.global_state import GlobalState
 
     state = GlobalState()
@@ -167,7 +167,7 @@ def test_a_random_state_is_sent_only_when_it_is_new():
     assert 5000 < len(encode_message(state.read())) < 6000
 
 
-def test_a_handle_of_one_process_means_nothing_in_another():
+def test_a_handle_of_one_process_means_nothing_in_another() -> None:
     with open_world(make=YesObject) as world:
         stale = world.get_proxy("make")()
         with start_student_process({"make": YesObject}, []) as channel:
@@ -177,7 +177,7 @@ def test_a_handle_of_one_process_means_nothing_in_another():
                 stale.anything()
 
 
-def test_a_call_imports_nothing():
+def test_a_call_imports_nothing() -> None:
     """Each fork would repeat any import beyond the fork server's: it once took two seconds."""
     code = """
 import importlib, sys, torch

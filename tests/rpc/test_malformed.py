@@ -115,7 +115,7 @@ def look_at(value: Any) -> None:
 @settings(max_examples=EXAMPLES)
 @given(st.integers(0, 2**40))
 @pytest.mark.filterwarnings("ignore")
-def test_damaged_replies_never_harm_the_examiner(seed):
+def test_damaged_replies_never_harm_the_examiner(seed: int) -> None:
     before = torch.get_rng_state()
     with bound_memory():
         for n in range(MESSAGES):
@@ -155,7 +155,7 @@ REQUESTS = _list_requests()
 @settings(max_examples=EXAMPLES)
 @given(st.integers(0, 2**40))
 @pytest.mark.filterwarnings("ignore")
-def test_damaged_requests_are_answered_or_refused(seed):
+def test_damaged_requests_are_answered_or_refused(seed: int) -> None:
     before = torch.get_rng_state()
     with bound_memory():
         for n in range(MESSAGES):

@@ -66,12 +66,12 @@ VALUES = st.recursive(
 
 @settings(max_examples=2_000 if NIGHTLY else 300)
 @given(VALUES)
-def test_nested_values_arrive_as_they_are(value):
+def test_nested_values_arrive_as_they_are(value: Any) -> None:
     assert list(list_differences(observe(send(value)), observe(value))) == []
 
 
 @given(VALUES)
-def test_values_return_as_the_same_objects(value):
+def test_values_return_as_the_same_objects(value: Any) -> None:
     examiner, student = ValueExchange(), ValueExchange()
     message = examiner.pack([value, [value]])
     reply = student.pack(student.unpack(message))
@@ -86,7 +86,9 @@ def test_values_return_as_the_same_objects(value):
     st.lists(st.integers(-2, 40) | st.sampled_from([2**20, 2**31, 2**39]), max_size=4),
     st.integers(-1, 200),
 )
-def test_no_tensor_reaches_beyond_its_block(dtype, offset, size, stride, bits):
+def test_no_tensor_reaches_beyond_its_block(
+    dtype: str, offset: int, size: list[int], stride: list[int], bits: int
+) -> None:
     message = [[[64, "cpu", bytes(64)]], ["tensor", 0, None, dtype, offset, size, stride, bits, 0, None]]
     itemsize = DTYPES[dtype].itemsize
     try:
@@ -109,7 +111,9 @@ def test_no_tensor_reaches_beyond_its_block(dtype, offset, size, stride, bits):
     st.lists(st.integers(-70, 70) | st.sampled_from([2**40, -(2**62)]), max_size=3),
     st.booleans(),
 )
-def test_no_array_reaches_beyond_its_block(dtype, offset, shape, strides, owns):
+def test_no_array_reaches_beyond_its_block(
+    dtype: str, offset: int, shape: list[int], strides: list[int], owns: bool
+) -> None:
     message = [[[64, "cpu", bytes(64)]], ["array", 0, dtype, offset, shape, strides, True, owns]]
     exchange = ValueExchange()
     try:
@@ -124,13 +128,13 @@ def test_no_array_reaches_beyond_its_block(dtype, offset, shape, strides, owns):
         assert math.prod(a.shape) * a.itemsize <= blocks.MAX_BLOCK
 
 
-def test_a_number_that_grows_with_the_first_operation_is_refused():
+def test_a_number_that_grows_with_the_first_operation_is_refused() -> None:
     message = [[[4, "cpu", bytes(4)]], ["tensor", 0, None, "float32", 0, [2**30], [0], 0, 0, None]]
     with bound_memory(), pytest.raises(ProtocolError, match="elements"):
         ValueExchange().unpack(message)
 
 
-def test_read_only_memory_is_never_written():
+def test_read_only_memory_is_never_written() -> None:
     """The other side may not change objects that Python treats as constant."""
     content = b"constant"
     exchange = ValueExchange()
@@ -140,7 +144,7 @@ def test_read_only_memory_is_never_written():
     assert content == b"constant"
 
 
-def test_only_what_was_sent_can_be_written():
+def test_only_what_was_sent_can_be_written() -> None:
     exchange = ValueExchange()
     exchange.pack(torch.zeros(2))
     for changes in ([[1, bytes(8)]], [[-1, bytes(8)]], [[0, bytes(7)]], [[0, 5]], [0], 7, [[0]], [[True, bytes(8)]]):
@@ -148,7 +152,7 @@ def test_only_what_was_sent_can_be_written():
             exchange.write_blocks(changes, 1)
 
 
-def test_a_record_runs_nothing():
+def test_a_record_runs_nothing() -> None:
     for fields in (["x=__import__('os')"], ["_private"], ["class"], ["a", "a"], [1], ["x"] * 300):
         with pytest.raises(ProtocolError):
             ValueExchange().unpack([[], ["record", "m.Point", fields, *range(len(fields))]])
@@ -161,14 +165,14 @@ def test_a_record_runs_nothing():
         *"torch.load torch.hub builtins.eval builtins.__import__ os.system torch._C torch.set_default_dtype torch.Tensor.__class__".split(),
     ],
 )
-def test_names_reach_only_harmless_objects(name):
+def test_names_reach_only_harmless_objects(name: str) -> None:
     from autograder.rpc import allowed_names
 
     with pytest.raises(ProtocolError):
         ValueExchange(get_named=allowed_names.get_named).unpack([[], ["named", name]])
 
 
-def test_an_object_that_is_no_value_is_not_packed():
+def test_an_object_that_is_no_value_is_not_packed() -> None:
     for value in (
         object(),
         torch.ones(2).to_sparse(),
@@ -180,7 +184,7 @@ def test_an_object_that_is_no_value_is_not_packed():
             ValueExchange().pack([value])
 
 
-def test_values_nested_too_deep_are_refused_on_both_sides():
+def test_values_nested_too_deep_are_refused_on_both_sides() -> None:
     value: Any = 1
     for _ in range(500):
         value = (value,)
