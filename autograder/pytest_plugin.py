@@ -90,9 +90,9 @@ def _start_prover(config: pytest.Config) -> ProcessPoolExecutor:
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    from autograder.sandbox.privileges import die_with
+    from autograder.sandbox.privileges import set_death_signal
 
-    prover = ProcessPoolExecutor(1, get_context("spawn"), initializer=die_with, initargs=(os.getpid(),))
+    prover = ProcessPoolExecutor(1, get_context("spawn"), initializer=set_death_signal, initargs=(os.getpid(),))
     config.add_cleanup(prover.shutdown)
     return prover
 

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from autograder.examiner.connection import Connection
-from autograder.examiner.effort import Effort
+from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.student_process.main import serve_calls
 
@@ -82,7 +82,7 @@ def _student() -> Iterator[tuple[RemoteNamespace, Callable[[], float]]]:
     """The objects of a fork that serves them, and the CPU seconds of it and of this process."""
     with _fork(lambda channel: serve_calls(channel, dict(STUDENT))) as (channel, clock):
         connection = Connection(channel)
-        connection.begin_check(Effort(SECONDS), 2**40)
+        connection.begin_check(ProcessTimeLimit(SECONDS), 2**40)
         yield RemoteNamespace(connection, {}), clock
 
 

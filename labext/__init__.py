@@ -19,13 +19,13 @@ def _load_jupyter_server_extension(server: Any) -> None:
     from labext.handlers import add_handlers
     from labext.kernels import protect_kernels
     from labext.served_pages import protect_pages
-    from labext.workspace import read_workspace
+    from labext.workspace import find_workspace
     from labkit.notebook_progress import START
 
     protect_contents(server)
     folder = server.contents_manager.root_dir
     protect_kernels(server.kernel_spec_manager)
-    workspace = read_workspace(Path(folder), server.config.Gradlab.get("courses", ()))
+    workspace = find_workspace(Path(folder), server.config.Gradlab.get("courses", ()))
     protect_pages(workspace)
     protect_formgrader(workspace)
     add_handlers(server.web_app, workspace)

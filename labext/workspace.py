@@ -92,7 +92,7 @@ class Workspace:
         return resolved if resolved.is_relative_to(self.root) and resolved != self.root else None
 
 
-def read_workspace(root: Path, extra_courses: Iterable[str] = ()) -> Workspace:
+def find_workspace(root: Path, extra_courses: Iterable[str] = ()) -> Workspace:
     """Determine which course this folder belongs to: the one course at or above it.
 
     A course is a folder with `source/` and `nbgrader_config.py`. Its files are run, so it counts only if the folder,

@@ -32,7 +32,7 @@ class Blame(NamedTuple):
     """Seconds of a time limit that was reached."""
 
 
-def describe_exception(error: BaseException, trace: TracebackType | None, cell: str) -> Blame:
+def blame_exception(error: BaseException, trace: TracebackType | None, cell: str) -> Blame:
     """Describe an exception that ended a check, and decide whose it was.
 
     An exception that passed through code outside the check cell and the libraries is the student's. So is one from a

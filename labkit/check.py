@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import NamedTuple
 
-from labkit.blame import describe_exception, shorten
+from labkit.blame import blame_exception, shorten
 from labkit.cell_digests import digest_cell
 from labkit.compare import Mismatch
 from labkit.difference import compute_difference
@@ -23,7 +23,7 @@ from labkit.outcome import Outcome, compute_earned
 from labkit.verdict import Verdict
 
 
-class Recording(NamedTuple):
+class OutcomeRecorder(NamedTuple):
     """The outcomes that a grader collects from a check cell, and what it does before and after each check."""
 
     outcomes: list[Outcome]
@@ -34,7 +34,7 @@ class Recording(NamedTuple):
 MAX_NOTES = 20
 # Outcomes by cell and check id. Running a cell again replaces its outcomes.
 _outcomes: dict[str, dict[str, Outcome]] = {}
-_recordings: list[Recording] = []
+_recorders: list[OutcomeRecorder] = []
 
 
 class check:  # noqa: N801 - reads as a statement in a lab: with check("...", "..."):
@@ -74,8 +74,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> check:
-        if _recordings:
-            _recordings[-1].before_check()
+        if _recorders:
+            _recorders[-1].before_check()
         self._warned = self._stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         self._stderr = self._stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
@@ -84,8 +84,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if _recordings:
-            _recordings[-1].after_check()
+        if _recorders:
+            _recorders[-1].after_check()
         self._stack.close()
         if isinstance(error, KeyboardInterrupt | GeneratorExit):
             return False
@@ -96,7 +96,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             outcome.misconception, outcome.difference = error.misconception, compute_difference(error.pair)
             outcome.cause = error.cause
         elif error is not None:
-            blame = describe_exception(error, trace, self._cell)
+            blame = blame_exception(error, trace, self._cell)
             outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = blame
         outcome.notes = [shorten(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
@@ -135,16 +135,16 @@ def record_outcomes(
     before_check: Callable[[], None] = lambda: None, after_check: Callable[[], None] = lambda: None
 ) -> Iterator[list[Outcome]]:
     """Collect the outcomes of checks that run inside the block in the returned list, and nowhere else."""
-    _recordings.append(Recording([], before_check, after_check))
+    _recorders.append(OutcomeRecorder([], before_check, after_check))
     try:
-        yield _recordings[-1].outcomes
+        yield _recorders[-1].outcomes
     finally:
-        _recordings.pop()
+        _recorders.pop()
 
 
 def _record(outcome: Outcome, cell: str) -> None:
-    if _recordings:
-        _recordings[-1].outcomes.append(outcome)
+    if _recorders:
+        _recorders[-1].outcomes.append(outcome)
         return
     _outcomes.setdefault(cell, {})[outcome.id] = outcome
     if not _is_in_shell():

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from labkit.cause import Cause
 from labkit.difference import Pair
-from labkit.value_text import count_items, count_keys, describe, format_distinct, format_dtype, show_key
+from labkit.value_text import describe, format_distinct, format_dtype, format_item_count, format_key_count, show_key
 
 # (rtol, atol): wide enough for a different order of summation, narrow enough to fail a wrong formula.
 TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
@@ -89,14 +89,16 @@ def assert_close(
         if not isinstance(got, Mapping):
             raise _build_mismatch(got, name, "a dict")
         if set(got) != set(want):
-            raise Mismatch(f"{name} has {count_keys(got, want)}", f"the keys {', '.join(sorted(map(repr, want)))}")
+            raise Mismatch(
+                f"{name} has {format_key_count(got, want)}", f"the keys {', '.join(sorted(map(repr, want)))}"
+            )
         for place, key in enumerate(want):
             assert_close(got[key], want[key], name=f"{name}{show_key(key, place)}", **options)
     elif isinstance(want, list | tuple):
         if not isinstance(got, Sequence) or isinstance(got, str):
-            raise _build_mismatch(got, name, count_items(want))
+            raise _build_mismatch(got, name, format_item_count(want))
         if len(got) != len(want):
-            raise Mismatch(f"{name} has {count_items(got)}", count_items(want))
+            raise Mismatch(f"{name} has {format_item_count(got)}", format_item_count(want))
         for i, (g, w) in enumerate(zip(got, want, strict=True)):
             assert_close(g, w, name=f"{name}[{i}]", **options)
     elif isinstance(want, float):

@@ -29,19 +29,19 @@ class Work:
     """Whether the card in the notebook is about an earlier text."""
 
     @property
-    def done(self) -> bool:
+    def is_done(self) -> bool:
         """Whether no visible work is left: it passes, or it got full marks."""
         if self.state == MARKED:
             return (self.earned or 0.0) >= self.points - 1e-6
         return self.state == PASSING or (self.state == WRITTEN and self.kind != "exercise")
 
     @property
-    def ready(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether only the grader's mark is missing. A written answer is marked by a person."""
-        return self.done and self.state != MARKED and self.kind != "question"
+        return self.is_done and self.state != MARKED and self.kind != "question"
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"done": self.done}
+        return asdict(self) | {"done": self.is_done}
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class LabProgress:
 
     @property
     def number(self) -> str:
-        return get_number(self.name)
+        return shorten_lab_name(self.name)
 
     @property
     def points(self) -> float:
@@ -74,21 +74,21 @@ class LabProgress:
         return sum(work.earned or 0.0 for work in self.work)
 
     @property
-    def ready(self) -> int:
+    def ready_count(self) -> int:
         """How many exercises and quizzes are ready to be marked."""
-        return sum(work.ready for work in self.work)
+        return sum(work.is_ready for work in self.work)
 
     @property
     def next(self) -> str:
         """The first exercise that's neither passing nor fully marked; empty if there is none."""
-        return next((work.name for work in self.work if not work.done), "")
+        return next((work.name for work in self.work if not work.is_done), "")
 
     def as_dict(self) -> dict[str, Any]:
         totals = {"number": self.number, "points": self.points, "earned": round(self.earned, 4)}
-        totals |= {"ready": self.ready, "next": self.next}
+        totals |= {"ready": self.ready_count, "next": self.next}
         return asdict(self) | {"work": [work.as_dict() for work in self.work]} | totals
 
 
-def get_number(name: str) -> str:
+def shorten_lab_name(name: str) -> str:
     """Return a lab's number as texts write it: 7 for 07_memory, 7b for 07b_profiler."""
     return name.partition("_")[0].lstrip("0")

@@ -54,8 +54,8 @@ class Watch(StorageCounter):
         if self.now != before:
             self.timeline.append(self.now)
 
-    def _free(self, key: int, nbytes: int) -> None:
-        super()._free(key, nbytes)
+    def _note_freed(self, key: int, nbytes: int) -> None:
+        super()._note_freed(key, nbytes)
         self.timeline.append(self.now)
 
 

@@ -117,14 +117,14 @@ def _build_work(
         return Work(name, kind, UNTOUCHED, points, stale=stale)
     if mark.get("source") == source:
         return Work(name, kind, MARKED, points, float(mark["points"]), passed, len(outcomes), stale)
-    if not outcomes or all(_is_unwritten(outcome) for outcome in outcomes):
+    if not outcomes or all(_is_blank(outcome) for outcome in outcomes):
         return Work(name, kind, WRITTEN, points, stale=stale)
     # The visible check of a quiz looks only at its form: passing it says nothing about the letters.
     success = WRITTEN if kind == "quiz" else PASSING
     return Work(name, kind, success if passed == len(outcomes) else FAILING, points, None, passed, len(outcomes))
 
 
-def _is_unwritten(outcome: Mapping[str, Any]) -> bool:
+def _is_blank(outcome: Mapping[str, Any]) -> bool:
     """Return whether the exercise was still untouched. A card written by an earlier version says so only in words."""
     return bool(outcome.get("cause", "") == Cause.UNWRITTEN or outcome.get("seen") == NOT_WRITTEN)
 

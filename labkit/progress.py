@@ -31,7 +31,7 @@ def progress(folder: str = "") -> Progress:
 
 
 def _format_line(lab: LabProgress) -> str:
-    done_count = sum(work.done for work in lab.work)
+    done_count = sum(work.is_done for work in lab.work)
     marked = f", {lab.earned:g} of {lab.points:g} points" if any(w.state == MARKED for w in lab.work) else ""
     after = f"; next: {lab.next}" if done_count and lab.next else ""
     return f"{lab.name}: {done_count} of {len(lab.work)} done{marked}{after}"
@@ -40,7 +40,7 @@ def _format_line(lab: LabProgress) -> str:
 def _render_html(labs: tuple[LabProgress, ...]) -> str:
     rows = []
     for lab in labs:
-        done_count = sum(work.done for work in lab.work)
+        done_count = sum(work.is_done for work in lab.work)
         link = f'<a href="{escape(lab.path, quote=True)}">{escape(lab.title)}</a>'
         label = escape(_format_line(lab), quote=True)
         bar = f'<progress max="{len(lab.work)}" value="{done_count}" aria-label="{label}"></progress>'

@@ -33,8 +33,10 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"there is no folder {parsed.folder}: give the folder that holds the labs")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={parsed.folder.resolve()}", *rest]
     if os.name == "posix":  # signals reach JupyterLab itself
-        os.execve(sys.executable, command, build_environment(parsed.folder, parsed.instructor))
-    return subprocess.run(command, env=build_environment(parsed.folder, parsed.instructor), check=False).returncode
+        os.execve(sys.executable, command, build_jupyter_environment(parsed.folder, parsed.instructor))
+    return subprocess.run(
+        command, env=build_jupyter_environment(parsed.folder, parsed.instructor), check=False
+    ).returncode
 
 
 def add_new(release: Path, folder: Path) -> list[Path]:
@@ -49,7 +51,7 @@ def add_new(release: Path, folder: Path) -> list[Path]:
     return new
 
 
-def build_environment(folder: Path, instructor: bool = False) -> dict[str, str]:
+def build_jupyter_environment(folder: Path, instructor: bool = False) -> dict[str, str]:
     """Return this process's environment, extended so JupyterLab finds the course extension even if not installed.
 
     A student gets none of nbgrader's instructor panels, and its assignment list only if there is an exchange.

@@ -65,11 +65,11 @@ def format_distinct(*numbers: Any) -> list[str]:
     return texts
 
 
-def count_items(sequence: Sequence[Any]) -> str:
+def format_item_count(sequence: Sequence[Any]) -> str:
     return f"{len(sequence)} item{'' if len(sequence) == 1 else 's'}"
 
 
-def count_keys(got: Mapping[Any, Any], want: Mapping[Any, Any]) -> str:
+def format_key_count(got: Mapping[Any, Any], want: Mapping[Any, Any]) -> str:
     """Count the expected keys that are present, and the others. Their names could belong to a hidden input."""
     present = sum(1 for key in want if key in got)
     others = sum(1 for key in got if key not in want)

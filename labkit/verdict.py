@@ -61,7 +61,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
 
 def summarize(verdict: Verdict) -> str:
     """Say in one line how many checks passed and what remains to be decided."""
-    if is_unwritten(verdict):
+    if is_blank(verdict):
         return f"not written yet; {_format_points(verdict.points)} to earn"
     passed, ran = sum(o.passed for o in verdict.outcomes), len(verdict.outcomes)
     counted = f"{passed} of {_format_count(ran, 'check')} passed"
@@ -72,7 +72,7 @@ def summarize(verdict: Verdict) -> str:
     )
 
 
-def is_unwritten(verdict: Verdict) -> bool:
+def is_blank(verdict: Verdict) -> bool:
     """Return whether the exercise is unchanged."""
     return bool(verdict.outcomes) and all(o.cause is Cause.UNWRITTEN for o in verdict.outcomes)
 
@@ -108,7 +108,7 @@ def _format_forms(difference: Difference) -> list[str]:
 
 def render_text(verdict: Verdict) -> str:
     lines = [f"{verdict.exercise}: {summarize(verdict)}"]
-    for outcome in [] if is_unwritten(verdict) else verdict.outcomes:
+    for outcome in [] if is_blank(verdict) else verdict.outcomes:
         lines.append(f"{'pass' if outcome.passed else 'FAIL'}  {outcome.label}")
         lines += [f"      {line}" for line in list_details(outcome, verdict)]
         if hints := select_hints(outcome):
@@ -128,7 +128,7 @@ CARD = "border:1px solid var(--jp-border-color1, #c3cad1);border-radius:4px;padd
 
 def render_html(verdict: Verdict) -> str:
     """Render the card without scripts or tables, so JupyterLab, nbgrader's pages and nbviewer show the same."""
-    shown = [] if is_unwritten(verdict) else verdict.outcomes
+    shown = [] if is_blank(verdict) else verdict.outcomes
     rows = [
         _render_row("pass" if o.passed else "fail", o.label, list_details(o, verdict), _render_details(o, verdict))
         for o in shown

@@ -28,10 +28,14 @@ settings.register_profile("quick", max_examples=20, deadline=None)
 settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-# Files of more than a quarter of a minute.
-LONGEST = """attacks cluster teaching course resume pictures watch liars command_line pool student nbgrader_cycle
-    like_nbgrader notebook_seven judgement marks solution_cache instructor labs plugin whole_run limits damaged notebooks term
-    outputs_like_a_kernel attempts""".split()
+# Files of more than a quarter of a minute, without .py.
+LONGEST = """hostile/test_attacks workers/test_cluster test_teaching browser/test_course classroom/test_resume
+    browser/test_pictures watch/test_watch proving/test_liars test_command_line workers/test_pool
+    browser/test_student images/test_student nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader
+    stock/test_like_nbgrader labext/test_notebook_seven proving/test_judgement stock/test_marks
+    workers/test_solution_cache browser/test_instructor nbgrader_plugin/test_plugin sandbox/test_whole_run
+    examiner/test_limits sandbox/test_limits hostile/test_damaged authoring/test_notebooks classroom/test_term
+    grading/test_outputs_like_a_kernel proving/test_attempts""".split()
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 
 
@@ -47,10 +51,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     late = [item for item in items if item.get_closest_marker("nightly") and not NIGHTLY]
     config.hook.pytest_deselected(items=late)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    place = {
-        path: LONGEST.index(path.stem[5:]) if path.stem[5:] in LONGEST else 99 - (path in slow)
-        for path in {item.path for item in items}
-    }
+    ranks = {ROOT / "tests" / f"{name}.py": rank for rank, name in enumerate(LONGEST)}
+    place = {path: ranks.get(path, 99 - (path in slow)) for path in {item.path for item in items}}
     items[:] = sorted((item for item in items if item not in late), key=lambda item: place[item.path])
 
 

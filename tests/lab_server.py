@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labkit.start import build_environment
+from labkit.start import build_jupyter_environment
 
 ENDS_WITHIN = 300  # seconds; one that is killed leaves its kernels
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores the environment's proxy
@@ -106,7 +106,7 @@ def _build_environment(home: Path) -> dict[str, str]:
 def _build_course_environment(folder: Path) -> dict[str, str]:
     return {
         name: value
-        for name, value in build_environment(folder).items()
+        for name, value in build_jupyter_environment(folder).items()
         if name in ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
     }
 

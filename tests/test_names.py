@@ -1,9 +1,12 @@
-"""One word for one thing, and functions that say what they do: their names begin with a verb."""
+"""One word for one thing, and functions that say what they do: their names begin with a verb that they keep."""
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.conftest import LONGEST
 
 ROOT = Path(__file__).parent.parent
 NAMED_BY_PYTHON = {"__init__", "__main__"}
@@ -27,7 +30,7 @@ VERBS = set(
     lower make map mark mask match measure merge mount move name normalize note number open operate order pack
     pair parse patch pause ping place plan play pluralize poll post postpone prepare prepend preprocess print
     probe protect prove provide publish push put query queue quote raise rate read reap rebuild receive record
-    reduce refuse register regrade release remember remove rename render renew repair repeat replace replay
+    reduce refuse register regrade release remember remove rename render renew repair repeat replace replay reply
     report request require reserve reset resolve restart restore restrict retain retry return reuse revoke
     rotate round ruin run sanitize save say schedule score search seed select send separate serve set settle
     share shorten show shrink silence skip slugify snapshot sort spend split start step stop store strip stub
@@ -36,6 +39,19 @@ VERBS = set(
     """.split()
 )
 QUESTIONS = {"is", "has", "can", "was"}
+# What functions with these first words return, as a pattern of the annotation.
+TEXT = r"(str|Markup|(list|tuple|Sequence|Iterator)\[str(, str|, \.\.\.)*\])( \| None)?"
+PROMISES = {
+    "find": r"(?!None$).*",
+    "get": r"(?!None$).*",
+    "list": r"(?!(str|int|bool|None)\b).*",
+    "describe": TEXT,
+    "format": TEXT,
+    "count": r"int( \| None)?|dict\[\w+, int\]",
+    **dict.fromkeys(QUESTIONS, r"bool|TypeGuard\[.*\]"),
+}
+# Methods of Tornado's handlers and of IPython's shell.
+NAMED_BY_OTHERS = {"get", "_format_exception_for_storage"}
 CONVERSIONS = {"to", "from", "as"}
 # Names that others fix: of Python, pytest, Jupyter and the kernel; of commands; of what labs import from labkit; and
 # methods without a verb that look up one thing by its name, as properties do.
@@ -59,6 +75,10 @@ def test_a_module_is_named_by_a_noun_not_by_a_clause() -> None:
     assert not sorted(clauses)
 
 
+def test_the_files_that_run_first_exist() -> None:
+    assert not [name for name in LONGEST if not (ROOT / "tests" / f"{name}.py").exists()]
+
+
 def test_no_two_classes_have_one_name() -> None:
     paths_by_name = defaultdict(list)
     for path in iter_modules():
@@ -77,6 +97,24 @@ def test_functions_begin_with_a_verb() -> None:
         if not _begins_well(node.name)
     ]
     assert not wrong
+
+
+def test_functions_return_what_their_verbs_promise() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {node.name} -> {ast.unparse(node.returns)}"
+        for path in iter_modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.returns
+        and node.name not in NAMED_BY_OTHERS
+        if not _keeps_promise(node.name, ast.unparse(node.returns))
+    ]
+    assert not wrong
+
+
+def _keeps_promise(name: str, returned: str) -> bool:
+    pattern = PROMISES.get(name.strip("_").split("_")[0])
+    return pattern is None or re.fullmatch(pattern, returned) is not None
 
 
 def _begins_well(name: str) -> bool:

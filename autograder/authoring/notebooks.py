@@ -61,7 +61,7 @@ def format_score_line(exercise: Exercise) -> str:
 def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
     if cell.kind is Kind.CHECK:
         text = f"{text}\n{format_score_line(lab.exercise(cell.name))}"
-    stub = _clear_solution(cell.source, cell.kind.traits.markdown) if cell.kind.traits.written else ""
+    stub = _clear_solution(cell.source, cell.kind.traits.markdown) if cell.kind.traits.student_writes else ""
     metadata = {KEY: make_cell_metadata(cell, lab, stub), **_make_fold_metadata(cell)}
     fields: dict[str, Any] = {"id": _truncate_id(cell.id), "metadata": metadata, "source": text}
     if flags := make_nbgrader_flags(cell):
@@ -92,14 +92,14 @@ def _clear_solution(source: str, markdown: bool) -> str:
 def make_nbgrader_flags(cell: Cell) -> dict[str, Any]:
     """Return nbgrader's metadata of a cell; {} if students may change it and it isn't graded."""
     traits = cell.kind.traits
-    if not (traits.locked or traits.written):
+    if not (traits.locked or traits.student_writes):
         return {}
     flags: dict[str, Any] = {
         "grade": traits.graded,
         "grade_id": cell.id,
         "locked": traits.locked,
         "schema_version": 3,
-        "solution": traits.written,
+        "solution": traits.student_writes,
         "task": False,
     }
     if traits.graded:

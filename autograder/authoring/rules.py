@@ -23,13 +23,13 @@ def refuse_bad_cell(cell: Cell) -> None:
             problem = "this marker is not indented like the code below it"
             fix = "indent '### BEGIN SOLUTION' like the solution, since the stub replaces it"
             raise SourceError(cell.path, line, problem, fix)
-        if region.kind == SOLUTION and not cell.kind.traits.written:
+        if region.kind == SOLUTION and not cell.kind.traits.student_writes:
             problem = f"a region of {SOLUTION} outside an exercise or a question"
             raise SourceError(cell.path, line, problem, "move it into one")
         if region.kind == HIDDEN and cell.kind is not Kind.CHECK:
             problem, fix = f"a region of {HIDDEN}", "write hidden checks below '# %% hidden checks'"
             raise SourceError(cell.path, line, problem, fix)
-    if cell.kind.traits.written and not regions:
+    if cell.kind.traits.student_writes and not regions:
         raise SourceError(
             cell.path,
             cell.line,

@@ -7,7 +7,7 @@ from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_notebook
 from autograder.model.course import Course
-from labkit.lab_progress import get_number
+from labkit.lab_progress import shorten_lab_name
 
 NAME = "00_start_here.ipynb"
 HOW = """## How a lab works
@@ -31,9 +31,9 @@ def build_start_page(course: Course) -> NotebookNode:
     lines = [f"# {course.title}", "", "The labs in order. Each one builds on the labs in its last column.", ""]
     lines += ["| | lab | minutes | after |", "|---|---|---|---|"]
     for entry in course.labs:
-        needs = ", ".join(map(get_number, entry.needs))
+        needs = ", ".join(map(shorten_lab_name, entry.needs))
         link = f"[{entry.title}]({entry.name}/{entry.name}.ipynb)"
-        lines.append(f"| {get_number(entry.name)} | {link} | {entry.minutes} | {needs} |")
+        lines.append(f"| {shorten_lab_name(entry.name)} | {link} | {entry.minutes} | {needs} |")
     code = "from labkit import progress\n\nprogress()"
     cells = [
         nbformat.v4.new_markdown_cell("\n".join(lines), id="labs"),

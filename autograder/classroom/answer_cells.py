@@ -1,4 +1,4 @@
-"""Finds the answer that a mark is for, in a lab or in a stock assignment."""
+"""Finds the answer that a mark is for, in a lab assignment or in a stock one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import CellLabels
 from autograder.intake.cell_origin import find_lab_answer, find_stock_answer, is_own
 from autograder.model.metadata import get_answer_name, get_cell_name, make_stock_name
-from autograder.model.nbgrader_cells import has_flags
+from autograder.model.nbgrader_cells import has_nbgrader_metadata
 
 
 class AnswerCells(Protocol):
@@ -31,7 +31,7 @@ class AnswerCells(Protocol):
 
 
 class LabAnswers:
-    """The answers of a lab: the exercise's or question's cell, with code cells that the student added after it."""
+    """The answers of a lab assignment: the exercise's or question's cell, with code cells that were added after it."""
 
     def select(self, cells: Sequence[Any], place: GradedPlace) -> list[Any]:
         name = get_answer_name(place.cell)
@@ -81,6 +81,6 @@ def _collect_tested_code(cells: Sequence[Any], tests: str) -> list[Any]:
             return since + [other for other in rest if is_last and (is_own(other) or is_solution(other))]
         if is_grade(cell):
             since = []
-        elif cell.cell_type == "code" and (is_solution(cell) or not has_flags(cell)):
+        elif cell.cell_type == "code" and (is_solution(cell) or not has_nbgrader_metadata(cell)):
             since.append(cell)
     return []

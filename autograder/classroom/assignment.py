@@ -1,4 +1,4 @@
-"""An assignment of the course: the protocol that labs and stock assignments implement."""
+"""An assignment of the course: the protocol that lab and stock assignments implement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens an assignment as what it is: a lab or a stock assignment."""
+"""Opens an assignment as what it is: a lab assignment or a stock assignment."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.gradebook_writer import ClassPolicy, GradebookWriter
-from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.preparation import prepare
 from autograder.classroom.term_names import refuse_unknown_names
 from autograder.gradebook.counting_submissions import find_counting_submissions
@@ -25,7 +25,7 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.writer import Penalty
 from autograder.grading.lab_submission import read_preprocessor_settings
 from autograder.grading.task import Settings, make_settings
-from autograder.intake.files import rename_student_folders
+from autograder.intake.folder_normalization import rename_student_folders
 from autograder.model.arrivals import describe_collecting
 from autograder.model.assignments import require_source, suggest_nearest
 from autograder.model.term import read_term

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment import Assignment
-from autograder.classroom.outcomes import GradingOutcome, find_last_error, run_guarded, write_log
+from autograder.classroom.grading_outcome import GradingOutcome, find_last_error, run_guarded, write_log
 from autograder.classroom.submitted_folder import read_folder
 from autograder.gradebook.autograded_folder import CopyRules, get_autograded_path, write_autograded
 from autograder.gradebook.counting_submissions import CountingSubmission
@@ -81,7 +81,9 @@ class GradebookWriter:
         self.course, self.lab, self.gradebook = assignment.course, assignment.name, gradebook
         assignment.load(gradebook, nbgrader.config)
         permissions = 0o664 if nbgrader.is_group_shared else 0o444
-        self.copy_rules = CopyRules(nbgrader.ignored, get_student_files(nbgrader.config, self.lab), permissions)
+        self.copy_rules = CopyRules(
+            nbgrader.ignored_patterns, get_student_files(nbgrader.config, self.lab), permissions
+        )
         self.term, self.running = policy.term, dict[str, float]()
         self._counting, self._command = dict(policy.counting), command
         self._penalty, self._extended = policy.penalty, policy.term.get_extensions(self.lab)
@@ -124,15 +126,15 @@ class GradebookWriter:
         """Write the outcome of this task."""
         if isinstance(outcome, Failure):
             return self._report_failure(task.student, outcome.reason)
-        if not outcome.trouble:
+        if not outcome.problem:
             return self.write_submission(outcome)
         before = self.find_result(task.student)
         digests = compute_part_digests(task, self.layers)
         if before and not before.empty and before.made_of.get(SUBMISSION) == digests[SUBMISSION]:
             # An earlier mark of this very submission is worth more than 0.
-            return self._report_failure(task.student, outcome.trouble)
-        log = write_log(self.course, self.lab, task.student, outcome.trouble)
-        remark = f"grading it raised {find_last_error(outcome.trouble)}: it counts as empty; the whole log is {log}"
+            return self._report_failure(task.student, outcome.problem)
+        log = write_log(self.course, self.lab, task.student, outcome.problem)
+        remark = f"grading it raised {find_last_error(outcome.problem)}: it counts as empty; the whole log is {log}"
         written = self.write_submission(outcome)
         return replace(written, remarks=(*written.remarks, remark))
 

@@ -1,4 +1,4 @@
-"""A lab: an assignment that Gradlab's builder made."""
+"""A lab assignment: one that Gradlab's builder made."""
 
 from __future__ import annotations
 

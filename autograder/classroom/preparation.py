@@ -14,7 +14,7 @@ from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
 from autograder.base.text import join_names
 from autograder.classroom.assignment import Assignment
-from autograder.classroom.outcomes import find_last_error
+from autograder.classroom.grading_outcome import find_last_error
 from autograder.gradebook.changed_cells import LOST_MARKS, update_notebooks, write_lost_marks
 from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.nbgrader_course import NbgraderCourse

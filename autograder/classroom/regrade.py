@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.class_grading import open_class
 from autograder.classroom.decisions import read_checks
 from autograder.classroom.gradebook_writer import GradebookWriter
-from autograder.classroom.outcomes import run_guarded
+from autograder.classroom.grading_outcome import run_guarded
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.submission_rows import read_submission_rows

@@ -93,8 +93,8 @@ def mark(
     graded = grade_with_retries(task, [course], fork_servers)
     if not isinstance(graded, GradedSubmission):
         raise GradlabError(graded.reason)
-    if graded.trouble:
-        raise GradlabError(f"grading {notebook} failed:\n{graded.trouble}")
+    if graded.problem:
+        raise GradlabError(f"grading {notebook} failed:\n{graded.problem}")
     autograded = nbformat.reads(graded.notebooks[lab], as_version=4)
     result = _build_result(graded, autograded)
     page = get_page_path(notebook)

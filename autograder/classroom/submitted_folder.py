@@ -9,7 +9,7 @@ from pathlib import Path
 from autograder.base.digest import digest
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.submission_folders import get_submitted_path
-from autograder.intake.files import normalize_folder
+from autograder.intake.folder_normalization import normalize_folder
 
 
 @dataclass(frozen=True)

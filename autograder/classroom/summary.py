@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook, Student
 from sqlalchemy import select
 
 from autograder.base.text import format_count, join_names, pluralize
-from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.submission_rows import read_submission_rows
 

@@ -52,7 +52,7 @@ def collect(
     with nbgrader.open_gradebook() as gradebook:
         people = list_people(gradebook)
     collection = collect_zip(file, course.resolve(), lab, people, replace)
-    for line in collection.trouble:
+    for line in collection.problems:
         err.print(line, markup=False)
     if collection.late:
         err.print(
@@ -62,8 +62,8 @@ def collect(
         )
     then = f". Next: gradlab grade {quote(lab)}" if collection.collected else ""
     out.print(f"{format_count(len(collection.collected), 'submission')} of {lab} collected{then}")
-    if collection.trouble:
-        count_text = format_count(len(collection.trouble), "problem")
+    if collection.problems:
+        count_text = format_count(len(collection.problems), "problem")
         raise GradlabError(f"not everything in the zip could be collected: {count_text} above")
 
 
@@ -90,7 +90,7 @@ def export(
     names = [lab for lab in list_labs(url) if not term.lab(lab).practice]
     arrivals, _ = read_exchange(nbgrader, names)
     labs = [read_class(url, root, lab, arrivals, whole=False) for lab in names]
-    graded = [lab for lab in labs if lab.graded]
+    graded = [lab for lab in labs if lab.graded_members]
     if not graded:
         raise GradlabError("the gradebook has no marks yet: run gradlab grade LAB first")
     with open_gradebook(url, nbgrader.course_id) as gradebook:

@@ -92,17 +92,17 @@ def report(
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
     from autograder.reports.class_export import write_class_csv, write_class_json
-    from autograder.reports.report import write_report
+    from autograder.reports.lab_report import write_report
     from autograder.reports.term_page import write_term_page
 
     if lab:
         nbgrader = open_course(course)
         arrivals, warnings = _read_arrivals(nbgrader, course, [lab], lab)
-        group = read_class(nbgrader.db_url, course.resolve(), lab, arrivals)
+        lab_class = read_class(nbgrader.db_url, course.resolve(), lab, arrivals)
         path = course / "results" / f"{lab}.html"
-        write_report(group, path, warnings)
-        write_class_csv(group, path.with_suffix(".csv"))
-        write_class_json(group, path.with_suffix(".json"))
+        write_report(lab_class, path, warnings)
+        write_class_csv(lab_class, path.with_suffix(".csv"))
+        write_class_json(lab_class, path.with_suffix(".json"))
         print_warnings(warnings)
         out.print(f"wrote {path}, and the same as CSV and JSON next to it. Next: open it in a browser")
         return
@@ -124,17 +124,17 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     from autograder.reports.similarity_page import collect_known_texts, collect_written_texts, write_similar_page
 
     term = read_term(course)
-    group = read_class(open_course(course).db_url, course.resolve(), lab, checks=False)
+    lab_class = read_class(open_course(course).db_url, course.resolve(), lab, checks=False)
 
     def is_independent(first: str, second: str) -> bool:
         team = term.find_team(lab, first)
         return team is None or second not in team.members
 
-    pairs = search(collect_written_texts(group), collect_known_texts(group), is_independent)
-    if not group.graded:
+    pairs = search(collect_written_texts(lab_class), collect_known_texts(lab_class), is_independent)
+    if not lab_class.graded_members:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"
-    write_similar_page(group, pairs, path)
+    write_similar_page(lab_class, pairs, path)
     count_text = format_count(len(pairs.pairs) + pairs.more, "pair")
     notebooks = format_count(pairs.compared, "notebook")
     out.print(f"{count_text} to look at among {notebooks}. This isn't a verdict. Next: read {path}")
@@ -158,21 +158,21 @@ def status(course: CoursePath = Path(".")) -> None:
 
     classes, warnings = _read_classes(course)
     term = read_term(course)
-    statuses = [compute_status(group, term.lab(group.lab)) for group in classes]
+    statuses = [compute_status(lab_class, term.lab(lab_class.lab)) for lab_class in classes]
     begun = [status for status in statuses if status.handed_in or status.counts[Standing.UNCOLLECTED]]
     if begun:
         _print_table(*build_numbers_table(begun), right=True)
-    for group, lab_status in zip(classes, statuses, strict=True):
+    for lab_class, lab_status in zip(classes, statuses, strict=True):
         if lab_status not in begun:
-            count_text = format_count(len(group.members), "student")
-            out.print(f"{group.lab}: none of {count_text} has handed in yet", markup=False)
+            count_text = format_count(len(lab_class.members), "student")
+            out.print(f"{lab_class.lab}: none of {count_text} has handed in yet", markup=False)
     dates = build_calendar(classes, term)
     head, rows = build_dates_table(dates)
     if rows:
         _print_table(head, rows)
     for lab_dates in dates:
         if lab_dates.extensions:
-            out.print(f"Extensions for {lab_dates.lab}, UTC: {lab_dates.list_extensions()}", markup=False)
+            out.print(f"Extensions for {lab_dates.lab}, UTC: {lab_dates.format_extensions()}", markup=False)
     for line in warnings:
         out.print(line, markup=False)
     steps = collect_next_steps(begun) or ["gradlab report: everything is graded and read"]

@@ -22,7 +22,7 @@ from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.course import Lab
 from autograder.proving.proof import prove_lab
 from autograder.reports.feedback import write_feedback
-from autograder.reports.report import write_report
+from autograder.reports.lab_report import write_report
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.executors import LocalExecutor
 

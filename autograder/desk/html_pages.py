@@ -11,17 +11,17 @@ from autograder.desk.marks import MAX_COMMENT, DeskMark
 from autograder.desk.reading import Page, Question
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
 from autograder.gradebook.graded_place import GradedPlace
-from autograder.reports.page_templates import build_environment, format_points
+from autograder.reports.page_templates import build_jinja_environment, format_points
 
 
-def render_overview(base: str, labs: Mapping[str, Sequence[Question]], trouble: str = "") -> str:
+def render_overview(base: str, labs: Mapping[str, Sequence[Question]], problem: str = "") -> str:
     """Render the overview.
 
     Args:
         base: The address of the desk's pages.
-        trouble: The reason if there are no questions.
+        problem: The reason if there are no questions.
     """
-    return _render("overview.html.j2", base=base, labs=labs, trouble=trouble)
+    return _render("overview.html.j2", base=base, labs=labs, problem=problem)
 
 
 def render_question(base: str, page: Page, xsrf: str) -> str:
@@ -68,7 +68,7 @@ def describe_mark(mark: DeskMark, place: GradedPlace) -> str:
         return "waits"
     if mark.points is not None:
         return f"{format_points(mark.points)} of {worth}"
-    if mark.blank and place.by_hand:
+    if mark.is_blank and place.by_hand:
         return f"not written, 0 of {worth}"
     return f"{format_points(mark.auto or 0.0)} of {worth}" + ("" if place.by_hand else " from checks")
 
@@ -81,4 +81,4 @@ def wrap_in_box(words: Markup) -> Markup:
 
 
 def _render(template: str, **values: Any) -> str:
-    return build_environment("autograder.desk").get_template(template).render(box=wrap_in_box, **values)
+    return build_jinja_environment("autograder.desk").get_template(template).render(box=wrap_in_box, **values)

@@ -44,7 +44,7 @@ class DeskMark(Mark):
         return digest(repr((self.points, self.auto, self.comment, self.waits, self.chosen)))[:16]
 
     @property
-    def blank(self) -> bool:
+    def is_blank(self) -> bool:
         """Whether the answer is unchanged since it was handed out, so nbgrader gave it no points."""
         return self.points is None and self.auto == 0 and not self.waits
 

@@ -18,7 +18,7 @@ from autograder.gradebook.nbgrader_course import read_config
 from autograder.gradebook.notebook_file import read_cells
 from autograder.gradebook.writer import Penalty
 from autograder.model.metadata import get_answer_name, get_cell_name
-from autograder.model.nbgrader_cells import read_flags
+from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 
 class UnknownNameError(LookupError):
@@ -83,7 +83,7 @@ def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: 
 def _build_places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
     tasks = {cell.name: cell for cell in row.task_cells}
     answers = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
-    source = {get_cell_name(cell): read_flags(cell) for cell in desk.source(lab, row.name)}
+    source = {get_cell_name(cell): read_nbgrader_metadata(cell) for cell in desk.source(lab, row.name)}
     order = list(source)
     places = [
         GradedPlace(

@@ -18,9 +18,9 @@ from autograder.base.digest import digest
 from autograder.base.text import truncate
 from autograder.classroom.answer_cells import AnswerCells
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.desk.cells import render_question_and_solution
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
 from autograder.desk.place import Desk, list_places
+from autograder.desk.question_text import render_question_and_solution
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import make_sort_key

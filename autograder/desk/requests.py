@@ -8,10 +8,10 @@ from pydantic import Field
 
 from autograder.desk.marks import MAX_COMMENT
 from autograder.desk.rubric import MAX_ITEMS
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 
 
-class QuestionRequest(Model):
+class QuestionRequest(StrictModel):
     """A question, by its names in the gradebook."""
 
     lab: str = Field(max_length=200)

@@ -16,13 +16,13 @@ from pydantic import Field, ValidationError
 from autograder.base.atomic_files import write_atomically
 from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 
 MAX_ITEMS = 50
 MAX_TEXT = 2_000  # characters of an item
 
 
-class Item(Model):
+class Item(StrictModel):
     """An item of a rubric."""
 
     id: str = Field(pattern="[0-9a-f]{8}", max_length=8)
@@ -31,7 +31,7 @@ class Item(Model):
     """What it adds to the mark; negative if it takes points off."""
 
 
-class Rubric(Model):
+class Rubric(StrictModel):
     """The rubric of one question."""
 
     items: tuple[Item, ...] = ()
@@ -51,7 +51,7 @@ class Rubric(Model):
         return round(min(max(sum(item.points for item in self.items if item.id in chosen), 0.0), worth), 4)
 
 
-class Rubrics(Model):
+class Rubrics(StrictModel):
     """The rubrics of a lab."""
 
     questions: dict[str, Rubric] = Field(default_factory=dict)

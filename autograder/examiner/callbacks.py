@@ -11,16 +11,16 @@ from typing import Any
 import torch
 
 from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_use
-from autograder.examiner.connection import Stopped, check_number, check_numbers, expect
+from autograder.examiner.connection import Stopped, check_range, check_ranges, expect
 from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
-from autograder.rpc.exchange import Exchange, split_arguments
-from autograder.rpc.flags import Flags, read_flags, set_flags, unpack_flags, use_inference_mode
+from autograder.rpc.flags import Flags, read_torch_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText
 from autograder.rpc.random_states import read_torch_state, set_torch_state
-from autograder.rpc.requests import Product, Use, UseReply, read
+from autograder.rpc.requests import OperationReply, Product, Use, read
 from autograder.rpc.tensors import is_differentiable, make_leaf
+from autograder.rpc.value_exchange import ValueExchange, split_arguments
 from autograder.rpc.vjp import BackwardPass, compute_vjp, find_gradient_edge
 from labkit.probes import ProbeError
 
@@ -57,7 +57,7 @@ class Callbacks:
         return number
 
     def get_object(self, number: Any) -> Any:
-        return self._objects[check_number(number, len(self._objects))]
+        return self._objects[check_range(number, len(self._objects))]
 
     def _is_from_earlier_check(self, number: int) -> bool:
         """Whether an earlier check passed this object, so the running check wouldn't see its use."""
@@ -65,7 +65,7 @@ class Callbacks:
 
     def forget(self, nodes: WireValue) -> None:
         """Forget these nodes, which the student process can't reach any more. Raises ProtocolError."""
-        self._nodes.forget(check_numbers(nodes, 2**62))
+        self._nodes.forget(check_ranges(nodes, 2**62))
 
     def serve(self, request: WireValue) -> WireValue:
         """Return the reply to a use. Raises ProtocolError for a malformed request, and Stopped."""
@@ -78,7 +78,7 @@ class Callbacks:
             raise ProtocolError("malformed use")
         kind, *rest, flags, state, dropped = request
         self.forget(dropped)
-        flags_before, state_before, self.is_serving = read_flags(), read_torch_state(), True
+        flags_before, state_before, self.is_serving = read_torch_flags(), read_torch_state(), True
         try:
             student_flags = self._update_state(flags, state)
             with use_inference_mode(student_flags.inference):
@@ -96,7 +96,7 @@ class Callbacks:
             raise ProtocolError(f"malformed use: {type(error).__name__}") from None
         finally:
             torch.clear_autocast_cache()  # else the cast of a weight outlives a change of it
-            set_flags(flags_before, read_flags())
+            set_flags(flags_before, read_torch_flags())
             if read_torch_state() != state_before:
                 set_torch_state(state_before)
             self.is_serving = False
@@ -119,7 +119,7 @@ class Callbacks:
         self._state = state
         return state
 
-    def _use(self, use: Use) -> UseReply:
+    def _use(self, use: Use) -> OperationReply:
         value, operate = self.get_object(use.number), OPERATIONS[use.operation]
         if self._is_from_earlier_check(use.number):
             operate = refuse_use
@@ -134,22 +134,22 @@ class Callbacks:
             raise
         except Exception as error:
             nothing = exchange.pack(None)
-            return UseReply(pack_exception(error), nothing, exchange.read_changed_blocks(blocks), None, [], [])
+            return OperationReply(pack_exception(error), nothing, exchange.read_changed_blocks(blocks), None, [], [])
         packed = exchange.pack(result)
         results = exchange.objects[count:]
         outputs = [count + n for n, t in enumerate(results) if is_differentiable(t) and not t.is_leaf]
         node = self._nodes.add(inputs, [exchange.objects[n] for n in outputs], exchange.objects)
-        return UseReply(None, packed, exchange.read_changed_blocks(blocks), node, edges, outputs)
+        return OperationReply(None, packed, exchange.read_changed_blocks(blocks), node, edges, outputs)
 
-    def _serve_product(self, product: Product) -> UseReply:
-        node = self._nodes.get(check_number(product.node))
+    def _serve_product(self, product: Product) -> OperationReply:
+        node = self._nodes.get(check_range(product.node))
         exchange = self._create_exchange()
         grads = exchange.unpack(product.gradients)
         edges = [n for n, grad in enumerate(exchange.objects) if is_differentiable(grad)]
         incoming = [find_gradient_edge(exchange.objects[n]) for n in edges]
-        needed = [check_number(n, len(node.inputs)) for n in product.needed]
+        needed = [check_range(n, len(node.inputs)) for n in product.needed]
         backward_pass = BackwardPass(
-            check_number(product.task),
+            check_range(product.task),
             product.retain_graph is True,
             product.create_graph is True,
             product.accumulate is True,
@@ -160,13 +160,15 @@ class Callbacks:
         except (Stopped, ProbeError):
             raise
         except Exception as error:
-            return UseReply(pack_exception(error), exchange.pack([]), [], None, [], [])
+            return OperationReply(pack_exception(error), exchange.pack([]), [], None, [], [])
         outputs = [n for n, grad in enumerate(results) if backward_pass.create_graph and is_differentiable(grad)]
         new = self._nodes.add([*node.inputs, *incoming], [results[n] for n in outputs], exchange.objects, shared=True)
-        return UseReply(None, exchange.pack(results), [], new, edges, outputs)
+        return OperationReply(None, exchange.pack(results), [], new, edges, outputs)
 
-    def _create_exchange(self) -> Exchange:
-        return Exchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=make_leaf, masked=True)
+    def _create_exchange(self) -> ValueExchange:
+        return ValueExchange(
+            pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=make_leaf, masked=True
+        )
 
     def _pack_opaque(self, value: Any) -> WireValue:
         number = self.get_number(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
-from autograder.examiner.effort import Effort
+from autograder.examiner.process_time_limit import ProcessTimeLimit
 from labkit.cause import Cause, StopReason
 
 SHORT_SECONDS = 1.0  # for each further check of an exercise after one ran out of time
@@ -16,7 +16,7 @@ class ConnectionSource(Protocol):
     """A source of connections: SubmissionRunner, or the attempt in which `gradlab prove` tries an answer."""
 
     def connect(self, name: str) -> Connection: ...
-    def begin_effort(self, seconds: float) -> Effort: ...
+    def begin_limit(self, seconds: float) -> ProcessTimeLimit: ...
     def explain_end(self) -> str: ...
     def kill_group(self, name: str) -> None: ...
 
@@ -56,7 +56,7 @@ class CheckConnection:
             seconds = self.seconds()
             if self.has_timed_out:
                 seconds = min(seconds, SHORT_SECONDS)
-            self.connection.begin_check(self.source.begin_effort(seconds), MAX_BYTES)
+            self.connection.begin_check(self.source.begin_limit(seconds), MAX_BYTES)
         except Stopped as stopped:
             self.connection, self.reason = None, stopped.reason
 
@@ -66,7 +66,7 @@ class CheckConnection:
         try:
             return self.connection.ask(request, callbacks)
         except Stopped as stopped:
-            self.has_timed_out |= self.connection.effort is not None and self.connection.effort.is_over()
+            self.has_timed_out |= self.connection.time_limit is not None and self.connection.time_limit.is_over()
             reason = stopped.reason
             if reason == ENDED:
                 words = f"{self.source.explain_end() or 'the Python process ended'} during this check"

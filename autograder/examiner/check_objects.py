@@ -19,7 +19,7 @@ FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinMethodType, func
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: operations.OPERATIONS[name] for name in ("iter", "next", "len", "getitem", "enter")},
     "call": lambda value, *args, **kwargs: _call(value, args, kwargs),
-    "leave": lambda value, kind: operations.leave(value, kind and unmask_text(kind)),
+    "leave": lambda value, kind: operations.exit_context(value, kind and unmask_text(kind)),
     "getattr": lambda value, name: _get_public(value, name),
 }
 
@@ -49,12 +49,12 @@ def _get_public(value: Any, name: Any) -> Any:
 
 def _call(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call the check's function. Raises TypeError if an argument would replace one that the check has bound."""
-    for name in _iter_bound_names(value, len(args), kwargs):
+    for name in _iter_rebound_parameters(value, len(args), kwargs):
         raise TypeError(f"the argument {name!r} is set by the check")
     return value(*args, **kwargs)
 
 
-def _iter_bound_names(value: Any, count: int, names: Iterable[str]) -> Iterator[str]:
+def _iter_rebound_parameters(value: Any, count: int, names: Iterable[str]) -> Iterator[str]:
     """Yield the passed parameters that the course has bound, by a default other than None or by partial().
 
     Args:

@@ -13,7 +13,7 @@ CELL_SHARE = 2 / 3  # of a submission's time: the rest is for checks, even if ce
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Limits in seconds: of a cell and a check as on an idle machine (effort.py), of a submission by the clock."""
+    """Limits in seconds: of a cell and a check as on an idle machine, of a submission by the clock."""
 
     cell: float = 60.0
     check: float = 8.0

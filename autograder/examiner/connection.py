@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any, Protocol
 
-from autograder.examiner.effort import Effort
+from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.rpc.frames import (
     CALLBACK,
     ConnectionClosed,
@@ -28,7 +28,7 @@ INVALID_REPLY = StopReason("the Python process sent an invalid reply")
 
 
 class Stopped(Exception):
-    """The student process could not answer: it ran out of time, died, or sent an invalid message."""
+    """The student process could not reply: it ran out of time, died, or sent an invalid message."""
 
     def __init__(self, reason: StopReason | str) -> None:
         super().__init__(str(reason))
@@ -53,7 +53,7 @@ class Connection:
 
     def __init__(self, channel: socket.socket) -> None:
         self.channel = channel
-        self.effort: Effort | None = None  # the time that the process has left, None for no limit
+        self.time_limit: ProcessTimeLimit | None = None  # the time that the process has left, None for no limit
         self.bytes_left = MAX_BYTES  # to receive
         self.broken: StopReason | None = None
         self.global_state = GlobalState()
@@ -68,10 +68,10 @@ class Connection:
         try:
             self._send([request, self.global_state.read()])
             while _is_use(message := self._receive()):
-                answer = callbacks.serve(message[1])
-                if self.effort is not None and self.effort.is_over():
+                callback_reply = callbacks.serve(message[1])
+                if self.time_limit is not None and self.time_limit.is_over():
                     raise ProtocolTimeout("no reply in time, only uses of callbacks")
-                self._send(answer)
+                self._send(callback_reply)
             reply, state, dropped = expect(message, 3)
             callbacks.forget(dropped)
             self.global_state.apply(state)
@@ -79,28 +79,28 @@ class Connection:
         except Stopped as stopped:  # raised by a callback, for which the student process waits
             self.broken = stopped.reason
         except ProtocolTimeout:
-            self.broken = _explain_delay(self.effort)
+            self.broken = _explain_delay(self.time_limit)
         except ConnectionClosed:
             self.broken = ENDED
         except ProtocolError:
             self.broken = INVALID_REPLY
         raise Stopped(self.broken)
 
-    def begin_check(self, effort: Effort | None, max_bytes: int = MAX_BYTES) -> None:
+    def begin_check(self, time_limit: ProcessTimeLimit | None, max_bytes: int = MAX_BYTES) -> None:
         """Set the limits of the check that begins: its time, and the bytes to receive in it."""
-        self.effort, self.bytes_left = effort, max_bytes
+        self.time_limit, self.bytes_left = time_limit, max_bytes
 
     def mark_broken(self, reason: StopReason) -> None:
         """Raise Stopped for this reason from now on."""
         self.broken = reason
 
-    def reset(self, effort: Effort) -> bool:
-        """Start over, as on a new connection, and return whether the process answers within `effort`."""
+    def reset(self, time_limit: ProcessTimeLimit) -> bool:
+        """Start over, as on a new connection, and return whether the process answers within `time_limit`."""
         self.global_state = GlobalState()
         try:
-            send(self.channel, "begin", effort.measure_wall_left())
-            effort.wait(self.channel)
-            receive(self.channel, effort.measure_wall_left())
+            send(self.channel, "begin", time_limit.measure_wall_left())
+            time_limit.wait(self.channel)
+            receive(self.channel, time_limit.measure_wall_left())
         except ProtocolError:
             return False
         return True
@@ -110,22 +110,22 @@ class Connection:
         self.channel.close()
 
     def _send(self, message: WireValue) -> None:
-        send(self.channel, message, None if self.effort is None else self.effort.measure_wall_left())
+        send(self.channel, message, None if self.time_limit is None else self.time_limit.measure_wall_left())
 
     def _receive(self) -> WireValue:
-        if self.effort is not None:
-            self.effort.wait(self.channel)
+        if self.time_limit is not None:
+            self.time_limit.wait(self.channel)
         data = receive_bytes(
-            self.channel, None if self.effort is None else self.effort.measure_wall_left(), self.bytes_left
+            self.channel, None if self.time_limit is None else self.time_limit.measure_wall_left(), self.bytes_left
         )
         self.bytes_left = max(self.bytes_left - len(data), 0)
         return decode_message(data)
 
 
-def _explain_delay(effort: Effort | None) -> StopReason:
-    if effort is not None and effort.was_starved():
+def _explain_delay(time_limit: ProcessTimeLimit | None) -> StopReason:
+    if time_limit is not None and time_limit.was_starved():
         return STARVED
-    return build_timeout(effort.seconds if effort else 0)
+    return build_timeout(time_limit.seconds if time_limit else 0)
 
 
 def build_timeout(seconds: float) -> StopReason:
@@ -144,16 +144,16 @@ def expect(reply: WireValue, length: int) -> list[Any]:
     return reply
 
 
-def check_number(value: Any, below: int = 2**62) -> int:
+def check_range(value: Any, below: int = 2**62) -> int:
     """Return the value if it is an integer from 0 to below - 1. Raises ProtocolError."""
     if type(value) is not int or not 0 <= value < below:
         raise ProtocolError("a number out of range")
     return value
 
 
-def check_numbers(values: Any, below: int) -> list[int]:
+def check_ranges(values: Any, below: int) -> list[int]:
     """Return the values if they are distinct integers from 0 to below - 1. Raises ProtocolError."""
-    if not isinstance(values, list) or len({check_number(v, below) for v in values}) != len(values):
+    if not isinstance(values, list) or len({check_range(v, below) for v in values}) != len(values):
         raise ProtocolError("a repeated number")
     return values
 

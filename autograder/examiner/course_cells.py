@@ -12,7 +12,7 @@ from autograder.examiner.connection import Requester
 from autograder.examiner.execution import run_cell, run_check_cell
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.examiner.watchdog import SECONDS, run_watchdog
-from autograder.rpc.flags import read_flags, set_flags
+from autograder.rpc.flags import read_torch_flags, set_flags
 from labkit.outcome import Outcome
 
 
@@ -62,11 +62,11 @@ def run_checks(
     _put_proxies(namespace, defined, connection)
     cell_namespace = dict(namespace)  # what the cell defines must not become a given name of the student process
     with run_watchdog(seconds) as dog:
-        flags = read_flags()
+        flags = read_torch_flags()
 
         def begin_check() -> None:
             # A call in the check before this one may have left another default dtype.
-            set_flags(flags, read_flags())
+            set_flags(flags, read_torch_flags())
             connection.renew()
             dog.start()
 

@@ -14,7 +14,7 @@ MAX_CHARACTERS = 200_000  # of the student's cells of one notebook
 MAX_STEPS = 500_000  # names followed for one notebook; a lab of the course takes a few thousand
 
 
-class Effects:
+class EffectAnalysis:
     """Follows the cells of a notebook. After the two limits above, every cell counts as one that can change anything.
 
     Args:
@@ -28,15 +28,16 @@ class Effects:
         self._values: frozenset[str] = frozenset()  # names of mutable values, the course's and the student's
         self._student_cells: dict[str, CellSource] = {}  # a name of the student's -> the cell that defined it
 
-    def has_no_effect(self, source: str, given: bool) -> bool:
-        """Whether running this cell next leaves the behaviour of all exercises so far as it is."""
+    def follow_cell(self, source: str, given: bool) -> bool:
+        """Follow the next cell. Return whether running it leaves the behaviour of all exercises so far as it is."""
         try:
-            return self._has_no_effect(source, given)
+            return self._follow_cell(source, given)
         except _LimitExceeded:
             self.keeps_nothing = False
             return False
 
-    def _has_no_effect(self, source: str, given: bool) -> bool:
+    def _follow_cell(self, source: str, given: bool) -> bool:
+        """Return the same as follow_cell(), and keep what the next cells depend on. Raises _LimitExceeded."""
         self._characters -= 0 if given else len(source)
         if self._characters < 0:
             raise _LimitExceeded

@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
 from autograder.examiner.course_cells import can_use_names, run_checks, run_given
-from autograder.examiner.effects import Effects
+from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.execution import create_namespace
+from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
 from autograder.examiner.submission_runner import Start, SubmissionRunner
 from autograder.rpc.global_state import GlobalState
@@ -78,12 +78,12 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
     results = {step.id: StepResult() for step in steps}
     left, last = MAX_OF_SUBMISSION, StepResult()
     exercises = [step.exercise for step in steps if step.exercise]
-    effects, names_by_cell = Effects(exercises), _select_protected_names(steps)
+    effects, names_by_cell = EffectAnalysis(exercises), _select_protected_names(steps)
     protected: set[str] = set()
     for step, defined in _iter_steps(steps):
         if step.kind != "check":
             names = names_by_cell.get(step.id, ())
-            has_no_effect = effects.has_no_effect(step.source, step.kind != "student")
+            has_no_effect = effects.follow_cell(step.source, step.kind != "student")
             if not has_no_effect or protected.intersection(names):
                 _blame(last, runner.keep_state)
             protected.update(names)

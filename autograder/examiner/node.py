@@ -9,13 +9,13 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import DroppedReferences, build_invalid_reply, check_number, check_numbers
+from autograder.examiner.connection import DroppedReferences, build_invalid_reply, check_range, check_ranges
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
-from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.requests import Product, ProductReply, read
 from autograder.rpc.tensors import Role, make_leaf
+from autograder.rpc.value_exchange import ValueExchange
 from autograder.rpc.vjp import BackwardPass, get_current_pass
 
 
@@ -32,7 +32,7 @@ class NodeOwner(Protocol):
 class Reply:
     """A differentiable reply."""
 
-    remote: NodeOwner
+    owner: NodeOwner
     node: int
     """Its number in the student process."""
     outputs: list[Tensor] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Reply:
     """Inputs that were changed in place."""
 
     def __del__(self) -> None:
-        self.remote.dropped.add_node(self.node)
+        self.owner.dropped.add_node(self.node)
 
 
 class RemoteNode(torch.autograd.Function):
@@ -120,20 +120,20 @@ class ArrivingTensors:
 def _request_product(
     reply: Reply, grads: list[Tensor | None], inputs: tuple[Tensor, ...], needed: list[int], backward_pass: BackwardPass
 ) -> list[Tensor | None]:
-    exchange = Exchange(enter=ArrivingTensors().enter)
+    exchange = ValueExchange(enter=ArrivingTensors().enter)
     message = exchange.pack(grads)
     blocks = len(exchange.blocks)
-    answer = reply.remote.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
+    packed_reply = reply.owner.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
     try:
-        product = read(ProductReply, answer)
+        product = read(ProductReply, packed_reply)
         if product.raised is None:
             exchange.write_blocks(product.blocks, blocks)
             results = _check_gradients(exchange.unpack(product.gradients), [inputs[i] for i in needed])
             if product.node is not None:
                 graph_inputs = [*inputs, *(g for g in grads if g is not None and g.requires_grad)]
-                _record(reply, check_number(product.node), results, graph_inputs, product.history)
+                _record(reply, check_range(product.node), results, graph_inputs, product.history)
             return results
-        error = rebuild_exception(product.raised, reply.remote.namespace)
+        error = rebuild_exception(product.raised, reply.owner.namespace)
     except Exception:
         raise build_invalid_reply() from None
     raise error
@@ -149,5 +149,5 @@ def _check_gradients(grads: Any, inputs: list[Tensor]) -> list[Tensor | None]:
 
 
 def _record(reply: Reply, node: int, grads: list[Tensor | None], inputs: list[Tensor], history: WireValue) -> None:
-    recorded = [grads[i] for i in check_numbers(history, len(grads))]
-    RemoteNode.connect(Reply(reply.remote, node), inputs, [g for g in recorded if g is not None], [])
+    recorded = [grads[i] for i in check_ranges(history, len(grads))]
+    RemoteNode.connect(Reply(reply.owner, node), inputs, [g for g in recorded if g is not None], [])

@@ -1,4 +1,4 @@
-"""The examiner's handle on the student process of one submission: runs cells in it, and forks it for a check."""
+"""The examiner's side of the student process of one submission: runs cells in it, and forks it for a check."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from autograder.examiner.checked_outputs import MAX_OUTPUTS, read_outputs
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, Stopped
-from autograder.examiner.effort import CpuTime, Effort
+from autograder.examiner.output_filter import MAX_OUTPUTS, read_outputs
+from autograder.examiner.process_time_limit import CpuTime, ProcessTimeLimit
 from autograder.rpc.frames import (
     MAX_FRAME,
     ConnectionClosed,
@@ -71,8 +71,8 @@ class StudentProcess:
             protected: Course names that the cell binds, to restore before checks.
         """
         try:
-            effort = self.begin_effort(limit.seconds, limit.clock_limit)
-            outputs = self._request_answer(["run", source, number, list(protected)], effort, MAX_OUTPUTS)
+            time_limit = self.begin_limit(limit.seconds, limit.clock_limit)
+            outputs = self._request_reply(["run", source, number, list(protected)], time_limit, MAX_OUTPUTS)
         except ProtocolTimeout:
             raise self._stop(limit.words) from None
         except ProtocolError as error:
@@ -84,8 +84,8 @@ class StudentProcess:
         try:
             for path, content in files:
                 for begin in range(0, max(len(content), 1), PIECE):
-                    self._request_answer(
-                        ["put", path, content[begin : begin + PIECE]], self.begin_effort(seconds, math.inf)
+                    self._request_reply(
+                        ["put", path, content[begin : begin + PIECE]], self.begin_limit(seconds, math.inf)
                     )
         except (ProtocolError, OSError) as error:
             raise self._stop(self._wait_for_reason(error)) from None
@@ -93,15 +93,15 @@ class StudentProcess:
     def fetch_changed_names(self, seconds: float) -> list[str]:
         """Return the course names that cells rebound or patched, as the process reports. Raises Stopped."""
         try:
-            answer = self._request_answer(["list_changed"], self.begin_effort(seconds, math.inf))
-        except (ProtocolError, OSError) as error:  # a late answer would be taken for that to the next request
+            reply = self._request_reply(["list_changed"], self.begin_limit(seconds, math.inf))
+        except (ProtocolError, OSError) as error:  # a late reply would be taken for that to the next request
             raise self._stop(self._wait_for_reason(error)) from None
-        names = answer if isinstance(answer, list) else []
+        names = reply if isinstance(reply, list) else []
         return [name for name in names[:MAX_NAMES] if isinstance(name, str) and NAME.fullmatch(name)]
 
-    def begin_effort(self, seconds: float, clock_limit: float) -> Effort:
+    def begin_limit(self, seconds: float, clock_limit: float) -> ProcessTimeLimit:
         """Begin a time limit for the process and its forks. `clock_limit` is in seconds by the clock."""
-        return Effort(seconds, partial(self.supervisor.measure_times, self.pid), clock_limit)
+        return ProcessTimeLimit(seconds, partial(self.supervisor.measure_times, self.pid), clock_limit)
 
     def fork(self, group: str, seconds: float) -> StudentProcess:
         """Fork the process as it is now. The fork belongs to this process group. Raises Stopped."""
@@ -109,10 +109,10 @@ class StudentProcess:
         ours, theirs = socket.socketpair()
         try:
             self.supervisor.adopt(self.pid, "")  # processes that cells have started belong to no check
-            effort = self.begin_effort(seconds, math.inf)
-            self._ask(["fork"], effort.measure_wall_left())
+            time_limit = self.begin_limit(seconds, math.inf)
+            self._ask(["fork"], time_limit.measure_wall_left())
             socket.send_fds(self.control, [b"f"], [theirs.fileno()])
-            self._receive_answer(effort)
+            self._receive_reply(time_limit)
         except (ProtocolError, OSError) as error:
             ours.close()
             raise self._stop(self._wait_for_reason(error)) from None
@@ -149,11 +149,11 @@ class StudentProcess:
             self.supervisor.kill_group(self.pid, group)
 
     def ping(self) -> bool:
-        """Return whether the process still answers. If it doesn't, end it."""
+        """Return whether the process still replies. If it doesn't, end it."""
         if self.end_reason or self.serves:
             return not self.explain_end()
         try:
-            self._request_answer(["ping"], self.begin_effort(PING_SECONDS, math.inf))
+            self._request_reply(["ping"], self.begin_limit(PING_SECONDS, math.inf))
         except ProtocolError as error:
             self._stop(self._wait_for_reason(error))
         return not self.end_reason
@@ -183,13 +183,13 @@ class StudentProcess:
             time.sleep(0.005)
         return reason or str(INVALID_REPLY)
 
-    def _request_answer(self, request: list[Any], effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
-        self._ask(request, effort.measure_wall_left())
-        return self._receive_answer(effort, max_bytes)
+    def _request_reply(self, request: list[Any], time_limit: ProcessTimeLimit, max_bytes: int = MAX_FRAME) -> WireValue:
+        self._ask(request, time_limit.measure_wall_left())
+        return self._receive_reply(time_limit, max_bytes)
 
-    def _receive_answer(self, effort: Effort, max_bytes: int = MAX_FRAME) -> WireValue:
-        effort.wait(self.control)
-        return receive(self.control, effort.measure_wall_left(), max_bytes)
+    def _receive_reply(self, time_limit: ProcessTimeLimit, max_bytes: int = MAX_FRAME) -> WireValue:
+        time_limit.wait(self.control)
+        return receive(self.control, time_limit.measure_wall_left(), max_bytes)
 
     def _ask(self, request: list[Any], seconds: float) -> None:
         if self.end_reason:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from autograder.examiner.writes import ATTRIBUTE_WRITERS, WRITERS, find_root_name, find_written_target, join_dotted_name
+from autograder.examiner.write_targets import (
+    ATTRIBUTE_WRITERS,
+    WRITERS,
+    find_root_name,
+    find_written_target,
+    join_dotted_name,
+)
 
 # Modules that a notebook may import without another trace than their names.
 HARMLESS = frozenset(

@@ -14,19 +14,19 @@ from autograder.examiner.connection import (
     DroppedReferences,
     Requester,
     build_invalid_reply,
-    check_number,
-    check_numbers,
+    check_range,
+    check_ranges,
     expect,
 )
-from autograder.examiner.handles import Remote
 from autograder.examiner.node import ArrivingTensors, RemoteNode, Reply, snapshot_history
+from autograder.examiner.proxies import StudentProxy
 from autograder.examiner.replayed_changes import Changes, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
-from autograder.rpc.exchange import Exchange
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.requests import Call, CallReply, GraphNode, read
+from autograder.rpc.value_exchange import ValueExchange
 from labkit.probes import ProbeError
 
 
@@ -52,17 +52,17 @@ class RemoteNamespace:
         self.namespace = namespace
         self.dropped = DroppedReferences()
         self.callbacks = Callbacks(lambda: int(getattr(connection, "checks", 0)))
-        self._new: list[Remote] = []  # created while the current reply is unpacked
-        self._remotes: weakref.WeakValueDictionary[int, Remote] = weakref.WeakValueDictionary()
+        self._new: list[StudentProxy] = []  # created while the current reply is unpacked
+        self._proxies: weakref.WeakValueDictionary[int, StudentProxy] = weakref.WeakValueDictionary()
 
-    def get_proxy(self, name: str) -> Remote:
+    def get_proxy(self, name: str) -> StudentProxy:
         """Return a proxy for the object that an exercise defines under this name."""
-        return Remote(self, name, None)
+        return StudentProxy(self, name, None)
 
     def operate(self, target: str | int, operation: str, *args: Any, **kwargs: Any) -> Any:
         """Run an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
         arriving = ArrivingTensors()
-        exchange = Exchange(
+        exchange = ValueExchange(
             self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, arriving.enter, masked=True
         )
         message = exchange.pack((*args, *kwargs.values()))
@@ -94,7 +94,7 @@ class RemoteNamespace:
             raise ProbeError("a function that a check passes to a student's function uses the student's objects")
         return self.connection.ask([*request, self.dropped.take()], self.callbacks)
 
-    def _read_reply(self, exchange: Exchange, sent: SentState, reply: CallReply) -> Any:
+    def _read_reply(self, exchange: ValueExchange, sent: SentState, reply: CallReply) -> Any:
         """Return the result, what to run later (it may call hooks), and the exception if one was raised."""
         self._new = []
         result = exchange.unpack(reply.result)
@@ -103,13 +103,13 @@ class RemoteNamespace:
         objects = sent.objects
         changes = Changes(objects, differences, sent.versions)
         changes.apply_before_connecting()
-        inputs = [_check_tensor(objects[n]) for n in check_numbers(reply.edges, len(objects))]
-        for n in check_numbers(reply.touched, 2**62):
-            inputs += self._remotes[n]._inputs
+        inputs = [_check_tensor(objects[n]) for n in check_ranges(reply.edges, len(objects))]
+        for n in check_ranges(reply.touched, 2**62):
+            inputs += self._proxies[n]._inputs
         if reply.nodes:
             self._connect(exchange.objects, len(objects), inputs, reply.nodes)
-        for remote in self._new:
-            remote._inputs = inputs
+        for proxy in self._new:
+            proxy._inputs = inputs
         self._new = []
         deferred = changes.apply_after_connecting()
         return result, deferred, None if reply.raised is None else rebuild_exception(reply.raised, self.namespace)
@@ -118,21 +118,21 @@ class RemoteNamespace:
         """Make the results of a call, and the tensors it changed in place, part of the graph."""
         parts = [read(GraphNode, node) for node in nodes]
         if len(parts) > 1:
-            changed = {id(objects[n]) for _, _, dirty, _ in parts for n in check_numbers(dirty, sent)}
+            changed = {id(objects[n]) for _, _, dirty, _ in parts for n in check_ranges(dirty, sent)}
             inputs = [snapshot_history(t) if id(t) in changed else t for t in inputs]
         for node, outputs, dirty, between in parts:
-            results = [_check_tensor(objects[n]) for n in check_numbers(outputs, len(objects))]
+            results = [_check_tensor(objects[n]) for n in check_ranges(outputs, len(objects))]
             if any(n < sent for n in outputs):
                 raise ProtocolError("an argument among the new results")
-            recorded = [_check_tensor(objects[n]) for n in check_numbers(dirty, sent)]
-            sources = [*inputs, *[_check_tensor(objects[n]) for n in check_numbers(between, len(objects))]]
+            recorded = [_check_tensor(objects[n]) for n in check_ranges(dirty, sent)]
+            sources = [*inputs, *[_check_tensor(objects[n]) for n in check_ranges(between, len(objects))]]
             source_ids = {id(t) for t in sources}
             sources += [t for t in recorded if id(t) not in source_ids]
-            RemoteNode.connect(Reply(self, check_number(node)), sources, results, recorded)
+            RemoteNode.connect(Reply(self, check_range(node)), sources, results, recorded)
 
     def _find_name(self, value: Any) -> str | None:
         name = allowed_names.find_name(value)
-        return self._find_given_name(value) if name is None and type(value) is not Remote else name
+        return self._find_given_name(value) if name is None and type(value) is not StudentProxy else name
 
     def _find_given_name(self, value: Any) -> str | None:
         """Return its name in the given cells. `__name__` comes first: a check's loop may use another given name."""
@@ -150,7 +150,7 @@ class RemoteNamespace:
         return given
 
     def _pack_opaque(self, value: Any) -> WireValue:
-        if type(value) is Remote and value._namespace is self:
+        if type(value) is StudentProxy and value._owner is self:
             return value._target
         number = self.callbacks.get_number(value)
         if number is None:
@@ -163,12 +163,12 @@ class RemoteNamespace:
             return self.callbacks.get_object(kinds)
         if not isinstance(kinds, list):
             raise ProtocolError("malformed handle")
-        remote = self._remotes.get(check_number(target))
-        if remote is None:
-            remote = self._remotes[target] = Remote(self, target, tuple(str(k)[:200] for k in kinds[:20]))
-            self._new.append(remote)
+        proxy = self._proxies.get(check_range(target))
+        if proxy is None:
+            proxy = self._proxies[target] = StudentProxy(self, target, tuple(str(k)[:200] for k in kinds[:20]))
+            self._new.append(proxy)
             self.dropped.remove_handle(target)
-        return remote
+        return proxy
 
 
 def _check_tensor(value: Any) -> Tensor:

@@ -18,8 +18,8 @@ from typing import Any
 from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, StateMark
 from autograder.examiner.clock import Clock
 from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
-from autograder.examiner.effort import Effort
 from autograder.examiner.process import StudentProcess
+from autograder.examiner.process_time_limit import ProcessTimeLimit
 
 RESTARTS = 3  # for one check cell; after that its checks fail
 SHARED = "the shared fork"
@@ -147,12 +147,12 @@ class SubmissionRunner:
         for process in self._list_processes():
             process.kill_group(name)
 
-    def begin_effort(self, seconds: float) -> Effort:
+    def begin_limit(self, seconds: float) -> ProcessTimeLimit:
         """Begin a time limit for the process of the last connection."""
-        return self._last_process.begin_effort(seconds, self._clock.measure_left())
+        return self._last_process.begin_limit(seconds, self._clock.measure_left())
 
-    def _begin_ping_effort(self) -> Effort:
-        return self._process.begin_effort(PING_SECONDS, math.inf)
+    def _begin_ping_limit(self) -> ProcessTimeLimit:
+        return self._process.begin_limit(PING_SECONDS, math.inf)
 
     def explain_end(self) -> str:
         """Return the limit that the process of the last connection reached, or how it ended; empty if all is well."""
@@ -175,10 +175,10 @@ class SubmissionRunner:
 
     def _connect_shared(self, name: str) -> Connection:
         """Connect to the state after the last cell: to the fork that checks share, or to the process itself."""
-        if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_effort()):
+        if self._shared is None or self._shared.broken or not self._shared.reset(self._begin_ping_limit()):
             self._end_shared()
             if not self._process.can_fork and self._process.end_reason:
-                self._count_restart(name)
+                self._spend_restart(name)
                 self._replace()
             if not self._process.ping():
                 raise Stopped("the Python process is lost")
@@ -191,7 +191,7 @@ class SubmissionRunner:
         connection = self._connections.get(name)
         if connection is None:
             return None
-        if not connection.broken and connection.reset(self._begin_ping_effort()):
+        if not connection.broken and connection.reset(self._begin_ping_limit()):
             self._last_process = self._process
             return connection
         connection.close()
@@ -200,7 +200,7 @@ class SubmissionRunner:
     def _connect_replay(self, name: str) -> Connection:
         """Connect to a process in which the cells run again up to the mark of this name."""
         if self._replay is None or not self._replay.can_reach(name):
-            self._count_restart(name)
+            self._spend_restart(name)
             if self._replay is not None:
                 self._replay.process.kill()
             self._replay = Replay(self._start(), self._history)
@@ -240,7 +240,7 @@ class SubmissionRunner:
             elif item.name not in self._current_marks and self._process.can_fork:
                 self._connections[item.name] = self._process.connect(item.name, self._clock.limit_check())
 
-    def _count_restart(self, name: str) -> None:
+    def _spend_restart(self, name: str) -> None:
         """Raise Stopped if the cells ran again for this check cell too often."""
         if self._restarts[name] == RESTARTS:
             raise Stopped(self._last_process.end_reason or "the Python process was lost too often")

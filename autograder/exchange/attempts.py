@@ -49,7 +49,7 @@ def decide(
     history: Sequence[HistoryEntry],
     settings: LabTerm,
     now: datetime,
-    written: datetime | None = None,
+    changed_at: datetime | None = None,
     is_collected: bool = True,
     zone: tzinfo = UTC,
 ) -> AttemptDecision:
@@ -60,7 +60,7 @@ def decide(
         history: The student's marks for this lab.
         settings: What term.toml sets for the student.
         now: The time, in naive UTC.
-        written: A time no later than when its files were written, by the machine's clock.
+        changed_at: A time no later than when its files were written, by the machine's clock.
         is_collected: Whether it's the one in submitted/.
         zone: The time zone for times in messages.
     """
@@ -69,7 +69,7 @@ def decide(
         return AttemptDecision(refusal="another submission with exactly the same time is already marked: hand in again")
     if when in used:
         return AttemptDecision(is_due=True)  # it has its mark, but perhaps not its page
-    if settings.until is not None and max(when, written or when) > to_naive_utc(settings.until):
+    if settings.until is not None and max(when, changed_at or when) > to_naive_utc(settings.until):
         return AttemptDecision(
             refusal=f"it arrived after the lab closed at {format_time(to_naive_utc(settings.until), zone)}"
         )

@@ -27,7 +27,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
     target = get_submitted_path(course, arrival.lab, arrival.student)
     if read_time(target) == arrival.when:
         return
-    wait = get_utc_now() - arrival.written < HANDING_IN
+    wait = get_utc_now() - arrival.changed_at < HANDING_IN
     with replace_folder(target) as new:
         with open_folder(arrival.folder) as descriptor:
             owner = os.fstat(descriptor).st_uid
@@ -37,7 +37,7 @@ def collect_submission(arrival: Arrival, course: Path) -> None:
                 )
             # If students share a user, a folder's owner says nothing about its files.
             copy_folder(descriptor, new, owner if get_user_name(owner) == arrival.student else None, wait)
-            if convert_file_time(find_newest_change(descriptor)) > arrival.written + CLOCKS:
+            if convert_file_time(find_newest_change(descriptor)) > arrival.changed_at + CLOCKS:
                 raise ChangedError("it changed after it was chosen")
         for name, text in ((TIMESTAMP, f"{arrival.when:%Y-%m-%d %H:%M:%S.%f} UTC"), (SECRET, arrival.secret)):
             _replace_file(new / name, text)

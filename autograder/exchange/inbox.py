@@ -22,7 +22,7 @@ from autograder.base.timestamps import convert_file_time, get_utc_now, parse_tim
 from autograder.exchange.inbox_memory import InboxMemory, Incomplete, Owner
 from autograder.intake.copying import open_folder
 from autograder.model.arrivals import NEVER, Arrival
-from autograder.reports.unmarked_page import HEAD_BYTES, is_unmarked
+from autograder.reports.notice_page import HEAD_BYTES, is_notice_page
 
 MAX_SECRET = 4096  # bytes
 MAX_EACH = 1000  # submissions of one student for a lab
@@ -137,7 +137,7 @@ class Inbox:
                 changed = find_newest_change(descriptor)
         except OSError as error:
             return f"it can't be read: {error.strerror}"
-        when, written = parse_time(time_text), convert_file_time(changed)
+        when, changed_at = parse_time(time_text), convert_file_time(changed)
         user = get_user_name(owner)
         if not student.isprintable() or student.startswith(".") or "+" in student:
             problem = "its name has no valid student"
@@ -147,7 +147,7 @@ class Inbox:
             problem = f"its folder belongs to {user} (c.ExchangeCollect.check_owner = False accepts it)"
         else:
             problem = ""
-        return Arrival(student, lab, when or NEVER, folder, secret, written, owner, problem)
+        return Arrival(student, lab, when or NEVER, folder, secret, changed_at, owner, problem)
 
     def get_page_path(self, arrival: Arrival, notebook: str) -> Path:
         """Return where `nbgrader fetch_feedback` looks for the page of this submission."""
@@ -157,7 +157,7 @@ class Inbox:
         """Return whether the page with its mark exists; a page that says why there is no mark doesn't count."""
         try:
             with self.get_page_path(arrival, notebook).open("rb") as page:
-                return not is_unmarked(page.read(HEAD_BYTES))
+                return not is_notice_page(page.read(HEAD_BYTES))
         except FileNotFoundError:
             return False
 

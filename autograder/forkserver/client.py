@@ -15,8 +15,8 @@ from typing import Any
 
 import labkit
 from autograder.base.errors import GradlabError
-from autograder.examiner.effort import CpuTime
 from autograder.examiner.process import StudentProcess
+from autograder.examiner.process_time_limit import CpuTime
 from autograder.forkserver.server_process import ServerProcess, start_server
 from autograder.rpc.frames import ProtocolError, receive, send
 from autograder.sandbox import Limits, find_runtime_paths

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.forkserver.imports import EVERYTHING
-from autograder.sandbox.home import build_environment
+from autograder.sandbox.home import build_process_environment
 
 # A process can't be forked after a library started threads.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -57,7 +57,7 @@ def start_server(clients: int = 1, groups: Collection[str] = EVERYTHING) -> Serv
     process = subprocess.Popen(
         [*command, *map(str, descriptors)],
         pass_fds=descriptors,
-        env=build_environment(home, ONE_THREAD),
+        env=build_process_environment(home, ONE_THREAD),
         cwd=home,
         stdin=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C goes to the grader, which ends this process when it's ready

@@ -12,7 +12,7 @@ from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.notebook_file import read_plain_cells
 from autograder.gradebook.store import get_result_path, load_result
-from autograder.gradebook.student_answers import collect_written
+from autograder.gradebook.student_answers import collect_answers
 from autograder.model.notes import Note
 from autograder.model.result_upgrade import upgrade
 
@@ -26,7 +26,7 @@ def read_documents(course: Path, lab: str, student: str, whole: bool, checks: bo
     """
     fields: dict[str, Any] = {"page": find_page(course, lab, student)}
     if whole:
-        fields["written"] = collect_written(read_plain_cells(get_autograded_path(course, lab, student)))
+        fields["answers"] = collect_answers(read_plain_cells(get_autograded_path(course, lab, student)))
     if not (whole and checks):
         return fields | _read_trouble(course, lab, student)
     document = load_result(course, lab, student)

@@ -59,15 +59,15 @@ class _ClassRecords:
     """Students whose points don't reflect their excuses yet."""
 
     @functools.cached_property
-    def handed_in(self) -> set[str]:
+    def submitters(self) -> set[str]:
         return {*self.rows, *self.submitted}
 
     @functools.cached_property
-    def uncollected(self) -> set[str]:
+    def students_to_collect(self) -> set[str]:
         return find_uncollected(self.attempts, self.submitted)
 
     @functools.cached_property
-    def extended(self) -> Mapping[str, datetime]:
+    def extensions(self) -> Mapping[str, datetime]:
         """When extensions in term.toml end; the next grading writes them to the gradebook."""
         return self.term.get_extensions(self.lab)
 
@@ -79,7 +79,7 @@ class _ClassRecords:
     def list_students(self) -> list[str]:
         """List everyone, without those who aren't on the roster and handed nothing in."""
         everyone = {*self.names, *self.submitted, *self.attempts}
-        return sorted(everyone - (self.strangers - self.handed_in - self.uncollected), key=make_sort_key)
+        return sorted(everyone - (self.strangers - self.submitters - self.students_to_collect), key=make_sort_key)
 
 
 def read_class(
@@ -145,22 +145,22 @@ def _build_member(records: _ClassRecords, student: str, whole: bool, checks: boo
         "name": records.names.get(student, ""),
         "on_roster": student not in records.strangers,
         "team": team.name if team else "",
-        "handed_in": student in records.handed_in,
-        "uncollected": student in records.uncollected,
+        "handed_in": student in records.submitters,
+        "uncollected": student in records.students_to_collect,
         "attempts": tuple(records.attempts.get(student, ())),
-        "until": records.extended.get(student),
+        "until": records.extensions.get(student),
     }
     if row := records.rows.get(student):
         documents = read_documents(records.course, records.lab, student, whole, checks)
-        fields |= _describe_row(records, student, row) | _describe_documents(records, student, documents)
+        fields |= _collect_mark_fields(records, student, row) | _collect_document_fields(records, student, documents)
         if not records.source.stubs:  # the builder didn't make the lab, so what was handed out isn't known
-            fields["written"] = dict.fromkeys(fields["marks"], "")
+            fields["answers"] = dict.fromkeys(fields["marks"], "")
     return Member(student, **fields)
 
 
-def _describe_row(records: _ClassRecords, student: str, row: SubmissionRow) -> dict[str, Any]:
+def _collect_mark_fields(records: _ClassRecords, student: str, row: SubmissionRow) -> dict[str, Any]:
     """Return a member's marks, and whether they are current."""
-    due, until, newest = records.due, records.extended.get(student) or row.until, records.submitted.get(student)
+    due, until, newest = records.due, records.extensions.get(student) or row.until, records.submitted.get(student)
     marks = {}
     for cell in row.cells:
         name = records.labels.label(cell.name, cell.notebook)
@@ -178,7 +178,7 @@ def _describe_row(records: _ClassRecords, student: str, row: SubmissionRow) -> d
     }
 
 
-def _describe_documents(records: _ClassRecords, student: str, documents: dict[str, Any]) -> dict[str, Any]:
+def _collect_document_fields(records: _ClassRecords, student: str, documents: dict[str, Any]) -> dict[str, Any]:
     """Return what a member's files say: cells with their labels, and excused checks as passed."""
     seen, made_of = documents.pop("checks", {}), documents.pop("made_of", {})
     excused, digest = records.term.get_excuses(records.lab, student), records.source.digest

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from pydantic import AliasChoices, ConfigDict, Field
 
 from autograder.gradebook.excuses import Excused
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 from autograder.model.versions import Versions
 
 if TYPE_CHECKING:
     from autograder.model.result import Result
 
 
-class HistoryEntry(Model):
+class HistoryEntry(StrictModel):
     """A mark that a submission has had, with the time and the command that gave it."""
 
     model_config = ConfigDict(populate_by_name=True)

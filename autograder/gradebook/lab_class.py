@@ -67,7 +67,7 @@ class Member:
     changed: tuple[str, ...] = ()
     checks: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
     """By exercise, with excused checks as passed."""
-    written: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
     """What the student wrote, by exercise or question, without answers left as they were handed out."""
     page: str = ""
     """The feedback page, or the graded notebook if there is no page yet, relative to results/."""
@@ -111,21 +111,21 @@ class LabClass:
         return sum(column.worth for column in self.columns if not column.extra)
 
     @property
-    def decided_in_own_process(self) -> tuple[str, ...]:
+    def own_process_cells(self) -> tuple[str, ...]:
         """The graded cells that were decided in the own process of at least one submission."""
         return tuple(sorted({name for member in self.members for name in member.own_process}))
 
     @property
-    def extended(self) -> tuple[tuple[Member, datetime], ...]:
+    def extensions(self) -> tuple[tuple[Member, datetime], ...]:
         """Members with an extension, and when it ends, latest first."""
         extensions = [(member, member.until) for member in self.members if member.until]
         return tuple(sorted(extensions, key=lambda extension: extension[1], reverse=True))
 
     @property
-    def graded(self) -> tuple[Member, ...]:
+    def graded_members(self) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.graded)
 
     @property
-    def counted(self) -> tuple[Member, ...]:
+    def counting_members(self) -> tuple[Member, ...]:
         """Members who count in medians and means: graded, and on the roster if there is one."""
-        return tuple(member for member in self.graded if member.on_roster)
+        return tuple(member for member in self.graded_members if member.on_roster)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class CellLabels:
     """How people name the graded cells of one assignment.
 
-    In a lab, a cell has the name of its exercise or question. In a stock assignment, it has the name that its author
-    chose, whatever that looks like.
+    In a lab assignment, a cell has the name of its exercise or question. In a stock assignment, it has the name that
+    its author chose, whatever that looks like.
     """
 
     is_stock: bool
@@ -36,7 +36,7 @@ class CellLabels:
         return name in ((cell, make_stock_name(notebook, cell)) if self.is_stock else (_get_exercise(cell),))
 
     def split(self, cell_id: str) -> tuple[str, str]:
-        """Split an id in a result document into notebook and cell; a lab's ids have no notebook."""
+        """Split an id in a result document into notebook and cell; a lab assignment's ids have no notebook."""
         notebook, _, cell = cell_id.partition("/") if self.is_stock else ("", "", cell_id)
         return notebook, cell
 
@@ -52,7 +52,7 @@ def make_labels(result: Result) -> CellLabels:
 
 
 def _get_exercise(cell: str) -> str:
-    """Return the exercise or question of a lab's graded cell."""
+    """Return the exercise or question of a lab assignment's graded cell."""
     try:
         kind, name = split_cell_name(cell)
     except ValueError:

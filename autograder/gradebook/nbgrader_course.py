@@ -63,7 +63,7 @@ class NbgraderCourse:
         return config
 
     @property
-    def ignored(self) -> list[str]:
+    def ignored_patterns(self) -> list[str]:
         """Patterns of files that nbgrader never copies."""
         return list(self.api.coursedir.ignore)
 

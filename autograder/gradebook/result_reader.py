@@ -104,7 +104,7 @@ def _build_lab_exercises(
     comments: Mapping[CellKey, str],
     excused: Excused,
 ) -> list[ExerciseResult]:
-    """Build the graded cells of a lab, in order.
+    """Build the graded cells of a lab assignment, in order.
 
     Args:
         row: What the gradebook has.

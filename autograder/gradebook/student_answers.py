@@ -15,7 +15,7 @@ from autograder.model.metadata import read_exercise_name, read_kind, read_stub, 
 
 @dataclass(frozen=True)
 class LabSource:
-    """What the source notebook of a lab says. A stock assignment's exercises are unknown."""
+    """What the source notebook of a lab assignment says. A stock assignment's exercises are unknown."""
 
     cells: Sequence[Any]
     stubs: Mapping[str, str]
@@ -38,7 +38,7 @@ def read_lab_source(course: Path, lab: str) -> LabSource:
     )
 
 
-def collect_written(cells: Sequence[Any]) -> dict[str, str]:
+def collect_answers(cells: Sequence[Any]) -> dict[str, str]:
     """Return what the student wrote, by exercise or question, unless it's unchanged.
 
     That's the exercise's cell with the code cells added after it.

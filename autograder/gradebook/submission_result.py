@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 from autograder.model.notes import Note
 from labkit.outcome import Outcome
 
 
-class ExerciseResult(Model):
+class ExerciseResult(StrictModel):
     """One graded cell."""
 
     name: str
@@ -33,7 +33,7 @@ class ExerciseResult(Model):
     """Whether the submission's own process decided it."""
 
 
-class SubmissionResult(Model):
+class SubmissionResult(StrictModel):
     """One submission."""
 
     student: str

@@ -83,7 +83,7 @@ class SubmissionRow:
 
     @property
     def scores(self) -> dict[str, float | None]:
-        """The points from checks, by the cells' ids in result documents of labs and of stock assignments."""
+        """The points from checks, by the cells' ids in result documents of lab and of stock assignments."""
         ids = [(cell, (cell.name, make_stock_name(cell.notebook, cell.name))) for cell in self.cells]
         return {cell_id: cell.auto for cell, cell_ids in ids for cell_id in cell_ids}
 

@@ -190,7 +190,7 @@ def set_score(grade: Any, sheet: MarkSheet, name: str) -> None:
     """Set this row's score to the one that the sheet has under this name."""
     score, same = sheet.scores[name], name in sheet.same
     grade.auto_score = score
-    if not same and sheet.unanswered.get(name) and score is not None:
+    if not same and sheet.blank.get(name) and score is not None:
         grade.manual_score = None
     if grade.manual_score is None:
         grade.needs_manual_grade = score is None
@@ -204,6 +204,6 @@ def _fill_in(notebook: Any, sheet: MarkSheet) -> None:
         if name in sheet.scores:
             set_score(grade, sheet, name)
     for comment in notebook.comments:
-        name = choose_name(sheet.unanswered, notebook.name, comment.cell.name)
-        if name in sheet.unanswered:
-            comment.auto_comment = "No response." if sheet.unanswered[name] else None
+        name = choose_name(sheet.blank, notebook.name, comment.cell.name)
+        if name in sheet.blank:
+            comment.auto_comment = "No response." if sheet.blank[name] else None

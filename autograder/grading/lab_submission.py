@@ -1,4 +1,4 @@
-"""Grading of one submission of a lab: a notebook in, a result document out."""
+"""Grading of one submission of a lab assignment: a notebook in, a result document out."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank, repair
 from autograder.intake.submitted_cells import build_released_cell, is_answer
-from autograder.model.fingerprint import describe_environment, get_versions
+from autograder.model.fingerprint import collect_environment_parts, get_versions
 from autograder.model.marks import MarkSheet, compute_marks
 from autograder.model.metadata import (
     get_cell_name,
-    is_written,
+    is_student_written,
 )
-from autograder.model.nbgrader_cells import has_flags, write_checksum
+from autograder.model.nbgrader_cells import has_nbgrader_metadata, write_checksum
 from autograder.model.notes import Note, NoteKind, is_refused
 from autograder.model.result import GradedCell, Result
 from autograder.model.versions import Versions
@@ -56,7 +56,7 @@ class GradedSubmission:
     marks: MarkSheet
     notebooks: Mapping[str, str]
     """Its notebooks by name, with the outputs of every cell, as nbgrader keeps them."""
-    trouble: str = ""
+    problem: str = ""
     """The error that grading raised, if the submission therefore counts as empty."""
 
 
@@ -87,7 +87,7 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
 
 @functools.lru_cache(maxsize=4)
 def _parse_source(source: bytes) -> NotebookNode:
-    """Parse a lab's source notebook. Callers must not change it, since it's cached."""
+    """Parse a lab assignment's source notebook. Callers must not change it, since it's cached."""
     notebook: NotebookNode = nbformat.reads(source.decode(), as_version=4)
     return notebook
 
@@ -149,7 +149,7 @@ def _digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
     return {
         get_cell_name(cell): digest_answer([cells[each] for each in find_lab_answer(cells, place)])
         for place, cell in enumerate(cells)
-        if is_written(cell)
+        if is_student_written(cell)
     }
 
 
@@ -175,24 +175,24 @@ def apply_preprocessors(notebook: NotebookNode, settings: Mapping[str, Any]) -> 
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:
     """Add nbgrader's checksums, by which it recognises an unchanged answer."""
     for cell in notebook.cells:
-        if has_flags(cell) and (checksum := checksums.get(get_cell_name(cell))) is not None:
+        if has_nbgrader_metadata(cell) and (checksum := checksums.get(get_cell_name(cell))) is not None:
             write_checksum(cell, checksum)
 
 
 @functools.lru_cache(maxsize=4)
 def _compute_checksums(source: bytes) -> dict[str, str]:
-    """Compute the checksums of a lab's cells as handed out, by name."""
+    """Compute the checksums of a lab assignment's cells as handed out, by name."""
     return {
         get_cell_name(cell): compute_checksum(build_released_cell(cell) if is_answer(cell) else cell)
         for cell in _parse_source(source).cells
-        if has_flags(cell)
+        if has_nbgrader_metadata(cell)
     }
 
 
 def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) -> dict[str, str]:
     """Return a digest, for each check cell, of everything that its outcomes depend on."""
     code = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
-    shared = digest(*code, device, *describe_environment(layers).values())
+    shared = digest(*code, device, *collect_environment_parts(layers).values())
     return {cell.name: digest(shared, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
 
 

@@ -20,8 +20,8 @@ from autograder.grading.task import NotebookFile, Task, compute_key, compute_par
 from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.model.marks import MarkSheet
-from autograder.model.metadata import get_cell_name, is_written, make_stock_name
-from autograder.model.nbgrader_cells import is_as_released, read_points
+from autograder.model.metadata import get_cell_name, is_student_written, make_stock_name
+from autograder.model.nbgrader_cells import is_blank, read_points
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
 from autograder.stock.assignment import StockContent, StockNotebook
@@ -119,7 +119,7 @@ def compute_stock_marks(
         submitted: When it was handed in, as UTC without a time zone, if known.
     """
     scores: dict[str, float | None] = {}
-    worth, unanswered = {}, {}
+    worth, blank = {}, {}
     for notebook, content in notebooks.items():
         for cell in content.cells:
             name = make_stock_name(notebook, get_cell_name(cell))
@@ -133,9 +133,9 @@ def compute_stock_marks(
             elif is_task(cell) and notebook in result.missing:
                 scores[name] = 0.0
             if is_solution(cell) or is_task(cell):
-                as_released = is_as_released(cell) and not is_waiting(cell)
-                unanswered[name] = as_released and not is_task(cell) and notebook not in result.missing
-    return MarkSheet(result.student, scores, unanswered, submitted, worth)
+                is_unchanged = is_blank(cell) and not is_waiting(cell)
+                blank[name] = is_unchanged and not is_task(cell) and notebook not in result.missing
+    return MarkSheet(result.student, scores, blank, submitted, worth)
 
 
 def _get_manual_score(cell: NotebookNode) -> float | None:
@@ -168,7 +168,7 @@ def digest_answers(notebooks: Mapping[str, NotebookNode]) -> dict[str, str]:
         )
         for name, notebook in notebooks.items()
         for place, cell in enumerate(notebook.cells)
-        if is_written(cell) or is_task(cell)
+        if is_student_written(cell) or is_task(cell)
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.model.assignments import AssignmentKind
-from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, describe_environment
+from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, collect_environment_parts
 from autograder.model.result import GradedCell
 from autograder.sandbox import Limits
 from autograder.stock.settings import get_cell_seconds
@@ -74,7 +74,7 @@ class Task:
     student: str
     notebooks: tuple[NotebookFile, ...]
     source: bytes
-    """A lab's source notebook, or a stock assignment's content."""
+    """A lab assignment's source notebook, or a stock assignment's content."""
     settings: Settings
     kind: AssignmentKind = AssignmentKind.LAB
     notes: tuple[str, ...] = ()
@@ -86,13 +86,13 @@ class Task:
     files_digest: str = ""
     """A digest of the other files in the folder."""
     support_files: tuple[tuple[str, bytes], ...] = ()
-    """Paths and contents of files that cells may read; cells of a lab read none."""
+    """Paths and contents of files that cells may read; cells of a lab assignment read none."""
     course_files: frozenset[str] = frozenset()
     """The paths of those that are the course's."""
     isolates_tests: bool = False
     """Whether tests outside the student process run in a child of the grader, since they ended the grader before."""
 
-    def refuse(self, reason: str) -> Task:
+    def make_refused(self, reason: str) -> Task:
         """Return the task as an empty submission, refused for this reason."""
         return replace(self, notebooks=tuple(replace(each, content=None, refusal=reason) for each in self.notebooks))
 
@@ -113,9 +113,11 @@ def _digest_task(task: Task) -> dict[str, str]:
 
 def compute_key(task: Task, layers: Sequence[str]) -> str:
     """Compute a digest of everything that a task's result depends on: equal keys mean equal results."""
-    return digest(task.assignment, task.student, *describe_environment(layers).values(), *_digest_task(task).values())
+    return digest(
+        task.assignment, task.student, *collect_environment_parts(layers).values(), *_digest_task(task).values()
+    )
 
 
 def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:
     """Compute short digests of the key's parts. Those that differ show why a submission is graded again."""
-    return describe_environment(layers) | {name: value[:SHORT] for name, value in _digest_task(task).items()}
+    return collect_environment_parts(layers) | {name: value[:SHORT] for name, value in _digest_task(task).items()}

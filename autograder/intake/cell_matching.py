@@ -21,11 +21,11 @@ from autograder.intake.submitted_cells import (
     is_answer,
     is_prose,
     list_texts,
-    make_piece,
+    make_submitted_cell,
     parse_statements,
 )
 from autograder.model.metadata import collect_exercises, is_named
-from autograder.model.nbgrader_cells import read_flags
+from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 MAX_SPLITS = 30  # joining is trial and error: a notebook of nothing but halves would take minutes
 
@@ -39,7 +39,9 @@ def match_cells(
         course_cells: Identity -> the course's cell.
         releases: What students may have fetched earlier.
     """
-    pieces = [piece for piece in map(make_piece, submitted.cells) if NOTES_ID not in (piece.id, piece.grade_id)]
+    pieces = [
+        piece for piece in map(make_submitted_cell, submitted.cells) if NOTES_ID not in (piece.id, piece.grade_id)
+    ]
     course_texts = {identity: list_texts(cell) for identity, cell in course_cells.items()}
     pieces = _update_outdated(pieces, course_texts, releases, log)
     exercises = collect_exercises(course_cells.values())
@@ -47,8 +49,8 @@ def match_cells(
     pieces = _join_splits(pieces, exercises, log)
     _note_order_and_settings(pieces, course_cells, log)
     pieces = _remove_course_code(pieces, course_cells, course_texts, set(exercises.values()), log)
-    _find_exercises(pieces, exercises, course_texts, log)
-    _find_text_answers(pieces, course_cells, log)
+    _match_exercises(pieces, exercises, course_texts, log)
+    _match_text_answers(pieces, course_cells, log)
     return pieces
 
 
@@ -133,7 +135,7 @@ def _note_order_and_settings(
         furthest = max(furthest, places[identity])
     for piece in pieces:
         if piece.identity:
-            flags = read_flags(course_cells[piece.identity])
+            flags = read_nbgrader_metadata(course_cells[piece.identity])
             changed = any(flags.get(name, False) != value for name, value in piece.settings.items())
             if piece.tags or changed:
                 log.settings.append(piece.identity)
@@ -192,7 +194,7 @@ def _remove_parts(text: str, parts: dict[str, str]) -> tuple[str, list[str]]:
     return text, removed
 
 
-def _find_exercises(
+def _match_exercises(
     pieces: list[SubmittedCell], exercises: Mapping[str, str], course_texts: dict[str, list[str]], log: RepairLog
 ) -> None:
     """Match each exercise whose cell doesn't define its name with the last cell that does, or with a part of one."""
@@ -224,7 +226,7 @@ def _find_exercises(
                 pieces.remove(piece)
 
 
-def _find_text_answers(pieces: list[SubmittedCell], course_cells: dict[str, NotebookNode], log: RepairLog) -> None:
+def _match_text_answers(pieces: list[SubmittedCell], course_cells: dict[str, NotebookNode], log: RepairLog) -> None:
     """Match each question without a cell with the first text after the course cell that precedes it."""
     places = {piece.identity: number for number, piece in enumerate(pieces) if piece.identity}
     last = -1

@@ -12,7 +12,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 from autograder.base.digest import digest
 from autograder.base.text import replace_controls
 from autograder.intake.repair_notes import NOTES_ID
-from autograder.model.nbgrader_cells import has_flags
+from autograder.model.nbgrader_cells import has_nbgrader_metadata
 
 KEY = "handed_in"
 MAX_BEGIN = 40  # characters of a cell's first line
@@ -43,7 +43,7 @@ def is_own(cell: NotebookNode) -> bool:
 
     If another program graded the notebook, that's unknown, and the cell counts as the student's.
     """
-    return not has_flags(cell) and not _get_origin(cell).get("given") and cell.get("id") != NOTES_ID
+    return not has_nbgrader_metadata(cell) and not _get_origin(cell).get("given") and cell.get("id") != NOTES_ID
 
 
 def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
@@ -63,7 +63,7 @@ def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
 
 def find_lab_answer(cells: Sequence[Any], place: int) -> list[int]:
     """Return the indices of a lab's answer, and of the code that the student added after it."""
-    last = next((n for n in range(place + 1, len(cells)) if has_flags(cells[n])), len(cells))
+    last = next((n for n in range(place + 1, len(cells)) if has_nbgrader_metadata(cells[n])), len(cells))
     return [place, *(n for n in range(place + 1, last) if cells[n].cell_type == "code")]
 
 
@@ -88,7 +88,7 @@ def get_shown_name(cell: NotebookNode, name: str) -> str:
 
 def get_short_name(cell: NotebookNode, name: str) -> str:
     """Return nbgrader's name of the cell, or its number, without how it begins."""
-    return name if has_flags(cell) else f"your cell {_get_origin(cell).get('number', '')}".strip()
+    return name if has_nbgrader_metadata(cell) else f"your cell {_get_origin(cell).get('number', '')}".strip()
 
 
 def shorten_first_line(text: str) -> str:

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.base.atomic_files import is_of_one_name
-from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, UNREADABLE, find_free_path, is_too_long, write_placeholder
+from autograder.intake.folder_normalization import (
+    LEFT_OUT,
+    NOT_FOLLOWED,
+    UNREADABLE,
+    find_free_path,
+    is_too_long,
+    write_placeholder,
+)
 from autograder.intake.safe_names import CHECKPOINTS, make_safe_name
 
 MAX_FILE = 100_000_001  # bytes; one more than a notebook may have, so the intake refuses it for its size

@@ -14,7 +14,7 @@ from nbformat.v4.convert import upgrade_cell
 from autograder.base.text import join_first, make_readable
 from autograder.intake.claims import Claims, read_claims, write_claims
 from autograder.intake.file_decoding import AGAIN, RefusedSubmission, decode
-from autograder.intake.files import collect_folder_notes
+from autograder.intake.folder_normalization import collect_folder_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
 
 __all__ = ["MAX_BYTES", "MAX_CELLS", "MAX_SOURCE", "RefusedSubmission", "read_submission"]

@@ -43,7 +43,7 @@ class SubmittedCell:
         return self._defines[1]
 
 
-def make_piece(cell: NotebookNode) -> SubmittedCell:
+def make_submitted_cell(cell: NotebookNode) -> SubmittedCell:
     """Make a SubmittedCell of a cell that read_notebook() returned."""
     claims = read_claims(cell)
     return SubmittedCell(
@@ -96,7 +96,7 @@ def is_answer(cell: NotebookNode) -> bool:
 def is_prose(cell: NotebookNode) -> bool:
     """Return whether the cell is text or code that isn't graded and may be missing."""
     kind = read_kind(cell)
-    return kind is not None and not (kind.traits.locked or kind.traits.written)
+    return kind is not None and not (kind.traits.locked or kind.traits.student_writes)
 
 
 def build_released_cell(cell: NotebookNode) -> NotebookNode:
@@ -108,7 +108,7 @@ def build_released_cell(cell: NotebookNode) -> NotebookNode:
 
 def get_released_source(cell: NotebookNode) -> str:
     kind = read_kind(cell)
-    return read_stub(cell) if kind and kind.traits.written else str(cell.source)
+    return read_stub(cell) if kind and kind.traits.student_writes else str(cell.source)
 
 
 def create_cell(kind: str, text: str) -> NotebookNode:

@@ -20,7 +20,7 @@ def _is_own(entry: ZipEntry) -> bool:
     return bool(FILE.fullmatch(entry.first) or PAGE.fullmatch(entry.first))
 
 
-def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[SubmissionFiles]:
+def _group_files(entries: Sequence[ZipEntry], problems: list[str]) -> list[SubmissionFiles]:
     """Group files by name and number, without those that Canvas wrote itself or that a student put into a folder."""
     submissions: dict[tuple[str, str], SubmissionFiles] = {}
     ignored: dict[str, list[str]] = {}
@@ -36,7 +36,7 @@ def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Submis
             submission = submissions.setdefault(key, SubmissionFiles("", (submitter,)))
             submission.origin, submission.late = entry.first, bool(file["late"])
         submissions[key].add(file["rest"], entry)
-    report_ignored(ignored, trouble)
+    report_ignored(ignored, problems)
     return list(submissions.values())
 
 

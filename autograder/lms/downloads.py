@@ -50,7 +50,7 @@ class Download:
 
 
 @dataclass(frozen=True)
-class Collection:
+class CollectionResult:
     """The outcome of collecting a zip."""
 
     system: LearningSystem
@@ -59,11 +59,13 @@ class Collection:
     """Students whose submissions were put into submitted/."""
     late: list[str] = field(default_factory=list)
     """Those of them whom the LMS calls late without giving a time."""
-    trouble: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     """A line for each problem."""
 
 
-def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person], replace: bool = False) -> Collection:
+def collect_zip(
+    path: Path, course: Path, lab: str, people: Sequence[Person], replace: bool = False
+) -> CollectionResult:
     """Put the submissions in the zip into submitted/.
 
     Args:
@@ -80,23 +82,23 @@ def collect_zip(path: Path, course: Path, lab: str, people: Sequence[Person], re
         raise GradlabError(f"{path} isn't a zip file: {error}") from None
     with archive:
         entries = list_entries(archive)
-        collection, origins = Collection(detect_system(entries, load_systems())), _read_origins(course, lab)
-        submissions = collection.system.read_zip(entries, collection.trouble)
-        downloads = list(_iter_downloads(submissions, people, collection.trouble))
-        for download in _drop_ambiguous(downloads, collection.trouble):
+        collection, origins = CollectionResult(detect_system(entries, load_systems())), _read_origins(course, lab)
+        submissions = collection.system.read_zip(entries, collection.problems)
+        downloads = list(_iter_downloads(submissions, people, collection.problems))
+        for download in _drop_ambiguous(downloads, collection.problems):
             student, submission = download.person.id, download.submission
             try:
                 _refuse_wrong(download, course, lab, replace)
                 skipped = _write(download, course, lab)
             except (GradlabError, OSError) as error:
-                collection.trouble.append(f"{student}: {error}")
+                collection.problems.append(f"{student}: {error}")
                 continue
             origins[student] = submission.origin
             collection.collected.append(student)
             if submission.late and submission.when is None:
                 collection.late.append(student)
             if skipped:
-                collection.trouble.append(f"{student}: left out because of their names: {format_short_names(skipped)}")
+                collection.problems.append(f"{student}: left out because of their names: {format_short_names(skipped)}")
         _write_origins(course, lab, origins)
     return collection
 
@@ -144,7 +146,7 @@ def require_origins(course: Path, lab: str, system: LearningSystem) -> dict[str,
     return origins
 
 
-def _drop_ambiguous(downloads: Iterable[Download], trouble: list[str]) -> list[Download]:
+def _drop_ambiguous(downloads: Iterable[Download], problems: list[str]) -> list[Download]:
     """Drop downloads that match the same student: a display name can be set to a classmate's."""
     by_student: dict[str, list[Download]] = {}
     for download in downloads:
@@ -152,25 +154,25 @@ def _drop_ambiguous(downloads: Iterable[Download], trouble: list[str]) -> list[D
     for student, several in by_student.items():
         if len(several) > 1:
             names = ", ".join(repr(download.submission.origin) for download in several[:10])
-            trouble.append(
+            problems.append(
                 f"{student} may be any of {names}, so none was collected\n    fix: gradlab roster, with lms_user_id"
             )
     return [several[0] for several in by_student.values() if len(several) == 1]
 
 
 def _iter_downloads(
-    submissions: Iterable[SubmissionFiles], people: Sequence[Person], trouble: list[str]
+    submissions: Iterable[SubmissionFiles], people: Sequence[Person], problems: list[str]
 ) -> Iterator[Download]:
     """Yield a download for each student of each submission."""
     for submission in submissions:
-        files = submission.finish(trouble)
+        files = submission.finish(problems)
         if not submission.submitters:
-            trouble.append(f"{make_readable(submission.origin)}: the zip doesn't say whose it is{MANUAL_FIX}")
+            problems.append(f"{make_readable(submission.origin)}: the zip doesn't say whose it is{MANUAL_FIX}")
         for submitter in submission.submitters:
             try:
                 yield Download(find_person(people, submitter), submission, files)
             except GradlabError as error:
-                trouble.append(f"{make_readable(submission.origin)}: {error}{MANUAL_FIX}")
+                problems.append(f"{make_readable(submission.origin)}: {error}{MANUAL_FIX}")
 
 
 def _refuse_wrong(download: Download, course: Path, lab: str, replace: bool) -> None:

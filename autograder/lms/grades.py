@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autograder.gradebook.lab_class import LabClass, Member
 from autograder.lms.people import Person
-from autograder.reports.tables import write_table
+from autograder.reports.csv_files import write_table
 
 
 @dataclass(frozen=True)

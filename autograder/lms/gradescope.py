@@ -68,13 +68,13 @@ def _to_text(value: object) -> str:
     return str(value) if isinstance(value, str) or (isinstance(value, int) and value) else ""
 
 
-def _is_list(entry: ZipEntry) -> bool:
+def _is_metadata_file(entry: ZipEntry) -> bool:
     """Return whether this is the list, at the top of the zip or of a folder; a deeper one may be a student's."""
     return entry.parts[-1:] == (LIST,) and len(entry.parts) <= 2
 
 
 def _find_list(entries: Sequence[ZipEntry]) -> ZipEntry:
-    return min(filter(_is_list, entries), key=lambda entry: len(entry.parts))
+    return min(filter(_is_metadata_file, entries), key=lambda entry: len(entry.parts))
 
 
 def _find_strangers(entries: Sequence[ZipEntry]) -> list[ZipEntry]:
@@ -83,7 +83,7 @@ def _find_strangers(entries: Sequence[ZipEntry]) -> list[ZipEntry]:
     return [entry for entry in entries if entry.parts[: len(top)] != top]
 
 
-def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[SubmissionFiles]:
+def _group_files(entries: Sequence[ZipEntry], problems: list[str]) -> list[SubmissionFiles]:
     """Group files only by the list and the folders next to it, since students name what is inside them."""
     listing = _find_list(entries)
     submissions = read_list(listing.read(MAX_LIST))
@@ -94,7 +94,7 @@ def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Submis
             submissions[path[0]].add(path[-1], entry)
         elif entry is not listing:
             ignored.setdefault("".join(path[:1]), []).append(entry.name)
-    report_ignored(ignored, trouble)
+    report_ignored(ignored, problems)
     return list(submissions.values())
 
 
@@ -114,7 +114,7 @@ GRADES = GradeTable(
 GRADESCOPE = LearningSystem(
     "Gradescope",
     Exporter("gradescope.csv", GRADES.write),
-    is_own=_is_list,
+    is_own=_is_metadata_file,
     find_strangers=_find_strangers,
     read_zip=_group_files,
     name_pages=None,

@@ -35,7 +35,7 @@ class LearningSystem:
     """Returns whether it may have named this file of a zip; None if it makes no zip of submissions."""
     find_strangers: Callable[[Sequence[ZipEntry]], Sequence[ZipEntry]] = lambda entries: ()
     """Returns the files of a zip that it can't have made. The zip is refused if there are any."""
-    read_zip: Callable[[Sequence[ZipEntry], list[str]], Iterable[SubmissionFiles]] = lambda entries, trouble: ()
+    read_zip: Callable[[Sequence[ZipEntry], list[str]], Iterable[SubmissionFiles]] = lambda entries, problems: ()
     """Groups the files of a zip by submission, and appends a line to the list for what is left out."""
     is_origin: Callable[[str], object] | None = None
     """Returns whether it may have given a submission this name.

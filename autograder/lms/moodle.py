@@ -14,7 +14,7 @@ MARK = "_assignsubmission_"
 FILE = re.compile(rf"(?P<name>.+?)_(?P<participant>\d+){MARK}(?P<plugin>[a-z]+)(?:_(?P<rest>.*))?", re.DOTALL)
 
 
-def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[SubmissionFiles]:
+def _group_files(entries: Sequence[ZipEntry], problems: list[str]) -> list[SubmissionFiles]:
     """Group uploaded files by name and number, without online texts and comments."""
     submissions: dict[tuple[str, str], SubmissionFiles] = {}
     ignored: dict[str, list[str]] = {}
@@ -34,8 +34,8 @@ def _group_files(entries: Sequence[ZipEntry], trouble: list[str]) -> list[Submis
         else:
             submitter = Submitter(name=key[0], number=key[1])  # the number differs for each assignment
             submissions.setdefault(key, SubmissionFiles(origin, (submitter,))).add(name, entry)
-    report_ignored(ignored, trouble)
-    report_ignored(ambiguous, trouble, "named like another student's submission")
+    report_ignored(ignored, problems)
+    report_ignored(ambiguous, problems, "named like another student's submission")
     return list(submissions.values())
 
 

@@ -11,10 +11,10 @@ from nbgrader.api import Gradebook, Student
 from sqlalchemy import select
 
 from autograder.base.errors import GradlabError
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 
 
-class Person(Model):
+class Person(StrictModel):
     """A student."""
 
     id: str

@@ -35,7 +35,7 @@ def read_roster(path: Path) -> list[Person]:
     columns = _find_columns(path, systems, [name.strip().casefold().lstrip("\ufeff") for name in rows[0][1]])
     other_rows = {name for system in systems for name in system.other_rows}
     people: dict[str, Person] = {}
-    trouble: list[str] = []
+    problems: list[str] = []
     for line, row in rows[1:]:
         if not any(cell.strip() for cell in row) or row[0].strip() in other_rows:
             continue
@@ -44,11 +44,11 @@ def read_roster(path: Path) -> list[Person]:
             person = _parse_person(path, line, fields)
             _refuse_duplicate(path, line, person, people)
         except GradlabError as error:
-            trouble.append(str(error))
+            problems.append(str(error))
         else:
             people[person.id] = person
-    if trouble:
-        raise GradlabError("\n".join(trouble))
+    if problems:
+        raise GradlabError("\n".join(problems))
     if not people:
         raise GradlabError(f"{path} lists no students")
     return list(people.values())

@@ -73,17 +73,17 @@ class SubmissionFiles:
             self.duplicates.append(before.name)
         self.files[name] = entry
 
-    def finish(self, trouble: list[str]) -> dict[str, ZipEntry]:
-        """Return the files, at most MAX_FILES, notebooks first, and append to `trouble` what is left out."""
+    def finish(self, problems: list[str]) -> dict[str, ZipEntry]:
+        """Return the files, at most MAX_FILES, notebooks first, and append to `problems` what is left out."""
         if self.duplicates:
-            trouble.append(
+            problems.append(
                 f"{make_readable(self.origin)}: two files have the same name; "
                 f"left out: {format_short_names(self.duplicates)}"
             )
         names = list(self.files)
         if len(names) > MAX_FILES:
             names.sort(key=lambda name: not name.endswith(".ipynb"))
-            trouble.append(
+            problems.append(
                 f"{make_readable(self.origin)}: more than {MAX_FILES:,} files; "
                 f"left out: {format_short_names(names[MAX_FILES:])}"
             )
@@ -100,11 +100,13 @@ def list_entries(archive: zipfile.ZipFile) -> list[ZipEntry]:
 
 
 def report_ignored(
-    ignored: Mapping[str, list[str]], trouble: list[str], reason: str = "not part of a submission"
+    ignored: Mapping[str, list[str]], problems: list[str], reason: str = "not part of a submission"
 ) -> None:
     """Append a line about ignored files for each student, who may have handed in any number of files."""
     for student, names in ignored.items():
-        trouble.append(f"{make_readable(student[:MAX_SHOWN])}: {reason}, so not collected: {format_short_names(names)}")
+        problems.append(
+            f"{make_readable(student[:MAX_SHOWN])}: {reason}, so not collected: {format_short_names(names)}"
+        )
 
 
 def format_short_names(names: Sequence[str]) -> str:

@@ -26,7 +26,7 @@ class Arrival:
     """The time in its name, in naive UTC, as nbgrader keeps times."""
     folder: Path
     secret: str = ""
-    written: datetime = NEVER
+    changed_at: datetime = NEVER
     """When it last changed, by the file system."""
     owner: int = -1
     """The uid of its folder."""

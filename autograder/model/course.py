@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 
-class Model(BaseModel):
+class StrictModel(BaseModel):
     """Immutable data; a wrong field name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -25,7 +25,7 @@ class Traits:
     """Whether it belongs to an exercise, question or prediction."""
     locked: bool = False
     """Whether students can't change it."""
-    written: bool = False
+    student_writes: bool = False
     """Whether a student writes it, instead of the solution."""
     graded: bool = False
     """Whether it carries points."""
@@ -55,14 +55,14 @@ TRAITS = {
     Kind.GIVEN: Traits(locked=True, step="given"),
     Kind.EXAMPLE: Traits(locked=True, step="example"),
     Kind.SCRATCH: Traits(step="student"),
-    Kind.EXERCISE: Traits(named=True, written=True, step="student"),
+    Kind.EXERCISE: Traits(named=True, student_writes=True, step="student"),
     Kind.CHECK: Traits(named=True, locked=True, graded=True, step="check"),
-    Kind.QUESTION: Traits(markdown=True, named=True, written=True, graded=True),
+    Kind.QUESTION: Traits(markdown=True, named=True, student_writes=True, graded=True),
     Kind.PREDICT: Traits(markdown=True, named=True),
 }
 
 
-class QuizStatement(Model):
+class QuizStatement(StrictModel):
     """One statement of a quiz."""
 
     question: str
@@ -75,7 +75,7 @@ class QuizStatement(Model):
     """Why it's true or false, in Markdown."""
 
 
-class AnotherWay(Model):
+class AnotherWay(StrictModel):
     """A right answer in another form than the reference."""
 
     label: str
@@ -83,7 +83,7 @@ class AnotherWay(Model):
     source: str
 
 
-class Cell(Model):
+class Cell(StrictModel):
     """One cell of a lab."""
 
     kind: Kind
@@ -111,7 +111,7 @@ class Cell(Model):
         return self.lines[min(number, len(self.lines)) - 1] if self.lines else self.line
 
 
-class Check(Model):
+class Check(StrictModel):
     """One labelled test inside a check cell."""
 
     id: str
@@ -131,7 +131,7 @@ class Check(Model):
     """The messages that its `explain` calls can give."""
 
 
-class Answer(Model):
+class Answer(StrictModel):
     """A right, wrong or lying solution of an exercise, kept with the lab."""
 
     exercise: str
@@ -148,7 +148,7 @@ class Answer(Model):
     """Whether it computes without the demanded technique, and redefines the probes to claim it."""
 
 
-class Exercise(Model):
+class Exercise(StrictModel):
     """One thing that a student writes."""
 
     name: str
@@ -169,7 +169,7 @@ class Exercise(Model):
         return round(self.points * sum(c.weight for c in self.checks if c.observed) / total, 4)
 
 
-class Lab(Model):
+class Lab(StrictModel):
     """One assignment."""
 
     name: str
@@ -198,7 +198,7 @@ class Lab(Model):
         return next(e for e in self.exercises if e.name == name)
 
 
-class LabEntry(Model):
+class LabEntry(StrictModel):
     """A lab as course.toml lists it."""
 
     name: str
@@ -208,7 +208,7 @@ class LabEntry(Model):
     """The labs to do before it."""
 
 
-class Course(Model):
+class Course(StrictModel):
     """The manifest of a course: its labs, in order."""
 
     title: str

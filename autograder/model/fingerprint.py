@@ -91,7 +91,7 @@ def get_versions() -> Versions:
     return Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)
 
 
-def describe_environment(layers: Sequence[str]) -> dict[str, str]:
+def collect_environment_parts(layers: Sequence[str]) -> dict[str, str]:
     """Describe what results depend on besides their task: two machines with the same description grade alike.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nbformat import NotebookNode
 from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
 
-from autograder.model.nbgrader_cells import is_as_released, read_grade_id, read_points
+from autograder.model.nbgrader_cells import is_blank, read_grade_id, read_points
 
 if TYPE_CHECKING:
     from autograder.model.result import Result  # imports torch
@@ -37,7 +37,7 @@ class MarkSheet:
     student: str
     scores: Mapping[str, float | None]
     """Points of each graded cell; None if a person has to mark it."""
-    unanswered: Mapping[str, bool] = field(default_factory=dict)
+    blank: Mapping[str, bool] = field(default_factory=dict)
     """Whether the answer is unchanged since it was handed out, for each cell that students write."""
     submitted: datetime | None = None
     """When it was handed in, in naive UTC, if that's known."""
@@ -48,10 +48,10 @@ class MarkSheet:
 
 
 def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | None = None) -> MarkSheet:
-    """Compute the mark sheet of a lab's submission from its result and its autograded notebook."""
+    """Compute the mark sheet of a lab assignment's submission from its result and its autograded notebook."""
     scores: dict[str, float | None] = {}
     worth = {}
-    unanswered = {}
+    blank = {}
     for cell in notebook.cells:
         name = read_grade_id(cell)
         if is_grade(cell):
@@ -59,5 +59,5 @@ def compute_marks(result: Result, notebook: NotebookNode, submitted: datetime | 
             scores[name] = determine_grade(cell)[0] if points is None else points
             worth[name] = read_points(cell)
         if is_solution(cell) or is_task(cell):
-            unanswered[name] = not is_task(cell) and is_as_released(cell)
-    return MarkSheet(result.student, scores, unanswered, submitted, worth)
+            blank[name] = not is_task(cell) and is_blank(cell)
+    return MarkSheet(result.student, scores, blank, submitted, worth)

@@ -11,8 +11,8 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.base.errors import GradlabError
-from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, Model, QuizStatement
-from autograder.model.nbgrader_cells import read_flags
+from autograder.model.course import AnotherWay, Cell, Check, Kind, Lab, QuizStatement, StrictModel
+from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 KEY = "gradlab"
 NAMED = tuple(kind for kind in Kind if kind.traits.named)
@@ -20,7 +20,7 @@ WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"
 SECRET = {"hint", "misconceptions"}  # parts of a check's code that students may not have
 
 
-class Facts(Model):
+class Facts(StrictModel):
     """What a notebook says about one cell."""
 
     kind: Kind
@@ -98,16 +98,18 @@ def is_built(notebook: NotebookNode) -> bool:
 
 def refuse_unbuilt(course: NotebookNode) -> None:
     """Raise GradlabError if this source notebook doesn't say what its cells are for."""
-    written = [
-        facts for cell in course.cells if (facts := cell.metadata.get(KEY)) and Kind(facts["kind"]).traits.written
+    student_facts = [
+        facts
+        for cell in course.cells
+        if (facts := cell.metadata.get(KEY)) and Kind(facts["kind"]).traits.student_writes
     ]
-    if KEY not in course.metadata or not all("stub" in facts for facts in written):
+    if KEY not in course.metadata or not all("stub" in facts for facts in student_facts):
         raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
 
 
-def is_written(cell: NotebookNode) -> bool:
+def is_student_written(cell: NotebookNode) -> bool:
     """Return whether a student writes this cell: an exercise, or an answer in words."""
-    return bool(read_flags(cell).get("solution"))
+    return bool(read_nbgrader_metadata(cell).get("solution"))
 
 
 def get_answer_name(name: str) -> str:
@@ -129,7 +131,7 @@ def read_exercise_name(cell: NotebookNode) -> str:
 def read_written_name(cell: NotebookNode) -> str:
     """Read the name of the exercise or question that students write in this cell; empty for any other cell."""
     kind = read_kind(cell)
-    return str(cell.metadata[KEY]["exercise"]) if kind and kind.traits.written else ""
+    return str(cell.metadata[KEY]["exercise"]) if kind and kind.traits.student_writes else ""
 
 
 def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
@@ -139,7 +141,7 @@ def collect_exercises(cells: Iterable[NotebookNode]) -> dict[str, str]:
 
 def get_cell_name(cell: NotebookNode) -> str:
     """Return nbgrader's name for a cell of the course, or the cell's own id."""
-    return str(read_flags(cell).get("grade_id", cell.get("id", "")))
+    return str(read_nbgrader_metadata(cell).get("grade_id", cell.get("id", "")))
 
 
 def make_cell_name(kind: Kind, exercise: str) -> str:

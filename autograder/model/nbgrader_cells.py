@@ -13,12 +13,12 @@ from nbformat import NotebookNode
 KEY = "nbgrader"
 
 
-def has_flags(cell: NotebookNode) -> bool:
+def has_nbgrader_metadata(cell: NotebookNode) -> bool:
     """Return whether nbgrader says anything about this cell."""
     return KEY in cell.metadata
 
 
-def read_flags(cell: NotebookNode) -> Mapping[str, Any]:
+def read_nbgrader_metadata(cell: NotebookNode) -> Mapping[str, Any]:
     """Read all that nbgrader says about this cell; an empty mapping if that's nothing."""
     flags: Mapping[str, Any] | None = cell.metadata.get(KEY)
     return {} if flags is None else flags
@@ -26,12 +26,12 @@ def read_flags(cell: NotebookNode) -> Mapping[str, Any]:
 
 def read_grade_id(cell: NotebookNode) -> str:
     """Read nbgrader's name of this cell; empty if it has none."""
-    return str(read_flags(cell).get("grade_id") or "")
+    return str(read_nbgrader_metadata(cell).get("grade_id") or "")
 
 
 def read_points(cell: NotebookNode) -> float:
     """Read the points that a graded cell or a task is worth."""
-    return float(read_flags(cell)["points"])
+    return float(read_nbgrader_metadata(cell)["points"])
 
 
 def is_kept(cell: NotebookNode) -> bool:
@@ -41,14 +41,14 @@ def is_kept(cell: NotebookNode) -> bool:
     return bool(is_grade(cell) or is_solution(cell) or is_locked(cell) or is_task(cell))
 
 
-def is_as_released(cell: NotebookNode) -> bool:
-    """Return whether the cell is as it was handed out, by nbgrader's checksum."""
+def is_blank(cell: NotebookNode) -> bool:
+    """Return whether the cell is unchanged since its release, by nbgrader's checksum."""
     from nbgrader.utils import compute_checksum
 
-    return bool(read_flags(cell).get("checksum") == compute_checksum(cell))
+    return bool(read_nbgrader_metadata(cell).get("checksum") == compute_checksum(cell))
 
 
-def write_flags(cell: NotebookNode, flags: Mapping[str, Any]) -> None:
+def write_nbgrader_metadata(cell: NotebookNode, flags: Mapping[str, Any]) -> None:
     cell.metadata[KEY] = NotebookNode(flags)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 
 
 class NoteKind(StrEnum):
@@ -21,7 +21,7 @@ class NoteKind(StrEnum):
     """How the tests of a stock assignment's cell were decided."""
 
 
-class Note(Model):
+class Note(StrictModel):
     """One note."""
 
     kind: NoteKind = NoteKind.REPAIR

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 from autograder.model.notes import Note
 from autograder.model.result_upgrade import upgrade
 from autograder.model.versions import Versions
 from labkit.outcome import Outcome
 
 
-class GradedCell(Model):
+class GradedCell(StrictModel):
     """One graded cell."""
 
     id: str
@@ -33,7 +33,7 @@ class GradedCell(Model):
     """Whether the submission's own process decided it, as in nbgrader, so the points rest on its word."""
 
 
-class Result(Model):
+class Result(StrictModel):
     """What one submission earned, and why."""
 
     format: Literal["gradlab result 2"] = "gradlab result 2"

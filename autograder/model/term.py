@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 
 FILE = "term.toml"
 Tell = Literal["all", "visible", "points"]  # how much of a mark: with hidden checks, without them, or only the points
@@ -26,7 +26,7 @@ TABLE = re.compile(r"(?<!\n)\n(?=\[\[?(?:extension|excuse|team|labs)\b)")  # one
 HEAD = "Decisions for this term. gradlab extend and gradlab excuse write here, and you can edit it, too."
 
 
-class Extension(Model):
+class Extension(StrictModel):
     """A later due date of a lab for one student."""
 
     lab: str
@@ -35,7 +35,7 @@ class Extension(Model):
     reason: str = ""
 
 
-class Excuse(Model):
+class Excuse(StrictModel):
     """Full points for one check of an exercise, or for the whole exercise."""
 
     lab: str
@@ -47,7 +47,7 @@ class Excuse(Model):
     reason: str = ""
 
 
-class Team(Model):
+class Team(StrictModel):
     """Students who hand in together: the newest submission of any member counts for all."""
 
     name: str
@@ -59,7 +59,7 @@ class Team(Model):
         return not self.labs or lab in self.labs
 
 
-class LabTerm(Model):
+class LabTerm(StrictModel):
     """The settings of one lab."""
 
     practice: bool = False
@@ -94,7 +94,7 @@ def _refuse_overlap(teams: tuple[Team, ...]) -> tuple[Team, ...]:
     return teams
 
 
-class Term(Model):
+class Term(StrictModel):
     """The whole file. Fields have the names of its tables: `[labs.NAME]`, `[[extension]]`, `[[excuse]]`, `[[team]]`."""
 
     labs: dict[str, LabTerm] = Field(default_factory=dict)
@@ -158,7 +158,7 @@ def add_excuse(course: Path, excuse: Excuse) -> None:
     _add(course, "excuse", excuse, ("lab", "exercise", "check", "student"))
 
 
-def _add(course: Path, kind: str, entry: Model, same: tuple[str, ...]) -> None:
+def _add(course: Path, kind: str, entry: StrictModel, same: tuple[str, ...]) -> None:
     read_term(course)
     path = course / FILE
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else _create_document()

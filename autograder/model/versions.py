@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 
 
-class Versions(Model):
+class Versions(StrictModel):
     """What a submission was graded with."""
 
     gradlab: str

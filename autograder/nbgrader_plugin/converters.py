@@ -25,7 +25,7 @@ from autograder.gradebook.writer import apply_decisions, set_score
 from autograder.grading.lab_submission import Submission, grade_notebook
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import make_settings
-from autograder.intake.files import normalize_folder
+from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
 from autograder.intake.repair import build_blank, read_notes, repair

@@ -19,7 +19,7 @@ from autograder.grading.lab_submission import get_device_versions, read_preproce
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.stock_submission import digest_answers, make_zero_cells, run_stock_notebook
 from autograder.grading.task import Task, apply_stock_limits
-from autograder.intake.files import normalize_folder
+from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_file, read_notebook
 from autograder.intake.repair import read_notes
 from autograder.model.assignments import list_source_notebooks

@@ -14,8 +14,8 @@ from typing import Any, TypedDict
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.connection import Connection, Stopped
 from autograder.examiner.course_cells import run_checks
-from autograder.examiner.effort import Effort
 from autograder.examiner.process import StudentProcess
+from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.proving import liars, replacements
 from autograder.proving.forks import ForkError, run_in_fork
@@ -132,8 +132,8 @@ class _ForkConnections:
         self.connections.append(self.process.connect(name, FORK_SECONDS))
         return self.connections[-1]
 
-    def begin_effort(self, seconds: float) -> Effort:
-        return self.process.begin_effort(seconds, math.inf)
+    def begin_limit(self, seconds: float) -> ProcessTimeLimit:
+        return self.process.begin_limit(seconds, math.inf)
 
     def explain_end(self) -> str:
         return self.process.explain_end()

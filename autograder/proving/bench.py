@@ -37,11 +37,11 @@ class Trial:
     points: float = 0.0
     failure: str = ""
     """Why there are no outcomes: the process died, or a cell of the course raised."""
-    applied: bool = True
+    has_effect: bool = True
     """Whether a generated answer differed from the reference."""
 
     @property
-    def failed(self) -> tuple[str, ...]:
+    def failed_checks(self) -> tuple[str, ...]:
         return tuple(o.id for o in self.outcomes if not o.passed)
 
     def compute_unobserved_points(self, points: float) -> float:
@@ -74,12 +74,12 @@ class Bench:
         trials = {label: self._try(self._reference, (label,)) for label in get_spoilers()}
         if self.exercise.parameters:
             trials[HARD_CODED] = self._try(self._reference, (HARD_CODED, self._count_visible_calls()))
-        return {label: trial for label, trial in trials.items() if trial.applied or trial.failure}
+        return {label: trial for label, trial in trials.items() if trial.has_effect or trial.failure}
 
     def try_near_misses(self) -> dict[str, Trial]:
         """Try the near misses. Returns, by description, the trials of those that differed from the reference."""
         trials = {label: self._try(self._reference, (label,)) for label in get_near_misses()}
-        return {label: trial for label, trial in trials.items() if trial.applied}
+        return {label: trial for label, trial in trials.items() if trial.has_effect}
 
     def try_liar(self, source: str) -> Trial:
         """Try a lying answer: its source runs instead of the exercise, and again after the given probes."""
@@ -96,11 +96,11 @@ class Bench:
         for name, count in functions.items():
             if count == parameters:
                 trials[f"{name} in the exercise's place"] = self._try_lie(self._blank, (IN_ITS_PLACE, name))
-        return {label: trial for label, trial in trials.items() if trial.applied}
+        return {label: trial for label, trial in trials.items() if trial.has_effect}
 
     def _try_lie(self, source: str, lie: tuple[Any, ...]) -> Trial:
         checks = self.check_cell.source
-        return self._attempt(Attempt(self.exercise.name, source, checks, note="applied", lie=lie))
+        return self._attempt(Attempt(self.exercise.name, source, checks, note="has_effect", lie=lie))
 
     def _find_given_functions(self) -> tuple[list[str], dict[str, int]]:
         """Return the given probes, and the number of required arguments of each other given function."""
@@ -131,7 +131,7 @@ class Bench:
         return self._run(Attempt(self.exercise.name, self._reference, checks, replacement, note))["note"]
 
     def _try(self, source: str, replace: tuple[Any, ...] = ()) -> Trial:
-        note = "applied" if replace else ""
+        note = "has_effect" if replace else ""
         return self._attempt(Attempt(self.exercise.name, source, self.check_cell.source, replace, note))
 
     def _attempt(self, attempt: Attempt) -> Trial:
@@ -140,7 +140,7 @@ class Bench:
         except ForkError as failure:
             return Trial(failure=str(failure))
         outcomes = tuple(build_outcome(o) for o in report["outcomes"])
-        return Trial(outcomes, compute_earned(outcomes, self.exercise.points), applied=report["note"] is not False)
+        return Trial(outcomes, compute_earned(outcomes, self.exercise.points), has_effect=report["note"] is not False)
 
     def _run(self, attempt: Attempt) -> AttemptReport:
         return run_through_examiner(attempt, self.process, self.namespace, self.defined)

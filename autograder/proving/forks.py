@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 
-from autograder.examiner.effort import LOOK_SECONDS, CpuTime, Effort
+from autograder.examiner.process_time_limit import LOOK_SECONDS, CpuTime, ProcessTimeLimit
 from autograder.sandbox.processes import measure_seconds
 
 
 class ForkError(Exception):
-    """The fork died, didn't answer in time, or reported a failure."""
+    """The fork died, didn't reply in time, or reported a failure."""
 
 
 def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
@@ -26,7 +26,7 @@ def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
     The result must be JSON. Output of the fork is discarded.
 
     Args:
-        seconds: The time limit on an idle machine, see examiner.effort.
+        seconds: The time limit on an idle machine, see examiner.process_time_limit.
 
     Raises:
         ForkError: If it raises, dies or is too slow.
@@ -37,7 +37,7 @@ def run_in_fork(work: Callable[[], Any], seconds: float = 120.0) -> Any:
         _run_child(work, reading, writing)
     os.close(writing)
     try:
-        return _receive_answer(reading, child, seconds)
+        return _receive_reply(reading, child, seconds)
     finally:
         os.close(reading)
         with contextlib.suppress(ProcessLookupError):
@@ -54,24 +54,24 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> None:
         for stream in (0, 1, 2):
             os.dup2(null, stream)
         try:
-            answer = {"result": work()}
+            reply = {"result": work()}
         except ForkError as failure:
-            answer = {"error": str(failure)}
+            reply = {"error": str(failure)}
         except BaseException as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
+            reply = {"error": f"{type(error).__name__}: {error}"}
         with os.fdopen(writing, "w", encoding="utf-8") as pipe:
-            json.dump(answer, pipe)
+            json.dump(reply, pipe)
         status = 0
     finally:
         os._exit(status)
 
 
-def _receive_answer(reading: int, child: int, seconds: float) -> Any:
-    effort = Effort(seconds, lambda: [CpuTime(child, *measure_seconds(child))])
+def _receive_reply(reading: int, child: int, seconds: float) -> Any:
+    time_limit = ProcessTimeLimit(seconds, lambda: [CpuTime(child, *measure_seconds(child))])
     chunks = []
     while True:
         while not select.select([reading], [], [], min(LOOK_SECONDS, seconds))[0]:
-            if effort.is_over():
+            if time_limit.is_over():
                 raise ForkError(f"no answer within {seconds:g} s")
         chunk = os.read(reading, 1 << 16)
         if not chunk:
@@ -79,7 +79,7 @@ def _receive_answer(reading: int, child: int, seconds: float) -> Any:
         chunks.append(chunk)
     if not chunks:
         raise ForkError("the process died")
-    answer = json.loads(b"".join(chunks))
-    if "error" in answer:
-        raise ForkError(answer["error"])
-    return answer["result"]
+    reply = json.loads(b"".join(chunks))
+    if "error" in reply:
+        raise ForkError(reply["error"])
+    return reply["result"]

@@ -29,12 +29,12 @@ def judge_answer(answer: Answer, exercise: Exercise, trial: Trial) -> Iterator[s
     if trial.failure:
         yield f"{location}: it can't be tried: {trial.failure}"
         return
-    if not trial.failed:
+    if not trial.failed_checks:
         yield f"{location}: it gets full marks\n    fix: add a check that fails for it, or call it right"
-    elif set(trial.failed) != set(answer.fails):
+    elif set(trial.failed_checks) != set(answer.fails):
         yield (
             f"{location}: it fails other checks than it says\n    it fails:\n{_format_table(trial)}\n    fix: fails="
-            + ",".join(trial.failed)
+            + ",".join(trial.failed_checks)
             + ", or change the answer; gradlab prove --update writes these lists"
         )
     else:
@@ -126,7 +126,7 @@ def _locate_cell(lab: Lab, cell_id: str) -> str:
 def _judge_passing(location: str, exercise: Exercise, trial: Trial) -> Iterator[str]:
     if trial.failure:
         yield f"{location}: it can't be tried: {trial.failure}"
-    elif trial.failed:
+    elif trial.failed_checks:
         yield (
             f"{location}: it gets {trial.points:g} of {exercise.points:g} points\n{_format_table(trial)}\n"
             "    fix: correct the check that rejects it, or the answer"

@@ -51,16 +51,16 @@ def get_lies() -> dict[str, bool]:
 
 
 class LieNote:
-    """The note of a lie. It's `applied` if the checks used anything that lies, so it made a difference."""
+    """The note of a lie. It's `has_effect` if the checks used anything that lies, so it made a difference."""
 
-    def __init__(self, applied: bool = False) -> None:
-        self._notes, self._always = NoteFile(), applied
+    def __init__(self, has_effect: bool = False) -> None:
+        self._notes, self._always = NoteFile(), has_effect
 
     def record(self) -> None:
         self._notes.write("lied")
 
     @property
-    def applied(self) -> bool:
+    def has_effect(self) -> bool:
         return self._always or bool(self._notes.read_lines())
 
 
@@ -77,7 +77,7 @@ def lie(namespace: Namespace, exercise: str, label: str, *args: Any) -> LieNote:
     """
     if label == IN_ITS_PLACE:
         namespace[exercise] = namespace[args[0]]
-        return LieNote(applied=True)
+        return LieNote(has_effect=True)
     note = LieNote()
     running = [0]  # the number of running probes
     for name in args[0]:

@@ -35,7 +35,7 @@ def get_near_misses() -> dict[str, Spoiler]:
         "results through the default dtype": functools.partial(_change_result, _cast_to_default),
         "float64 arguments taken as float32": functools.partial(_change_arguments, _cast_to_float32),
         "integers beyond 2**24 rounded": functools.partial(_change_result, _round_integer),
-        **{label: functools.partial(_change_lists, change) for label, change in lists.items()},
+        **{label: functools.partial(_call_with_changed_lists, change) for label, change in lists.items()},
         "remembers its results by the identity of its first argument": _ResultCache(lambda a: id(a[0]) if a else None),
         "remembers its results by the shapes of its arguments": _ResultCache(_get_shapes),
         "an argument that equals the result handed back in its place": _return_argument,
@@ -80,7 +80,9 @@ def _change_arguments(change: Callable[[Any], Any], function: Function, args: Ar
     return function(*changed, **kwargs) if differs else function(*args, **kwargs), differs
 
 
-def _change_lists(change: Callable[[list[Any]], list[Any]], function: Function, args: Args, kwargs: Kwargs) -> Any:
+def _call_with_changed_lists(
+    change: Callable[[list[Any]], list[Any]], function: Function, args: Args, kwargs: Kwargs
+) -> Any:
     changed = tuple(change(value) if isinstance(value, list) else value for value in args)
     differs = any(isinstance(old, list) and len(new) != len(old) for new, old in zip(changed, args, strict=True))
     return (function(*changed, **kwargs), True) if differs else (function(*args, **kwargs), False)

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from autograder.base.errors import GradlabError
 from autograder.model.course import Lab
 from autograder.proving.proof import Proof, prove_lab
-from autograder.sandbox.privileges import die_with
+from autograder.sandbox.privileges import set_death_signal
 
 
 def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str = "") -> Iterator[Proof]:
@@ -21,7 +21,7 @@ def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str =
         return
     prove = functools.partial(_prove, mutate=mutate, only=only)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, initializer=die_with, initargs=(os.getpid(),)) as pool:
+    with ProcessPoolExecutor(jobs, context, initializer=set_death_signal, initargs=(os.getpid(),)) as pool:
         # The later labs take longest: if one of them began last, it would run alone at the end.
         proofs = [pool.submit(prove, lab) for lab in reversed(labs)]
         try:

@@ -70,8 +70,13 @@ def prove_lab(lab: Lab, mutate: bool = False, only: str = "") -> Proof:
         for answer, trial in zip(answers, trials, strict=True):
             problems = list(judge_answer(answer, exercise, trial))
             proof.problems += problems
-            if not answer.right and trial.failed and set(trial.failed) != set(answer.fails) and can_update(answer):
-                proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, trial.failed)
+            if (
+                not answer.right
+                and trial.failed_checks
+                and set(trial.failed_checks) != set(answer.fails)
+                and can_update(answer)
+            ):
+                proof.outdated[problems[0]] = FailingChecks(answer.path, answer.line, trial.failed_checks)
         generated = bench.try_generated()
         for label, trial in generated.items():
             proof.problems += judge_generated(lab, exercise, label, trial)
@@ -129,4 +134,4 @@ def _try_mutants(lab: Lab, exercise: Exercise, bench: Bench, proof: Proof) -> No
 
 
 def _has_full_marks(trial: Trial) -> bool:
-    return not trial.failure and not trial.failed
+    return not trial.failure and not trial.failed_checks

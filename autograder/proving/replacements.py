@@ -20,7 +20,7 @@ WATCHED = "its calls noted"
 class ReplacementNote:
     """The note of a replaced class."""
 
-    applied: bool
+    has_effect: bool
     """Whether it differs from the reference."""
 
 
@@ -34,7 +34,7 @@ def make_replacement(reference: Callable[..., Any], label: str, args: Sequence[A
 
     Args:
         label: The label of a generated wrong answer, HARD_CODED with the number of visible calls, or WATCHED with the
-            parameters to watch. The note of a generated answer has `applied`, that of WATCHED is a CallRecorder.
+            parameters to watch. The note of a generated answer has `has_effect`, that of WATCHED is a CallRecorder.
     """
     if label == WATCHED:
         recorder = CallRecorder(reference, *args)

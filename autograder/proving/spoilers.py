@@ -51,7 +51,7 @@ class SpoiledFunction:
         return result
 
     @property
-    def applied(self) -> bool:
+    def has_effect(self) -> bool:
         """Whether it ever differed from the reference."""
         return bool(self._notes.read_lines())
 
@@ -62,7 +62,7 @@ class HardCodedFunction:
     def __init__(self, reference: Function, visible_calls: int) -> None:
         self.reference, self.visible_calls = reference, visible_calls
         self.results: list[Any] = []
-        self.applied = visible_calls > 0
+        self.has_effect = visible_calls > 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if len(self.results) < self.visible_calls:

@@ -18,8 +18,8 @@ import torch.fx.experimental.symbolic_shapes  # noqa: F401  else each fork's fir
 
 from autograder.examiner.clock import Limit
 from autograder.examiner.connection import Stopped
-from autograder.examiner.effort import CpuTime
 from autograder.examiner.process import StudentProcess
+from autograder.examiner.process_time_limit import CpuTime
 from autograder.proving.forks import ForkError
 from autograder.rpc.frames import receive
 from autograder.sandbox.keeper import fork_below

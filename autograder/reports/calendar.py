@@ -37,7 +37,7 @@ class Dates:
         attempts = "" if self.attempts is None else str(self.attempts)
         return f"{attempts or 'any'}, {self.wait_minutes:g} min apart" if self.wait_minutes else attempts
 
-    def list_extensions(self) -> str:
+    def format_extensions(self) -> str:
         """Return the students who have an extension, in words, the first few by name."""
         first = list(self.extensions.items())[:MAX_NAMED]
         named = [f"{student} until {format_minute(until)}" for student, until in first]
@@ -47,16 +47,16 @@ class Dates:
 
 def build_calendar(labs: Sequence[LabClass], term: Term) -> list[Dates]:
     """Return the dates of every lab that has a class or is in term.toml, in order; labs without dates are last."""
-    classes = {group.lab: group for group in labs}
+    classes = {lab_class.lab: lab_class for lab_class in labs}
     names = sorted({*classes, *term.labs}, key=make_sort_key)
     return sorted((_make_dates(lab, classes.get(lab), term) for lab in names), key=_find_first_date)
 
 
-def _make_dates(lab: str, group: LabClass | None, term: Term) -> Dates:
+def _make_dates(lab: str, lab_class: LabClass | None, term: Term) -> Dates:
     rules = term.lab(lab)
     watched_until, solutions = (to_naive_utc(time) if time else None for time in (rules.until, rules.solutions))
-    extensions = {m.student: until for m, until in group.extended} if group else {}
-    due = group.due if group else None
+    extensions = {m.student: until for m, until in lab_class.extensions} if lab_class else {}
+    due = lab_class.due if lab_class else None
     return Dates(lab, due, watched_until, solutions, extensions, rules.attempts, rules.wait_minutes, rules.practice)
 
 

@@ -83,20 +83,20 @@ def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: 
     begin, end = min(times[0], due or times[0]), max(times[-1], due or times[-1])
     if begin == end:
         begin, end = begin - STEPS[0], end + STEPS[0]
-    span = (_count_seconds(begin), _count_seconds(end))
+    span = (_convert_to_seconds(begin), _convert_to_seconds(end))
     axes = Axes("UTC", "handed in", span, (0, max(6, len(times))), width=WIDTH - LEFT - 40, height=180, x_ticks=())
     parts = draw_frame(axes)
     for time in _list_round_times(begin, end):
-        x, base = axes.place(_count_seconds(time), 0)
+        x, base = axes.place(_convert_to_seconds(time), 0)
         parts.append(draw_line(x, base, x, base + 4, LINE))
         parts.append(draw_text(x, base + 16, f"{time:%b %d %H:%M}", anchor="middle", size=11))
-    corners = [axes.place(_count_seconds(time), n) for n, time in drawn]
+    corners = [axes.place(_convert_to_seconds(time), n) for n, time in drawn]
     corners = [corners[0], *(p for a, b in itertools.pairwise(corners) for p in ((b[0], a[1]), b))]
     first_x, base = corners[0][0], axes.place(span[0], 0)[1]
     parts.append(draw_path([(first_x, base), *corners], MARK, 2))
     words = f"From {format_minute(times[0])} to {format_minute(times[-1])} UTC, {format_count(len(times), 'student')}."
     if due:
-        x, _ = axes.place(_count_seconds(due), 0)
+        x, _ = axes.place(_convert_to_seconds(due), 0)
         rule = draw_line(x, TOP, x, base, INK, 1.5, "stroke-dasharray='4 3'")
         parts.append(_label(f"due {format_minute(due)} UTC", rule))
         words += f" Due {format_minute(due)}, the dashed line."
@@ -150,7 +150,7 @@ def _place_share(share: float) -> float:
     return NAMES + (WIDTH - NAMES - 20) * min(share, 1.0)
 
 
-def _count_seconds(time: datetime) -> float:
+def _convert_to_seconds(time: datetime) -> float:
     return time.replace(tzinfo=UTC).timestamp()
 
 

@@ -10,40 +10,40 @@ from typing import Any
 from autograder.gradebook.lab_class import LabClass, Member
 from autograder.reports import findings
 from autograder.reports.class_statistics import compute_spread
+from autograder.reports.csv_files import write_table
 from autograder.reports.standing import group_by_standing, list_standings
-from autograder.reports.tables import write_table
 
 HEAD = "student name points worth penalty submitted extended_until late_seconds attempts standing".split()
 
 
-def write_class_csv(group: LabClass, path: Path) -> None:
+def write_class_csv(lab_class: LabClass, path: Path) -> None:
     """Write a row for everyone in the course; an exercise without points has an empty cell."""
-    any_handed_in = any(member.handed_in for member in group.members)
+    any_handed_in = any(member.handed_in for member in lab_class.members)
     rows = []
-    for member in group.members:
-        marks = [mark.points if (mark := member.marks.get(column.name)) else None for column in group.columns]
+    for member in lab_class.members:
+        marks = [mark.points if (mark := member.marks.get(column.name)) else None for column in lab_class.columns]
         standings = ", ".join(list_standings(member, any_handed_in))
         times = [_format_time(member.submitted), _format_time(member.until), member.late, len(member.attempts)]
-        total = [member.student, member.name, member.points if member.graded else None, group.worth, member.penalty]
+        total = [member.student, member.name, member.points if member.graded else None, lab_class.worth, member.penalty]
         rows.append([*total, *times, standings, *marks])
-    write_table(path, [*HEAD, *(column.name for column in group.columns)], rows)
+    write_table(path, [*HEAD, *(column.name for column in lab_class.columns)], rows)
 
 
-def write_class_json(group: LabClass, path: Path) -> None:
+def write_class_json(lab_class: LabClass, path: Path) -> None:
     """Write JSON with the keys of the CSV and of the page's tables. It quotes hidden checks: it's for instructors."""
-    spread = compute_spread([member.points for member in group.counted])
+    spread = compute_spread([member.points for member in lab_class.counting_members])
     document = {
         "format": "gradlab class 1",
-        "lab": group.lab,
-        "worth": group.worth,
-        "due": _format_time(group.due),
+        "lab": lab_class.lab,
+        "worth": lab_class.worth,
+        "due": _format_time(lab_class.due),
         "points": vars(spread) if spread else None,
-        "standing": {str(s): [m.student for m in members] for s, members in group_by_standing(group).items()},
-        "exercises": [_encode_exercise(e) for e in findings.summarize_exercises(group)],
-        "failed_checks": [vars(check) for check in findings.list_failed_checks(group)],
-        "misconceptions": [_encode_alike(a) for a in findings.list_misconceptions(group)],
-        "alike": [_encode_alike(a) for a in findings.find_alike_answers(group)],
-        "students": [_encode_member(member) for member in group.members],
+        "standing": {str(s): [m.student for m in members] for s, members in group_by_standing(lab_class).items()},
+        "exercises": [_encode_exercise(e) for e in findings.summarize_exercises(lab_class)],
+        "failed_checks": [vars(check) for check in findings.list_failed_checks(lab_class)],
+        "misconceptions": [_encode_alike(a) for a in findings.list_misconceptions(lab_class)],
+        "alike": [_encode_alike(a) for a in findings.find_shared_mistakes(lab_class)],
+        "students": [_encode_member(member) for member in lab_class.members],
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

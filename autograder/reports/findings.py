@@ -59,31 +59,31 @@ class AlikeAnswers:
 
     @property
     def example(self) -> str:
-        return truncate(self.members[0].written.get(self.exercise, ""), MAX_CODE)
+        return truncate(self.members[0].answers.get(self.exercise, ""), MAX_CODE)
 
 
-def has_written(member: Member, exercise: str) -> bool:
+def has_answered(member: Member, exercise: str) -> bool:
     """Return whether the exercise differs from what was handed out, or has points anyway."""
     mark = member.marks.get(exercise)
-    return exercise in member.written or bool(mark and mark.points)
+    return exercise in member.answers or bool(mark and mark.points)
 
 
-def summarize_exercises(group: LabClass) -> list[ExerciseFinding]:
+def summarize_exercises(lab_class: LabClass) -> list[ExerciseFinding]:
     exercises = []
-    for column in group.columns:
-        writers = [m for m in group.graded if has_written(m, column.name)]
+    for column in lab_class.columns:
+        writers = [m for m in lab_class.graded_members if has_answered(m, column.name)]
         marked = [m for m in writers if (mark := m.marks.get(column.name)) and mark.points is not None]
-        exercises.append(_summarize_exercise(column, marked, len(writers), len(group.graded) - len(writers)))
+        exercises.append(
+            _summarize_exercise(column, marked, len(writers), len(lab_class.graded_members) - len(writers))
+        )
     return exercises
 
 
-def _summarize_exercise(column: Column, members: Sequence[Member], written: int, blank: int) -> ExerciseFinding:
+def _summarize_exercise(column: Column, members: Sequence[Member], wrote: int, blank: int) -> ExerciseFinding:
     points = [_get_points(member, column.name) for member in members]
     totals = [sum(mark.points or 0 for mark in member.marks.values()) for member in members]
     share = compute_mean_share([p / column.worth for p in points]) if column.worth else None
-    return ExerciseFinding(
-        column, written, blank, share, compute_discrimination(points, totals), written - len(members)
-    )
+    return ExerciseFinding(column, wrote, blank, share, compute_discrimination(points, totals), wrote - len(members))
 
 
 def _get_points(member: Member, name: str) -> float:
@@ -91,20 +91,22 @@ def _get_points(member: Member, name: str) -> float:
     return (mark.points or 0.0) if mark else 0.0
 
 
-def list_failed_checks(group: LabClass) -> list[CheckFinding]:
+def list_failed_checks(lab_class: LabClass) -> list[CheckFinding]:
     """Return the checks that at least one student failed, the most common first."""
     failed: Counter[tuple[str, str, bool]] = Counter()
-    writers = {column.name: sum(has_written(m, column.name) for m in group.graded) for column in group.columns}
-    for exercise, _, outcome in _list_failures(group):
+    writers = {
+        column.name: sum(has_answered(m, column.name) for m in lab_class.graded_members) for column in lab_class.columns
+    }
+    for exercise, _, outcome in _list_failures(lab_class):
         failed[exercise, outcome.label, outcome.hidden] += 1
     checks = [CheckFinding(*key, count, writers.get(key[0], 0)) for key, count in failed.items()]
     return sorted(checks, key=lambda c: (-c.failed, c.exercise, c.label))
 
 
-def list_misconceptions(group: LabClass) -> list[AlikeAnswers]:
+def list_misconceptions(lab_class: LabClass) -> list[AlikeAnswers]:
     """Return the misconceptions that checks recognize, with the students who hold them, the most common first."""
     holders: dict[tuple[str, str], dict[str, Member]] = {}
-    for exercise, member, outcome in _list_failures(group):
+    for exercise, member, outcome in _list_failures(lab_class):
         if outcome.misconception:
             holders.setdefault((exercise, outcome.misconception), {})[member.student] = member
     return _sort_answers(
@@ -115,11 +117,11 @@ def list_misconceptions(group: LabClass) -> list[AlikeAnswers]:
     )
 
 
-def find_alike_answers(group: LabClass) -> list[AlikeAnswers]:
+def find_shared_mistakes(lab_class: LabClass) -> list[AlikeAnswers]:
     """Return the wrong answers that two or more students share, the most common first."""
     failures: dict[tuple[str, str], list[str]] = {}
-    members = {member.student: member for member in group.graded}
-    for exercise, member, outcome in _list_failures(group):
+    members = {member.student: member for member in lab_class.graded_members}
+    for exercise, member, outcome in _list_failures(lab_class):
         failures.setdefault((exercise, member.student), []).append(_describe_failure(outcome))
     alike: dict[tuple[str, tuple[str, ...]], list[Member]] = {}
     for (exercise, student), lines in failures.items():
@@ -127,13 +129,13 @@ def find_alike_answers(group: LabClass) -> list[AlikeAnswers]:
     return _sort_answers([AlikeAnswers(*key, tuple(sharers)) for key, sharers in alike.items() if len(sharers) > 1])
 
 
-def _list_failures(group: LabClass) -> list[tuple[str, Member, Outcome]]:
+def _list_failures(lab_class: LabClass) -> list[tuple[str, Member, Outcome]]:
     """Return the exercise, member and outcome of each failed check of an exercise that was written."""
     return [
         (exercise, member, outcome)
-        for member in group.graded
+        for member in lab_class.graded_members
         for exercise, outcomes in member.checks.items()
-        if has_written(member, exercise)
+        if has_answered(member, exercise)
         for outcome in outcomes
         if not outcome.passed
     ]

@@ -26,7 +26,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from autograder.base.text import truncate
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
-from autograder.reports.prose import ANSWER, LENGTH, Attachments
+from autograder.reports.prose import LENGTH, REPLY, Attachments
 
 MAX_FORMULA = 2_000  # characters
 MAX_ADDRESS = 1_000  # characters of a link's address, which is on the page twice
@@ -144,12 +144,12 @@ def _is_web(href: str) -> bool:
     return not any(host == name or host.endswith(f".{name}") for name in ROUTERS)
 
 
-def serve(requests: IO[bytes], answers: IO[bytes], seconds: float) -> None:
+def serve(requests: IO[bytes], replies: IO[bytes], seconds: float) -> None:
     """Render one text after another. The answer is HTML, or empty if the text can't be rendered.
 
     Args:
         requests: Messages, each `[text, attachments]` as JSON, preceded by its length.
-        answers: Answers, each preceded by ANSWER.
+        replies: Replies, each preceded by REPLY.
         seconds: Processor time for one text; a text that takes longer ends the process.
     """
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -163,8 +163,8 @@ def serve(requests: IO[bytes], answers: IO[bytes], seconds: float) -> None:
         except Exception:  # too deep, too much memory, a bug in the parser: the text is shown unformatted
             page = b""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        answers.write(ANSWER.pack(len(page), time.process_time() - begin, size) + page)
-        answers.flush()
+        replies.write(REPLY.pack(len(page), time.process_time() - begin, size) + page)
+        replies.flush()
 
 
 if __name__ == "__main__":

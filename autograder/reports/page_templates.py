@@ -33,11 +33,11 @@ def render_live(template: str, **values: Any) -> str:
 
 
 def render(template: str, **values: Any) -> str:
-    return build_environment("autograder.reports").get_template(template).render(**values)
+    return build_jinja_environment("autograder.reports").get_template(template).render(**values)
 
 
 @functools.cache
-def build_environment(package: str) -> Environment:
+def build_jinja_environment(package: str) -> Environment:
     """Return the environment of a package's templates, cached with the compiled ones: a student's page takes 60 ms."""
     environment = Environment(
         loader=PackageLoader(package),

@@ -26,12 +26,12 @@ from autograder.base.text import truncate
 Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
 
 LENGTH = struct.Struct("!I")  # precedes each message to the process that renders
-ANSWER = struct.Struct("!IdQ")  # precedes each answer: its length, the seconds that it took, pixels of its pictures
+REPLY = struct.Struct("!IdQ")  # precedes each reply: its length, the seconds that it took, pixels of its pictures
 MAX_TEXT = 10_000  # characters that are formatted; a longer text is shown unformatted
 MAX_SHOWN = 50_000  # characters of a text; the rest is cut off
 SECONDS = 2.0  # of processor time for one text; a page of 10,000 characters takes a tenth of a second
 WAIT_SECONDS = 600.0  # of wall-clock time, on a machine that is busy with other things
-MAX_ANSWER = 2**24  # bytes of one text's HTML: a cell's pictures have 8 million characters together
+MAX_REPLY = 2**24  # bytes of one text's HTML: a cell's pictures have 8 million characters together
 PAGE_SECONDS = 5.0  # of processor time for all texts of one page
 PAGE_CHARACTERS = 30_000_000  # of their HTML
 PAGE_PIXELS = 400_000_000  # of its pictures together: a browser takes four bytes for each
@@ -146,8 +146,8 @@ class _Renderer:
         try:
             process.stdin.write(LENGTH.pack(len(message)) + message)
             process.stdin.flush()
-            length, seconds, pixels = ANSWER.unpack(self._read(process, ANSWER.size))
-            if length > MAX_ANSWER:
+            length, seconds, pixels = REPLY.unpack(self._read(process, REPLY.size))
+            if length > MAX_REPLY:
                 raise EOFError
             page = self._read(process, length)
         except (OSError, EOFError):

@@ -14,30 +14,33 @@ from autograder.reports.similar_pairs import LEVEL, MIN_NOTEBOOKS, Search
 MAX_CODE = 4000  # characters of an answer
 
 
-def write_similar_page(group: LabClass, similar: Search, path: Path) -> None:
+def write_similar_page(lab_class: LabClass, similar: Search, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_similar_page(group, similar), encoding="utf-8")
+    path.write_text(render_similar_page(lab_class, similar), encoding="utf-8")
 
 
-def render_similar_page(group: LabClass, similar: Search) -> str:
+def render_similar_page(lab_class: LabClass, similar: Search) -> str:
     return render_live(
         "similar.html.j2",
-        lab=group.lab,
+        lab=lab_class.lab,
         similar=similar,
-        members={member.student: member for member in group.members},
+        members={member.student: member for member in lab_class.members},
         min_notebooks=MIN_NOTEBOOKS,
         level=LEVEL,
         cut=functools.partial(truncate, length=MAX_CODE),
     )
 
 
-def collect_written_texts(group: LabClass) -> dict[str, Mapping[str, str]]:
+def collect_written_texts(lab_class: LabClass) -> dict[str, Mapping[str, str]]:
     """Return what students wrote, by student and exercise, without answers in words."""
-    questions = {column.name for column in group.columns if column.by_hand}
-    texts = {m.student: {name: text for name, text in m.written.items() if name not in questions} for m in group.graded}
+    questions = {column.name for column in lab_class.columns if column.by_hand}
+    texts = {
+        m.student: {name: text for name, text in m.answers.items() if name not in questions}
+        for m in lab_class.graded_members
+    }
     return {student: answers for student, answers in texts.items() if answers}
 
 
-def collect_known_texts(group: LabClass) -> dict[str, Sequence[str]]:
+def collect_known_texts(lab_class: LabClass) -> dict[str, Sequence[str]]:
     """Return the stub and the worked solution of each exercise."""
-    return {name: (stub, group.solutions.get(name, "")) for name, stub in group.stubs.items()}
+    return {name: (stub, lab_class.solutions.get(name, "")) for name, stub in lab_class.stubs.items()}

@@ -44,11 +44,11 @@ def list_standings(member: Member, any_handed_in: bool = True) -> list[Standing]
     return [standing for standing, is_true in holds.items() if is_true]
 
 
-def group_by_standing(group: LabClass) -> dict[Standing, list[Member]]:
+def group_by_standing(lab_class: LabClass) -> dict[Standing, list[Member]]:
     """Return the members who have each standing."""
-    any_handed_in = any(member.handed_in for member in group.members)
+    any_handed_in = any(member.handed_in for member in lab_class.members)
     members: dict[Standing, list[Member]] = {standing: [] for standing in Standing}
-    for member in group.members:
+    for member in lab_class.members:
         for standing in list_standings(member, any_handed_in):
             members[standing].append(member)
     return members

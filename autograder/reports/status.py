@@ -63,24 +63,26 @@ class LabStatus:
         return steps
 
 
-def compute_status(group: LabClass, limits: LabTerm | None = None) -> LabStatus:
+def compute_status(lab_class: LabClass, limits: LabTerm | None = None) -> LabStatus:
     """Compute the status of a lab.
 
     Args:
         limits: What term.toml sets for the lab.
     """
     limits = limits or LabTerm()
-    due = group.due is None or group.due <= get_utc_now()
+    due = lab_class.due is None or lab_class.due <= get_utc_now()
     ended = limits.until is not None and to_naive_utc(limits.until) <= get_utc_now()
     is_withheld = limits.tell != "all" and not (due or ended)  # `gradlab feedback` would show everything
-    shares = [member.points / group.worth for member in group.counted] if group.worth else []
+    shares = [member.points / lab_class.worth for member in lab_class.counting_members] if lab_class.worth else []
     return LabStatus(
-        lab=group.lab,
-        handed_in=sum(member.handed_in for member in group.members),
-        graded=len(group.graded),
-        counts={standing: len(members) for standing, members in group_by_standing(group).items()},
+        lab=lab_class.lab,
+        handed_in=sum(member.handed_in for member in lab_class.members),
+        graded=len(lab_class.graded_members),
+        counts={standing: len(members) for standing, members in group_by_standing(lab_class).items()},
         mean=fmean(shares) if len(shares) >= MIN_STUDENTS else None,
-        without_page=0 if is_withheld else sum(not member.page.endswith(".html") for member in group.graded),
+        without_page=0
+        if is_withheld
+        else sum(not member.page.endswith(".html") for member in lab_class.graded_members),
         due=due,
         limited=limits.attempts is not None or limits.wait_minutes > 0,
         ended=ended,

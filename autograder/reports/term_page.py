@@ -16,8 +16,8 @@ from autograder.model.term import Term
 from autograder.reports import charts
 from autograder.reports.calendar import build_calendar
 from autograder.reports.class_statistics import MIN_STUDENTS, compute_spread
+from autograder.reports.csv_files import write_table
 from autograder.reports.page_templates import format_points, render_live
-from autograder.reports.tables import write_table
 
 MISSED = 2  # labs
 DROP = 0.3  # of the points, from the earlier labs to the last two
@@ -114,7 +114,9 @@ def render_term_page(labs: Sequence[LabClass], rows: Sequence[Row], term: Term, 
     Args:
         reports: The existing reports, by lab.
     """
-    shares = {lab.lab: [member.points / lab.worth for member in lab.counted] if lab.worth else [] for lab in labs}
+    shares = {
+        lab.lab: [member.points / lab.worth for member in lab.counting_members] if lab.worth else [] for lab in labs
+    }
     numbers = {name: spread for name, values in shares.items() if (spread := compute_spread(values))}
     # Extra credit may exceed 100 %, where a chart ends.
     boxes = [

@@ -13,13 +13,13 @@ from autograder.rpc.values import parse_numpy_dtype
 Array = np.ndarray[Any, Any]
 
 
-def describe_array(a: Array, offset: int) -> list[WireValue]:
+def pack_array_layout(a: Array, offset: int) -> list[WireValue]:
     """Return [dtype, offset in bytes, shape, strides in bytes, writeable, owns its memory]."""
     return [a.dtype.str, offset, list(a.shape), list(a.strides), bool(a.flags.writeable), bool(a.flags.owndata)]
 
 
 def rebuild_array(block: Block, dtype: Any, offset: Any, shape: Any, strides: Any, writeable: Any, owns: Any) -> Array:
-    """Build the array that describe_array() described."""
+    """Build the array that pack_array_layout() packed."""
     kind = parse_numpy_dtype(dtype)
     _check(block, kind, offset, shape, strides)
     a = _create_owned(block, kind, tuple(shape), list(strides)) if owns else None

@@ -32,7 +32,7 @@ class Flags(NamedTuple):
 KINDS = [torch.dtype if "dtype" in name else bool for name in Flags._fields]
 
 
-def read_flags() -> Flags:
+def read_torch_flags() -> Flags:
     """Read the flags of this process."""
     return Flags(
         torch.is_grad_enabled(),

@@ -50,14 +50,14 @@ def decode_message(data: bytes | bytearray) -> WireValue:
         return _unpack(data, None)
     count = 0
 
-    def count_items(items: list[WireValue]) -> list[WireValue]:
+    def limit_items(items: list[WireValue]) -> list[WireValue]:
         nonlocal count
         count += len(items) + 1
         if count > MAX_ITEMS:
             raise ProtocolError("too many items")
         return items
 
-    return _unpack(data, count_items)
+    return _unpack(data, limit_items)
 
 
 def _unpack(data: bytes | bytearray, list_hook: Callable[[list[WireValue]], list[WireValue]] | None) -> WireValue:

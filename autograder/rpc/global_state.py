@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograder.rpc.flags import Flags, pack_flags, read_flags, set_flags, unpack_flags
+from autograder.rpc.flags import Flags, pack_flags, read_torch_flags, set_flags, unpack_flags
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.random_states import RANDOM
 
@@ -22,7 +22,7 @@ class GlobalState:
 
     def read(self) -> WireValue:
         """Return [flags, random states], each None if the other end has it."""
-        flags, states = read_flags(), [get() for get, _, _ in RANDOM]
+        flags, states = read_torch_flags(), [get() for get, _, _ in RANDOM]
         packed_states: list[bytes | None] = [None] * len(RANDOM)
         if states != self._states:
             changed = [n for n, state in enumerate(states) if state != self._states[n]]
@@ -46,7 +46,7 @@ class GlobalState:
     def apply(self, state: WireValue) -> None:
         """Set the state of this process, except for inference mode."""
         flags = self.take(state)
-        set_flags(flags, read_flags())
+        set_flags(flags, read_torch_flags())
         try:
             for n, packed in enumerate(state[1]):
                 if packed is not None:

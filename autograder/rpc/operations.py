@@ -8,7 +8,7 @@ from typing import Any
 from autograder.rpc import allowed_names
 
 
-def leave(value: Any, error: str | None) -> Any:
+def exit_context(value: Any, error: str | None) -> Any:
     """Leave a with block, in which an exception of this type was raised, or none."""
     if error is None:
         return value.__exit__(None, None, None)
@@ -36,7 +36,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda value, item: item in value,
     "isinstance": lambda value, other: isinstance(value, other),
     "enter": lambda value: value.__enter__(),
-    "leave": leave,
+    "leave": exit_context,
     "kinds": lambda value: allowed_names.list_type_names(type(value)),
     "bases": _list_bases,
 }

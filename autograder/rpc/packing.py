@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from autograder.rpc import blocks, values
-from autograder.rpc.arrays import describe_array
+from autograder.rpc.arrays import pack_array_layout
 from autograder.rpc.blocks import Block
 from autograder.rpc.frames import MAX_DEPTH, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedBytes, MaskedText, unmask_bytes, unmask_text
 from autograder.rpc.registry import ExchangeRegistry
-from autograder.rpc.tensors import describe_tensor, get_base, get_gradient
+from autograder.rpc.tensors import get_base, get_gradient, pack_tensor_layout
 
 SIMPLE = (type(None), bool, float, str, bytes)
 ATOMS = frozenset((type(None), bool, float, bytes))
@@ -24,12 +24,12 @@ TENSOR_OFFSET, ARRAY_OFFSET = 4, 3  # the index of the offset in a packed value;
 FindName = Callable[[Any], str | None]
 
 
-def find_no_name(_: Any) -> None:
+def leave_unnamed(_: Any) -> None:
     return None
 
 
 class Packer:
-    """Packs values. See Exchange for the arguments."""
+    """Packs values. See ValueExchange for the arguments."""
 
     __slots__ = ("_find_name", "_pack_opaque", "_places", "_registry")
 
@@ -115,14 +115,14 @@ class Packer:
         root = None if (b := get_base(t)) is None else self._pack(b, depth)
         self._registry.register(t)
         grad = None if (g := get_gradient(t)) is None else self._pack(g, depth)
-        packed = ["tensor", -1, root, *describe_tensor(t), grad]
+        packed = ["tensor", -1, root, *pack_tensor_layout(t), grad]
         self._places.append((packed, TENSOR_OFFSET, block, t.element_size()))
         return packed
 
     def _pack_array(self, a: np.ndarray[Any, Any], depth: int) -> WireValue:
         block = blocks.build_array_block(a)
         self._registry.register(a)
-        packed = ["array", -1, *describe_array(a, a.ctypes.data - block.address)]
+        packed = ["array", -1, *pack_array_layout(a, a.ctypes.data - block.address)]
         self._places.append((packed, ARRAY_OFFSET, block, 1))
         return packed
 

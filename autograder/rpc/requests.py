@@ -1,7 +1,7 @@
 """The requests and replies of calls and uses. In a frame, each is a list of its fields in this order.
 
 read() turns a received list into a message and only counts its fields. Code that uses a field must check it first.
-`Packed` is a result of Exchange.pack.
+`Packed` is a result of ValueExchange.pack.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Use(NamedTuple):
     keywords: list[str]
 
 
-class UseReply(NamedTuple):
+class OperationReply(NamedTuple):
     """The reply to a Use, or to a Product of one."""
 
     raised: WireValue

@@ -63,7 +63,7 @@ def raise_version(t: Tensor, target: int) -> None:
         torch._C._autograd._unsafe_set_version_counter((t,), (target,))  # type: ignore[attr-defined]
 
 
-def describe_tensor(t: Tensor) -> list[WireValue]:
+def pack_tensor_layout(t: Tensor) -> list[WireValue]:
     """Return [dtype, offset in its storage, size, stride, role as bits, version]."""
     kind = type(t)
     bits = (
@@ -86,7 +86,7 @@ def describe_tensor(t: Tensor) -> list[WireValue]:
 
 
 def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -> Tensor:
-    """Build the tensor that describe_tensor() described, over this block.
+    """Build the tensor that pack_tensor_layout() packed, over this block.
 
     Args:
         base: The tensor that it was a view of.

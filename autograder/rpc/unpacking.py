@@ -25,7 +25,7 @@ TOO_MANY_KEYS = "too many keys of a set or dict that are neither numbers nor tex
 
 
 class Unpacker:
-    """Unpacks values. See Exchange for the arguments."""
+    """Unpacks values. See ValueExchange for the arguments."""
 
     __slots__ = (
         "_collisions",
@@ -69,7 +69,7 @@ class Unpacker:
         except Exception as error:  # a message of another shape
             raise ProtocolError(f"malformed value: {type(error).__name__}: {str(error)[:200]}") from None
 
-    def _count(self, items: int) -> None:
+    def _charge_items(self, items: int) -> None:
         """Count items. Lists that each contain the next one twice are small here, but take forever to compare."""
         self._items += items
         if self._items > MAX_ITEMS:
@@ -89,12 +89,12 @@ class Unpacker:
         return unpack(self, packed, depth + 1)
 
     def _unpack_item(self, packed: WireValue, depth: int) -> Any:
-        self._count(1)
+        self._charge_items(1)
         return self._unpack(packed, depth)
 
     def _unpack_items(self, packed: list[WireValue], depth: int) -> list[Any]:
         """Unpack everything after the tag."""
-        self._count(len(packed) - 1)
+        self._charge_items(len(packed) - 1)
         unpack = self._unpack
         return [unpack(packed[n], depth) for n in range(1, len(packed))]
 
@@ -152,20 +152,20 @@ class Unpacker:
         _, block, root, *place, grad = packed
         base = None if root is None else self._unpack_item(root, depth)
         t = rebuild(self._registry.get_block(block), base if isinstance(base, Tensor) else None, self._enter, place)
-        self._count(self._get_size(self._registry.register(t)))
+        self._charge_items(self._get_size(self._registry.register(t)))
         if grad is not None:
             t.grad = check_acyclic(t, self._unpack_item(grad, depth))
         return t
 
     def _unpack_array(self, packed: list[WireValue], depth: int) -> np.ndarray[Any, Any]:
         a = rebuild_array(self._registry.get_block(packed[1]), *packed[2:])
-        self._count(self._get_size(self._registry.register(a)))
+        self._charge_items(self._get_size(self._registry.register(a)))
         return a
 
     def _unpack_known(self, packed: list[WireValue], depth: int) -> Any:
         _, number = packed
         value = self._registry.get_object(number)
-        self._count(self._get_size(number))
+        self._charge_items(self._get_size(number))
         return value
 
     def _get_size(self, number: int) -> int:

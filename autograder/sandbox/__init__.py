@@ -6,12 +6,12 @@ enter as the child's first act) and watches it.
 
 from autograder.sandbox.doctor import choose_network, find_layers, find_strongest_level, report, require, select_layers
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
-from autograder.sandbox.home import build_environment, create_scratch
+from autograder.sandbox.home import build_process_environment, create_scratch
 from autograder.sandbox.kill import adopt_orphans, kill_run
 from autograder.sandbox.layers import list_layer_names
 from autograder.sandbox.memory_watch import MemoryWatch, measure_memory, watch
 from autograder.sandbox.plan import Layer, Limits, Plan, find_runtime_paths
-from autograder.sandbox.privileges import hide
+from autograder.sandbox.privileges import make_undumpable
 from autograder.sandbox.processes import Run
 from autograder.sandbox.uid import UID, claim_uid
 
@@ -24,7 +24,7 @@ __all__ = [
     "Plan",
     "Run",
     "adopt_orphans",
-    "build_environment",
+    "build_process_environment",
     "choose_network",
     "claim_uid",
     "create_scratch",
@@ -32,10 +32,10 @@ __all__ = [
     "find_layers",
     "find_runtime_paths",
     "find_strongest_level",
-    "hide",
     "kill_run",
     "launch",
     "list_layer_names",
+    "make_undumpable",
     "measure_memory",
     "prepare",
     "report",

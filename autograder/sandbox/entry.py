@@ -14,7 +14,7 @@ from autograder.sandbox import namespaces
 from autograder.sandbox.layers import sort_layers
 from autograder.sandbox.namespaces import NETWORK
 from autograder.sandbox.plan import Entry, Plan
-from autograder.sandbox.privileges import die_with_pipe, show
+from autograder.sandbox.privileges import make_dumpable, set_death_signal_by_pipe
 from autograder.sandbox.processes import Run
 from autograder.sandbox.uid import UID
 
@@ -62,9 +62,9 @@ def enter(plan: Plan) -> None:
     entry = Entry(plan, parent=os.getppid())
     if os.getsid(0) != os.getpid():
         os.setsid()
-    show()
+    make_dumpable()
     entry.user_namespace = namespaces.separate(plan.layers, plan.uid)
     for layer in sort_layers(plan.layers):
         layer.enter(entry)
     if entry.keeper_pipe >= 0:
-        die_with_pipe(entry.keeper_pipe)  # last, since a change of user would undo it
+        set_death_signal_by_pipe(entry.keeper_pipe)  # last, since a change of user would undo it

@@ -29,7 +29,7 @@ DIRECTORIES = {
 }
 
 
-def build_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def build_process_environment(scratch: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the whole environment of a run, and of the process that it's forked from."""
     names = {name: os.environ[name] for name in INHERITED if name in os.environ}
     names |= {name: str(scratch / directory) for name, directory in DIRECTORIES.items()}
@@ -48,7 +48,7 @@ def build_home(plan: Plan) -> None:
         path = plan.scratch / directory
         path.mkdir(exist_ok=True)
         os.chown(path, owner, -1, follow_symlinks=False)
-    names = build_environment(plan.scratch, plan.environment)
+    names = build_process_environment(plan.scratch, plan.environment)
     os.environ.clear()
     os.environ.update(names)
     tempfile.tempdir = None

@@ -14,7 +14,7 @@ from typing import NoReturn
 from autograder.sandbox.descriptors import close_all_but
 from autograder.sandbox.kill import adopt_orphans, kill
 from autograder.sandbox.plan import Entry, Layer, Stage
-from autograder.sandbox.privileges import die_with, hide
+from autograder.sandbox.privileges import make_undumpable, set_death_signal
 from autograder.sandbox.processes import find_descendants
 from autograder.sandbox.system import CLONE_NEWPID
 
@@ -36,8 +36,8 @@ def fork_below(parent: int, pid_namespace: bool) -> int:
     status = 0x100
     with contextlib.suppress(BaseException):
         close_all_but({writing})
-        hide()
-        die_with(parent)
+        make_undumpable()
+        set_death_signal(parent)
         os.write(writing, b"r")
         status = _wait_for_all(child, pid_namespace)
     _end_like(status)

@@ -48,7 +48,7 @@ def compute_file_rights(version: int) -> int:
     return (1 << last + 1) - 1
 
 
-def restrict(plan: Plan) -> None:
+def restrict_files(plan: Plan) -> None:
     """Restrict this process and its children to the plan's paths, and to themselves."""
     version = read_abi()
     rights = compute_file_rights(version)
@@ -90,4 +90,4 @@ def _describe_abi() -> str:
     return f"ABI {version}" + next((f": {text}" for last, text in gaps.items() if version <= last), "")
 
 
-LANDLOCK = Layer("landlock", Stage.FILTER, lambda entry: restrict(entry.plan), note=_describe_abi)
+LANDLOCK = Layer("landlock", Stage.FILTER, lambda entry: restrict_files(entry.plan), note=_describe_abi)

@@ -136,7 +136,7 @@ def _read(pid: int, name: str) -> bytes:
             return path.read_bytes()
 
 
-def is_readable(pid: int) -> bool:
+def can_measure_exactly(pid: int) -> bool:
     """Whether that process can be measured exactly."""
     try:
         return bool(_read(pid, "smaps_rollup") and _read(pid, "maps"))

@@ -45,7 +45,7 @@ def set_attributes(target: Path, attributes: int, recursive: bool = True) -> Non
     syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(target), flags, argument, size, about=str(target))
 
 
-def build(plan: Plan) -> None:
+def build_file_tree(plan: Plan) -> None:
     """Build a file tree of only the plan's paths. Called inside the run's own mount namespace, as its root."""
     # Opened while symbolic links still lead where they led when the plan was made.
     paths = sorted({*plan.readable, *DEVICES, *plan.devices})  # a folder before what is in it
@@ -131,6 +131,11 @@ def _list_proc_needs() -> tuple[Layer, ...]:
 
 
 MOUNTS = Layer(
-    "mount namespace", Stage.BUILD, lambda entry: build(entry.plan), namespace=CLONE_NEWNS, refusal=explain_refusal
+    "mount namespace",
+    Stage.BUILD,
+    lambda entry: build_file_tree(entry.plan),
+    namespace=CLONE_NEWNS,
+    refusal=explain_refusal,
 )
-PROC = Layer("own /proc", Stage.BUILD, needs=_list_proc_needs, refusal=_explain_masked_proc)  # build() mounts it
+# build_file_tree() mounts it.
+PROC = Layer("own /proc", Stage.BUILD, needs=_list_proc_needs, refusal=_explain_masked_proc)

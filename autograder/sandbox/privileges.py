@@ -1,7 +1,7 @@
 """No privileges. Stops a run from gaining rights by execve, from keeping capabilities, and from outliving the grader.
 
 execve gives rights through setuid programs and file capabilities; capabilities remain from root or a user namespace.
-hide() stops other processes of the grader's user from reading the grader's memory.
+make_undumpable() stops other processes of the grader's user from reading the grader's memory.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from autograder.sandbox.system import (
 LINUX_CAPABILITY_VERSION_3 = 0x20080522
 
 
-def hide() -> None:
+def make_undumpable() -> None:
     """Let only root read the memory, environment and descriptors of this process, the grader, and of its forks."""
     prctl(PR_SET_DUMPABLE, 0)
 
 
-def show() -> None:
-    """Undo hide() in a child, which needs its own /proc/self (its descriptors, its user namespace's maps)."""
+def make_dumpable() -> None:
+    """Undo make_undumpable() in a child, which needs its own /proc/self: descriptors, its user namespace's maps."""
     prctl(PR_SET_DUMPABLE, 1)
 
 
@@ -40,15 +40,15 @@ def forbid_new_privileges() -> None:
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
-def die_with(parent: int) -> None:
+def set_death_signal(parent: int) -> None:
     """Die when the thread that forked this process ends, at once if the process `parent` has ended already."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
-def die_with_pipe(pipe: int) -> None:
-    """Act as die_with() for the first process of a pid namespace, which can't see its parent but shares a pipe."""
+def set_death_signal_by_pipe(pipe: int) -> None:
+    """Do the same for the first process of a pid namespace, which can't see its parent but shares a pipe."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if select.select([pipe], [], [], 0)[0]:
         os._exit(1)
@@ -67,7 +67,7 @@ def drop_capabilities() -> None:
 
 def _enter(entry: Entry) -> None:
     if entry.keeper_pipe < 0:
-        die_with(entry.parent)
+        set_death_signal(entry.parent)
     drop_capabilities()
     forbid_new_privileges()
 

@@ -142,7 +142,7 @@ def _import_library() -> Any:
     return pyseccomp
 
 
-def restrict(network: Network = "local") -> None:
+def restrict_system_calls(network: Network = "local") -> None:
     """Restrict this process and its children to the allowed system calls. The last layer, since others need more."""
     code = build_filter(network)
     instructions = ctypes.create_string_buffer(code, len(code))
@@ -153,6 +153,6 @@ def restrict(network: Network = "local") -> None:
 SECCOMP = Layer(
     "seccomp",
     Stage.FILTER,
-    lambda entry: restrict(entry.plan.network),
+    lambda entry: restrict_system_calls(entry.plan.network),
     prepare=lambda plan: build_filter(plan.network),
 )

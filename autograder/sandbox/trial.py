@@ -18,13 +18,13 @@ from autograder.sandbox.entry import enter
 from autograder.sandbox.home import create_scratch
 from autograder.sandbox.keeper import KEEPER
 from autograder.sandbox.kill import kill_run
-from autograder.sandbox.memory_watch import is_readable
+from autograder.sandbox.memory_watch import can_measure_exactly
 from autograder.sandbox.plan import Layer, Plan
 from autograder.sandbox.processes import Run, find_run_processes
 from autograder.sandbox.system import wait
 from autograder.sandbox.uid import UID, claim_uid
 
-MAX_ANSWER = 1 << 14
+MAX_REPLY = 1 << 14
 
 
 def find_hindrance(layer: Layer) -> str:
@@ -43,9 +43,9 @@ def try_alone(layer: Layer, uid: int) -> str:
         plan = Plan(path, frozenset({layer, *layer.needs()}), uid=uid if layer is UID else None)
         reading, child = _fork(plan, dict)
         with os.fdopen(reading, "rb") as pipe:
-            answer = _parse_answer(pipe.read())
+            reply = _parse_reply(pipe.read())
         status = wait(child)  # of a keeper, which ends with 1 if it notices its child's end late
-        return "" if isinstance(answer, dict) else _explain_failure(answer, status, layer)
+        return "" if isinstance(reply, dict) else _explain_failure(reply, status, layer)
     finally:
         shutil.rmtree(path, ignore_errors=True)
 
@@ -66,10 +66,10 @@ def try_together(layers: frozenset[Layer]) -> tuple[str, dict[Layer, str]]:
             plan = Plan(stack.enter_context(create_scratch(uid)), layers, uid=uid)
             reading, child = _fork(plan, run_probes, stay=True)
             with os.fdopen(reading, "rb", buffering=0) as pipe:
-                answer = _parse_answer(pipe.read(MAX_ANSWER))
-                if not isinstance(answer, dict):
-                    return _explain_failure(answer, wait(child)), {}
-                ineffective = {layer: answer[layer.name] for layer in layers if layer.name in answer}
+                reply = _parse_reply(pipe.read(MAX_REPLY))
+                if not isinstance(reply, dict):
+                    return _explain_failure(reply, wait(child)), {}
+                ineffective = {layer: reply[layer.name] for layer in layers if layer.name in reply}
                 return _watch_and_end(Run(child, uid), keeper=KEEPER in layers), ineffective
         except (OSError, GradlabError) as error:
             return str(error), {}
@@ -80,7 +80,7 @@ def _watch_and_end(run: Run, keeper: bool) -> str:
     try:
         os.kill(run.pid, 0)
         pids = {pid for pid in find_run_processes(run) if run.uid is not None or not keeper or pid != run.pid}
-        if not pids or not all(map(is_readable, pids)):
+        if not pids or not all(map(can_measure_exactly, pids)):
             return "a run's memory can't be watched: /proc doesn't show it"
     except PermissionError:
         return "a run can't be killed: CAP_KILL is missing"
@@ -101,26 +101,26 @@ def _fork(plan: Plan, act: Callable[[], dict[str, str]], stay: bool = False) -> 
     if child:
         os.close(writing)
         return reading, child
-    answer: Any = None
+    reply: Any = None
     try:
         enter(replace(plan, open_descriptors=(writing,)))
-        answer = act()
+        reply = act()
     except BaseException as error:
-        answer, stay = [type(error).__name__, str(error)[:1000]], False
+        reply, stay = [type(error).__name__, str(error)[:1000]], False
     finally:
-        os.write(writing, json.dumps(answer).encode()[:MAX_ANSWER])
+        os.write(writing, json.dumps(reply).encode()[:MAX_REPLY])
         while stay:
             signal.pause()
         os._exit(0)
 
 
-def _parse_answer(answer: bytes) -> Any:
+def _parse_reply(reply: bytes) -> Any:
     """Decode what the child wrote. If it died before, that's an error without a type and text."""
-    return json.loads(answer) if answer else ["", ""]
+    return json.loads(reply) if reply else ["", ""]
 
 
-def _explain_failure(answer: tuple[str, str], status: int, layer: Layer | None = None) -> str:
-    kind, text = answer
+def _explain_failure(reply: tuple[str, str], status: int, layer: Layer | None = None) -> str:
+    kind, text = reply
     if kind == "PermissionError" and layer and (refusal := layer.refusal()):
         return refusal
     return text or kind or f"the process that tried it ended with status {status}"

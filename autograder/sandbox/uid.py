@@ -18,7 +18,7 @@ from pathlib import Path
 from autograder.base.errors import GradlabError
 from autograder.sandbox.kill import has_processes, kill_uid
 from autograder.sandbox.plan import Entry, Layer, Plan, Stage
-from autograder.sandbox.privileges import show
+from autograder.sandbox.privileges import make_dumpable
 from autograder.sandbox.processes import find_uid_processes
 from autograder.sandbox.system import CAP_SETUID, become, call, has_capability, read_status
 
@@ -119,7 +119,7 @@ def _prepare(_: Plan) -> None:
 def _enter(entry: Entry) -> None:
     assert entry.plan.uid is not None  # checked by prepare()
     become(entry.plan.uid)
-    show()
+    make_dumpable()
 
 
 UID = Layer("uid", Stage.BECOME, _enter, prepare=_prepare, note=lambda: f"as uid {POOL[-1]}")

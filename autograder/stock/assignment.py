@@ -19,7 +19,7 @@ from traitlets.config import Config
 from autograder.base.errors import GradlabError
 from autograder.intake.submitted_cells import find_defined_names
 from autograder.model.assignments import list_source_notebooks
-from autograder.model.course import Model
+from autograder.model.course import StrictModel
 from autograder.model.nbgrader_cells import is_kept, read_grade_id
 from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits
 
@@ -30,7 +30,7 @@ SILENT = logging.Logger("nbgrader, silenced")
 SILENT.addHandler(logging.NullHandler())
 
 
-class StockCell(Model):
+class StockCell(StrictModel):
     """A cell that nbgrader keeps, as it's restored in submissions."""
 
     id: str
@@ -90,7 +90,7 @@ class _SourceCleaner:
         return str(cell.source)
 
 
-class StockNotebook(Model):
+class StockNotebook(StrictModel):
     """One notebook of a stock assignment. The keys of cells are those of settings.get_cell_key()."""
 
     name: str
@@ -113,7 +113,7 @@ class StockNotebook(Model):
     """The text of the cells that nbgrader doesn't keep."""
 
 
-class StockContent(Model):
+class StockContent(StrictModel):
     """Everything that grading needs from the course, as a task carries it."""
 
     name: str

@@ -13,9 +13,9 @@ from functools import partial
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
+from autograder.examiner.output_filter import MAX_OF_SUBMISSION, limit_outputs
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.submission_runner import Start, SubmissionRunner
 from autograder.intake.cell_origin import get_short_name, get_shown_name

@@ -2,7 +2,7 @@
 
 It follows DeduplicateIds and OverwriteCells, with add_missing_cells: the last copy of a cell counts, and locked cells
 and tests are restored, including deleted ones. What a submission says about points and locks is ignored: its cells only
-say which course cells they are, and cell_match.py identifies those that don't.
+say which course cells they are, and cell_matching.py identifies those that don't.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from autograder.intake.cell_origin import get_shown_name, record_origin, set_wai
 from autograder.intake.claims import read_claims
 from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
-from autograder.model.nbgrader_cells import has_flags, read_grade_id, write_flags
+from autograder.model.nbgrader_cells import has_nbgrader_metadata, read_grade_id, write_nbgrader_metadata
 from autograder.model.notes import Note, NoteKind
 from autograder.stock.assignment import StockCell, StockNotebook
-from autograder.stock.cell_match import match_cells
+from autograder.stock.cell_matching import match_cells
 
 COUNTING = ("grade", "points", "solution", "task")  # not locked: nbgrader locks test cells whatever their metadata says
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -95,7 +95,7 @@ def _restore_cell(cell: NotebookNode, course_cell: StockCell, log: RepairLog) ->
 
 def _build_course_cell(course_cell: StockCell, text: str) -> NotebookNode:
     cell = create_cell(course_cell.cell_type, text)
-    write_flags(cell, course_cell.build_flags())
+    write_nbgrader_metadata(cell, course_cell.build_flags())
     if course_cell.attachments:
         cell.attachments = NotebookNode(course_cell.attachments)
     return cell
@@ -140,7 +140,7 @@ def _add_missing(cells: list[NotebookNode], course_cells: tuple[StockCell, ...],
 
 def _number(cells: list[NotebookNode]) -> None:
     """Give cells ids that are the same in every run: nbgrader's names, or numbers."""
-    used = {read_grade_id(cell) for cell in cells if has_flags(cell)}
+    used = {read_grade_id(cell) for cell in cells if has_nbgrader_metadata(cell)}
     free = (name for number in range(len(cells) + len(used)) if (name := f"cell-{number}") not in used)
     for cell in cells:
         grade_id = read_grade_id(cell)

@@ -22,7 +22,7 @@ from traitlets.config import Config
 from autograder.base.errors import GradlabError
 from autograder.intake.cell_origin import shorten_first_line
 from autograder.model.assignments import list_source_notebooks
-from autograder.model.nbgrader_cells import is_kept, read_flags, read_grade_id
+from autograder.model.nbgrader_cells import is_kept, read_grade_id, read_nbgrader_metadata
 from autograder.stock.assignment import SILENT, refuse_other_languages, upgrade_metadata
 
 NAME, NOT_IN_NAME = re.compile(r"[a-zA-Z0-9_-]*"), re.compile(r"[^a-zA-Z0-9_-]+")
@@ -60,7 +60,7 @@ def _read(path: Path) -> NotebookNode:
     except Exception as error:
         raise GradlabError(f"{path} isn't a notebook: {_get_first_line(error)}") from None
     for number, cell in enumerate(notebook.cells, start=1):
-        if not isinstance(read_flags(cell), dict):
+        if not isinstance(read_nbgrader_metadata(cell), dict):
             raise _make_error(path, number, cell, "nbgrader's metadata isn't a dictionary", "remove it")
     try:
         return upgrade_metadata(notebook)
@@ -83,7 +83,7 @@ def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
     places: dict[str, int] = {}
     validator = MetadataValidator()
     for number, cell in enumerate(notebook.cells, start=1):
-        if not read_flags(cell):
+        if not read_nbgrader_metadata(cell):
             continue
         name = read_grade_id(cell)
         if not NAME.fullmatch(name):
@@ -110,7 +110,7 @@ def _refuse_metadata(path: Path, notebook: NotebookNode) -> None:
 
 
 def _refuse_points(path: Path, number: int, cell: NotebookNode) -> None:
-    points = read_flags(cell).get("points")
+    points = read_nbgrader_metadata(cell).get("points")
     try:
         is_valid = points is not None and math.isfinite(float(points)) and float(points) >= 0
     except (TypeError, ValueError):

@@ -20,12 +20,12 @@ from torch import Tensor
 from autograder.rpc import allowed_names
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exceptions import unpack_exception
-from autograder.rpc.exchange import Exchange
-from autograder.rpc.flags import Flags, pack_flags, read_flags
+from autograder.rpc.flags import Flags, pack_flags, read_torch_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
-from autograder.rpc.requests import Product, Use, UseReply, read
+from autograder.rpc.requests import OperationReply, Product, Use, read
 from autograder.rpc.tensors import Role, make_leaf
+from autograder.rpc.value_exchange import ValueExchange
 from autograder.rpc.vjp import get_current_pass
 
 COUNT = struct.Struct("<Q")  # the uses so far: the token in a pipe, which a thread or process takes for its turn
@@ -114,7 +114,7 @@ class CallbackProxies:
     def _drop(self, ticket: weakref.ref[Any]) -> None:
         self._dropped.append(self._tickets.pop(ticket))
 
-    def _ask(self, *request: WireValue) -> UseReply:
+    def _ask(self, *request: WireValue) -> OperationReply:
         if self._channel is None:
             raise RuntimeError("this process isn't connected to an examiner")
         token = os.read(self._turn[0], COUNT.size)  # waits for the turn
@@ -123,7 +123,7 @@ class CallbackProxies:
             sent_count, sent_flags, sent_state = self._sent
             if sent_count != count:  # another process has sent its own since
                 sent_flags = sent_state = None
-            flags, state = read_flags(), read_torch_state()
+            flags, state = read_torch_flags(), read_torch_state()
             changes = [None if flags == sent_flags else pack_flags(flags), None if state == sent_state else state]
             send(self._channel, [CALLBACK, [*request, *changes, self._take_dropped()]])
             *reply, new_state = receive(self._channel)
@@ -134,10 +134,10 @@ class CallbackProxies:
             token = COUNT.pack(count + 1)
         finally:
             os.write(self._turn[1], token)
-        return read(UseReply, reply)
+        return read(OperationReply, reply)
 
-    def _create_exchange(self) -> Exchange:
-        return Exchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)
+    def _create_exchange(self) -> ValueExchange:
+        return ValueExchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)
 
     def _pack_opaque(self, value: Any) -> WireValue:
         if type(value) is Callback and value._callbacks is self:

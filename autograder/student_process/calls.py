@@ -12,12 +12,12 @@ from torch import Tensor
 
 from autograder.rpc import allowed_names, global_state
 from autograder.rpc.exceptions import pack_exception
-from autograder.rpc.exchange import Exchange, split_arguments
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.operations import OPERATIONS
 from autograder.rpc.requests import Call, CallReply, GraphNode, Product, ProductReply, read
 from autograder.rpc.tensors import is_differentiable
+from autograder.rpc.value_exchange import ValueExchange, split_arguments
 from autograder.rpc.vjp import BackwardPass, Node, compute_vjp, find_gradient_edge
 from autograder.student_process.callback_proxies import Callback, CallbackProxies
 from autograder.student_process.changes import TensorSnapshot, take_snapshot
@@ -51,8 +51,8 @@ class Calls:
         self._touched: list[int] = []  # handles in this request
         self._new: list[int] = []  # handles created by it
 
-    def answer(self, request: WireValue) -> WireValue:
-        """Answer [request, global state] with [reply, global state, dropped nodes]. Raises ProtocolError.
+    def reply(self, request: WireValue) -> WireValue:
+        """Reply to [request, global state] with [reply, global state, dropped nodes]. Raises ProtocolError.
 
         A request is ["call", *Call, dropped] or ["vjp", *Product, dropped].
         """
@@ -122,7 +122,7 @@ class Calls:
             return result, raised, self._ambient.read()
 
     def _record_graph(
-        self, exchange: Exchange, edges: list[Any], outputs: list[int], dirty: list[int]
+        self, exchange: ValueExchange, edges: list[Any], outputs: list[int], dirty: list[int]
     ) -> list[GraphNode]:
         """Record the graph from the arguments' edges, and from what the used handles were made from, to the results."""
         inputs = [*edges, *[edge for handle in self._touched for edge in self.origins.get(handle, [])]]
@@ -131,7 +131,9 @@ class Calls:
             self.origins.update({handle: inputs for handle in self._new})
         return nodes
 
-    def _record(self, exchange: Exchange, inputs: list[Any], outputs: list[int], dirty: list[int]) -> list[GraphNode]:
+    def _record(
+        self, exchange: ValueExchange, inputs: list[Any], outputs: list[int], dirty: list[int]
+    ) -> list[GraphNode]:
         """Keep the nodes of a call's graph, and return how to refer to them."""
         edges = {n: find_gradient_edge(exchange.objects[n]) for n in [*outputs, *dirty]}
         layers = group_layers(edges)
@@ -147,7 +149,7 @@ class Calls:
             nodes.append(GraphNode(self._store_node(node), *results, between))
         return nodes
 
-    def _pack(self, exchange: Exchange, result: Any, raised: WireValue) -> tuple[WireValue, WireValue]:
+    def _pack(self, exchange: ValueExchange, result: Any, raised: WireValue) -> tuple[WireValue, WireValue]:
         try:
             return exchange.pack(result), raised
         except Exception as error:  # a sparse tensor, an object array, too many bytes, an object that lies
@@ -184,8 +186,8 @@ class Calls:
             raise NameError(f"name {target!r} is not defined")
         return self.namespace[target]
 
-    def _create_exchange(self, shadows: Shadows) -> Exchange:
-        return Exchange(self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, shadows.enter)
+    def _create_exchange(self, shadows: Shadows) -> ValueExchange:
+        return ValueExchange(self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, shadows.enter)
 
     def _unpack_handle(self, target: WireValue) -> Any:
         if isinstance(target, list):

@@ -62,13 +62,13 @@ def bound_gpu_memory(max_bytes: int) -> None:
 def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
     """Serve the examiner's requests until it hangs up.
 
-    - ["run", source, execution count, names]: run a cell, and answer with its outputs as JSON. The names are the
+    - ["run", source, execution count, names]: run a cell, and reply with its outputs as JSON. The names are the
       course's after that cell.
-    - ["fork"], followed by a socket: answer with the pid of a fork that serves this socket.
-    - ["list_changed"]: answer with the course names that are bound to something else now.
+    - ["fork"], followed by a socket: reply with the pid of a fork that serves this socket.
+    - ["list_changed"]: reply with the course names that are bound to something else now.
     - ["put", path, bytes]: append to a file in the scratch home.
-    - ["ping"]: answer.
-    - ["serve", whether to restore the course's names]: serve calls from then on. It has no answer.
+    - ["ping"]: reply.
+    - ["serve", whether to restore the course's names]: serve calls from then on. It has no reply.
     """
     forks: list[int] = []
     while True:
@@ -147,6 +147,6 @@ def serve_calls(channel: socket.socket, namespace: dict[str, Any]) -> None:
             request = receive(channel)
             if request == "begin":
                 calls = Calls(namespace, channel=channel)
-            send(channel, "ready" if request == "begin" else calls.answer(request))
+            send(channel, "ready" if request == "begin" else calls.reply(request))
         except ConnectionClosed:
             return

@@ -18,7 +18,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from jupyter_client.session import Session
 from traitlets.config import Config
 
-from autograder.student_process.commands import use_pipes
+from autograder.student_process.shell_commands import patch_ipython_system
 
 # History is in memory only: its file would need a thread, and the shell is created before a fork.
 CONFIG = Config({"HistoryManager": {"enabled": False}})
@@ -107,7 +107,7 @@ def raise_once(shell: Any) -> None:
 
 def create_shell(kernel: Any) -> Any:
     """Create a shell that publishes to this kernel, by take_message(type, content), show_error() and say()."""
-    use_pipes()
+    patch_ipython_system()
     previous: Any = InteractiveShell._instance
     if previous is not None:
         type(previous).clear_instance()

@@ -18,7 +18,7 @@ from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
 from autograder.classroom.class_grading import open_class, read_settings
 from autograder.classroom.gradebook_writer import GradebookWriter
-from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.exchange.attempts import COMMAND, describe_attempts
 from autograder.exchange.collection import ChangedError, collect_submission
 from autograder.gradebook.counting_submissions import find_newest_submission
@@ -100,7 +100,7 @@ class GradingRound:
         arrival = next((due for due in self.due if busy.isdisjoint(self.state.list_members(due))), None)
         if arrival is not None:
             self.due.remove(arrival)
-            self.state.count_turn(arrival)
+            self.state.record_turn(arrival)
         return arrival
 
     def _report_slow(self) -> None:

@@ -28,7 +28,7 @@ from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.model.arrivals import CLOCKS, Arrival, group_by_reason, select_newest
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
-from autograder.reports.unmarked_page import render_unmarked_page
+from autograder.reports.notice_page import render_notice_page
 
 RETRY_SECONDS = 5.0  # before a submission that couldn't be graded is tried again; the wait doubles each time
 MAX_DOUBLINGS = 7  # then every ten minutes
@@ -86,7 +86,7 @@ class WatchState:
         """Leave a submission alone from now on."""
         self.finished.add(arrival.folder)
 
-    def count_turn(self, arrival: Arrival) -> None:
+    def record_turn(self, arrival: Arrival) -> None:
         """Let students with fewer turns go first."""
         self.turns[arrival.student] += 1
 
@@ -122,7 +122,7 @@ def find_due_arrivals(state: WatchState) -> list[Arrival]:
         if arrival.folder in state.finished or state.due_times.get(arrival.folder, now) > now:
             continue
         try:
-            if _is_due(state, arrival, now):
+            if _settle_unless_due(state, arrival, now):
                 due.append(arrival)
         except Exception as error:  # whatever a student's files cause affects only this submission
             state.postpone(arrival)
@@ -130,11 +130,11 @@ def find_due_arrivals(state: WatchState) -> list[Arrival]:
     return sorted(due, key=lambda arrival: state.turns[arrival.student])
 
 
-def _is_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
+def _settle_unless_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
     """Return whether this submission has to be marked now; if not, say why on its page."""
     history = read_history(state.course, arrival.lab, arrival.student)
     is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when
-    earliest, settings = arrival.written - CLOCKS, state.get_lab_term(arrival)
+    earliest, settings = arrival.changed_at - CLOCKS, state.get_lab_term(arrival)
     decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
     is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
@@ -178,7 +178,7 @@ def _leave_unmarked(
     if any(mark.submitted == arrival.when for mark in history):
         return  # gradlab grade marked it, and the instructor releases its page
     handed_in = format_time(arrival.when, state.inbox.zone)
-    page = render_unmarked_page(arrival.lab, arrival.student, handed_in, words, more).encode()
+    page = render_notice_page(arrival.lab, arrival.student, handed_in, words, more).encode()
     try:
         for notebook in list_source_notebooks(state.course, arrival.lab):
             if not state.inbox.has_page(arrival, notebook.stem):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.base.errors import GradlabError
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.model.fingerprint import describe_environment
+from autograder.model.fingerprint import collect_environment_parts
 from autograder.workers.cluster_process import describe_difference, grade_on_worker, inspect_worker
 from autograder.workers.executors import choose_device
 from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try
@@ -89,12 +89,12 @@ class DaskExecutor:
                 if not running:  # there was room for one, so no task is left
                     return
                 if (future := _wait_for_next(finished)) is not None:
-                    answer = _read_outcome(future, self.address)
-                    if answer is None:
+                    reply = _read_outcome(future, self.address)
+                    if reply is None:
                         future.add_done_callback(finished.put)
                         continue
                     task, tries = running.pop(future)
-                    outcome = plan_next_try(task, tries + 1, answer) if isinstance(answer, str) else answer
+                    outcome = plan_next_try(task, tries + 1, reply) if isinstance(reply, str) else reply
                     if isinstance(outcome, Task):
                         send(outcome, tries + 1)
                     else:
@@ -140,7 +140,7 @@ def _count_slots(client: Client, address: str, settings: Settings) -> dict[str, 
 
 
 async def _fetch_workers(client: Client) -> dict[str, Any]:
-    """Fetch the scheduler's list of workers. Client.scheduler_info() may return its timer's answer, which has none."""
+    """Fetch the scheduler's list of workers. Client.scheduler_info() may return its timer's reply, which has none."""
     if client.scheduler is None:
         raise OSError("the client is not connected")
     return dict((await client.scheduler.identity(n_workers=-1))["workers"])
@@ -172,18 +172,18 @@ def _require_same_environment(
     client: Client, workers: Iterable[str], settings: Settings, secret: Sequence[str]
 ) -> dict[str, str]:
     """Return the environment that all workers and this machine grade with. Raises GradlabError if they differ."""
-    expected = describe_environment(())
+    expected = collect_environment_parts(())
     del expected["the sandbox"]  # this machine may have none, since it runs no submission
-    answers = client.run(
+    replies = client.run(
         inspect_worker, settings.isolation, secret, dict(expected), workers=list(workers), on_error="return"
     )
-    for worker, environment in answers.items():
+    for worker, environment in replies.items():
         if isinstance(environment, OSError):
             continue  # it has just ended
         if not isinstance(environment, dict):
             raise GradlabError(f"the worker {worker} can't grade: {environment}")
-        if trouble := describe_difference(environment, expected):
-            raise GradlabError(f"the worker {worker} is refused: {trouble}")
+        if problem := describe_difference(environment, expected):
+            raise GradlabError(f"the worker {worker} is refused: {problem}")
         expected["the sandbox"] = environment["the sandbox"]
     if "the sandbox" not in expected:
         raise GradlabError("every worker of the cluster ended during the inspection: see the workers' logs")
@@ -217,22 +217,22 @@ def _wait_for_next(finished: Queue[Future[bytes | str]]) -> Future[bytes | str] 
 
 
 def _read_outcome(future: Future[bytes | str], address: str) -> GradedSubmission | Failure | str | None:
-    """Return a worker's outcome, or how its grader process ended; None if the answer was lost with its worker."""
+    """Return a worker's outcome, or how its grader process ended; None if the reply was lost with its worker."""
     from distributed import KilledWorker
 
     if future.status == "cancelled":
         raise _make_lost_error(address)
     try:
-        answer = future.result(timeout=FETCH_SECONDS)
+        reply = future.result(timeout=FETCH_SECONDS)
     except TimeoutError:
         return None
     except KilledWorker as error:
         return Failure(f"every worker that graded it died: {error}")
     except Exception as error:
         raise GradlabError(f"a worker of the cluster at {address} can't grade: {error}") from None
-    if isinstance(answer, str):
-        return answer
-    outcome: GradedSubmission | Failure = pickle.loads(answer)
+    if isinstance(reply, str):
+        return reply
+    outcome: GradedSubmission | Failure = pickle.loads(reply)
     return outcome
 
 

@@ -32,7 +32,7 @@ class Grader:
     Raises GradlabError if this machine doesn't isolate as much as requested.
 
     Attributes:
-        environment: What it grades with; see model.fingerprint.describe_environment().
+        environment: What it grades with; see model.fingerprint.collect_environment_parts().
     """
 
     def __init__(self, isolation: str, secret: Sequence[str]) -> None:
@@ -53,8 +53,8 @@ class Grader:
                 start_new_session=True,
             )
         self.connection = Connection(ours.detach())
-        answer = self._receive(START_SECONDS)
-        environment = pickle.loads(answer) if answer else "a grader process didn't start; see the worker's log"
+        reply = self._receive(START_SECONDS)
+        environment = pickle.loads(reply) if reply else "a grader process didn't start; see the worker's log"
         if isinstance(environment, str):
             self.close()
             raise GradlabError(environment)
@@ -138,10 +138,10 @@ def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Mapping[
         grader = _spare.pop(key, None)
         if grader is None or grader.process.poll() is not None:
             grader = Grader(isolation, secret)
-    if trouble := describe_difference(grader.environment, expected):
+    if problem := describe_difference(grader.environment, expected):
         grader.close()
         _local.grader = None
-        raise GradlabError(trouble)
+        raise GradlabError(problem)
     _local.grader = grader, key
     return grader
 

@@ -1,7 +1,7 @@
 """The grader process of a cluster's worker, which grades in its main thread, as the examiner requires.
 
 Run as `python -P -m autograder.workers.cluster_process_main DESCRIPTOR ISOLATION SECRET...`. On the connection it first
-sends what it grades with, or why it can't grade, and then answers tasks until the worker hangs up.
+sends what it grades with, or why it can't grade, and then serves tasks until the worker hangs up.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
         return
     import torch
 
-    from autograder.model.fingerprint import describe_environment
-    from autograder.workers.worker import answer_tasks
+    from autograder.model.fingerprint import collect_environment_parts
+    from autograder.workers.worker import serve_tasks
 
     torch.set_num_threads(1)  # as in a pool: another order of summation would change results
     threading.Thread(target=_exit_with_worker, args=(descriptor,), daemon=True).start()
-    connection.send(describe_environment(layers))
-    answer_tasks(connection, secret, {})
+    connection.send(collect_environment_parts(layers))
+    serve_tasks(connection, secret, {})
 
 
 def _exit_with_worker(descriptor: int) -> None:

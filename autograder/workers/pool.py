@@ -24,7 +24,7 @@ from autograder.forkserver.imports import find_groups
 from autograder.forkserver.server_process import ServerProcess, start_server
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.workers.worker import STUCK_SECONDS, Failure, answer_tasks, make_purpose, plan_next_try
+from autograder.workers.worker import STUCK_SECONDS, Failure, make_purpose, plan_next_try, serve_tasks
 
 POLL_SECONDS = 0.2
 
@@ -181,7 +181,7 @@ def _work(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pool handles Ctrl-C
     for other in inherited:
         other.close()  # otherwise it wouldn't notice the end of the pool or of another worker
-    answer_tasks(connection, secret, {} if fork_server is None else {purpose: fork_server})
+    serve_tasks(connection, secret, {} if fork_server is None else {purpose: fork_server})
 
 
 def _take_tasks(tasks: Iterator[Task | None], limit: int) -> Iterator[Task]:

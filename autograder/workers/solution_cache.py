@@ -19,7 +19,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.base.digest import digest
-from autograder.sandbox import build_environment
+from autograder.sandbox import build_process_environment
 
 SECONDS = 600.0
 LOCKS = "locks"  # inductor's lock files, which each process must write
@@ -46,7 +46,7 @@ def _compile(source_notebook: bytes, folder: Path) -> None:
         notebook = Path(home, "notebook.ipynb")
         notebook.write_bytes(source_notebook)
         command = [sys.executable, "-P", "-m", "autograder.workers.solution_cache", str(notebook)]
-        environment = build_environment(Path(home), {"OMP_NUM_THREADS": "1"})
+        environment = build_process_environment(Path(home), {"OMP_NUM_THREADS": "1"})
         subprocess.run(
             command, env=environment, cwd=home, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS
         )

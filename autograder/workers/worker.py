@@ -1,4 +1,4 @@
-"""The work of every grader process, in a pool or on a cluster: answering tasks, and keeping fork servers."""
+"""The work of every grader process, in a pool or on a cluster: serving tasks, and keeping fork servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Failure:
     reason: str
 
 
-def answer_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
+def serve_tasks(connection: Connection, secret: Sequence[Path], fork_servers: ForkServers) -> None:
     """Answer tasks until the other side hangs up, then end this process.
 
     Args:
@@ -73,21 +73,21 @@ def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
 
 def list_attempts(task: Task) -> tuple[Task, Task, Task]:
     """List what to try in turn: the task, with its tests in a child of the grader, and as an empty submission."""
-    return task, replace(task, isolates_tests=True), task.refuse(UNGRADABLE)
+    return task, replace(task, isolates_tests=True), task.make_refused(UNGRADABLE)
 
 
 def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> GradedSubmission | Failure:
     """Grade a task with one of these fork servers, or with a new one that is added to them.
 
     A submission that makes the grader itself raise is tried once more, then graded as an empty one, with the error as
-    `trouble`, so every submission gets a score. If the empty one raises too, the course or the machine is at fault, and
+    `problem`, so every submission gets a score. If the empty one raises too, the course or the machine is at fault, and
     the outcome is a Failure.
     """
     log = ""
     for attempt in list_attempts(task):
         try:
             graded = _grade(attempt, secret, fork_servers)
-            return replace(graded, trouble=log) if attempt is not task else graded
+            return replace(graded, problem=log) if attempt is not task else graded
         except GradlabError as error:
             fork_server = fork_servers.get(make_purpose(task))
             if fork_server is None or not fork_server.lost:

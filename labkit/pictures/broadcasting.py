@@ -43,7 +43,7 @@ def explore_broadcasting(a: Shape = (4, 1), b: Shape = (3,)) -> Picture:
 
 def _describe_rows(rows: list[list[int | None]]) -> str:
     result = [_compute_size(column) for column in zip(*rows, strict=True)]
-    lines = [_format_line(name, row, "") for name, row in zip(_list_names(rows), rows, strict=True)]
+    lines = [_format_line(name, row, "") for name, row in zip(_get_letters(rows), rows, strict=True)]
     lines.append(_format_line("result", result, "X"))
     if None in result:
         lines.append("X: these sizes do not fit, so the operation raises an error")
@@ -62,7 +62,7 @@ def _compute_size(column: Sequence[int | None]) -> int | None:
     return None if len(sizes) > 1 else sizes.pop() if sizes else 1
 
 
-def _list_names(rows: Sequence[object]) -> str:
+def _get_letters(rows: Sequence[object]) -> str:
     return "abcd"[: len(rows)]
 
 
@@ -82,7 +82,7 @@ def _draw(rows: list[list[int | None]], columns: int) -> Drawing:
     """
     result = [_compute_size(column) for column in zip(*rows, strict=True)]
     parts = []
-    for number, (name, row) in enumerate(zip(_list_names(rows), rows, strict=True)):
+    for number, (name, row) in enumerate(zip(_get_letters(rows), rows, strict=True)):
         parts.append(draw_text(LEFT - 10, TOP + HIGH * number + 19, f"shape {name}", anchor="end"))
         shown = [_describe_cell(size, wanted) for size, wanted in zip(row, result, strict=True)]
         parts += _draw_row(str(number), TOP + HIGH * number, shown, columns)

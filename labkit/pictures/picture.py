@@ -67,7 +67,7 @@ class Picture:
             return None
 
     @property
-    def still(self) -> str:
+    def first_frame(self) -> str:
         """The first frame as SVG; empty if there is no drawing."""
         return self._build_svg([part for part in self.drawing.parts if not svg.is_hidden(part)]) if self.drawing else ""
 
@@ -105,7 +105,7 @@ class Picture:
         has_drawing = self.drawing is not None  # drawing may add to the words
         return {
             "text/plain": self.words,
-            **({"image/svg+xml": self.still, "text/html": self.html} if has_drawing else {}),
+            **({"image/svg+xml": self.first_frame, "text/html": self.html} if has_drawing else {}),
         }
 
 

@@ -42,9 +42,9 @@ class StorageCounter(TorchDispatchMode):
         self.known.add(key)
         self.now += nbytes
         self.peak = max(self.peak, self.now)
-        weakref.finalize(storage, self._free, key, nbytes)
+        weakref.finalize(storage, self._note_freed, key, nbytes)
 
-    def _free(self, key: int, nbytes: int) -> None:
+    def _note_freed(self, key: int, nbytes: int) -> None:
         self.known.discard(key)
         self.now -= nbytes
 

@@ -53,7 +53,7 @@ def _write_trace(f: Callable[..., Any], args: tuple[Any, ...]) -> Data:
     plain = [a.detach() for a in args]
     with torch.no_grad():
         graph = make_fx(torch.func.functionalize(f))(*plain)
-    return _Writer(graph).export([list(a.shape) for a in plain])
+    return _GraphEncoder(graph).export([list(a.shape) for a in plain])
 
 
 def _trace_with_dynamo(f: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
@@ -86,7 +86,7 @@ def _trace_with_dynamo(f: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
     return run_again
 
 
-class _Writer:
+class _GraphEncoder:
     """Converts an fx graph to plain data."""
 
     def __init__(self, graph: fx.GraphModule) -> None:

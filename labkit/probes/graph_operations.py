@@ -73,7 +73,7 @@ def _compute_arithmetic(operation: Any, args: list[Any]) -> Any:
         return whole[part]
     if any(type(a) not in (bool, int, float) for a in args):
         raise GraphError("arithmetic with a value that isn't a number")
-    return check_number(operation(*args))
+    return check_magnitude(operation(*args))
 
 
 def _refuse_harmful(name: str, args: list[Any], kwargs: dict[str, Any]) -> None:
@@ -128,7 +128,7 @@ def _is_fractional(t: Tensor) -> bool:
     return t.is_floating_point() or t.is_complex()
 
 
-def check_number(value: Any) -> Any:
+def check_magnitude(value: Any) -> Any:
     if type(value) is int and abs(value) > MAX_NUMBER:
         raise GraphError("a number out of range")
     return value

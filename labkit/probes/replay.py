@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-from labkit.probes.graph_operations import GraphError, ReplayBudget, check_number, run_operation
+from labkit.probes.graph_operations import GraphError, ReplayBudget, check_magnitude, run_operation
 from labkit.probes.ops import collect_operations
 
 MAX_NODES = 2_000
@@ -90,7 +90,7 @@ class Graph:
         if kind == "dict" and isinstance(value, list):
             return kind, [(k, self._check_argument(v, depth + 1)) for k, v in value if isinstance(k, str | int)]
         if kind == "value" and isinstance(value, VALUES) and len(str(value)) <= 40:
-            return kind, check_number(value)
+            return kind, check_magnitude(value)
         earlier: dict[Any, Any] = {"input": self._inputs, "constant": self._constants, "node": self._nodes}
         items = earlier.get(kind)
         if items is None or type(value) is not int or not 0 <= value < len(items):

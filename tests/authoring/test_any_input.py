@@ -107,7 +107,7 @@ def test_lines_in_any_order(lines: list[str]) -> None:
 
 
 @given(st.text(max_size=400))
-def test_any_text(text: str) -> None:
+def test_any_text_builds_or_is_refused(text: str) -> None:
     build_or_refuse(text)
 
 

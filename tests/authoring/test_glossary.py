@@ -21,5 +21,5 @@ def test_italics_for_emphasis_are_not_terms(labs: list[Lab]) -> None:
     assert not {"not", "all", "later"} & {entry.term for entry in collect_entries(labs)}
 
 
-def test_its_page_links_to_the_section(labs: list[Lab]) -> None:
+def test_the_page_of_the_glossary_links_to_the_section(labs: list[Lab]) -> None:
     assert "(03_autograd/03_autograd.ipynb#Leaves)" in build_glossary(labs).cells[0].source

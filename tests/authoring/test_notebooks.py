@@ -13,13 +13,12 @@ from nbformat import NotebookNode
 from autograder.authoring.course_folder import build, find_stale_files, read_course, read_labs, render_files
 from autograder.authoring.new_lab import create_lab
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
-from autograder.authoring.regions import HIDDEN, SOLUTION, find_regions
+from autograder.authoring.regions import HIDDEN, SOLUTION
 from autograder.base.errors import GradlabError, SourceError
 from autograder.model.course import Kind, Lab
 from autograder.model.metadata import read_kind
+from tests.authoring.secret_lines import find_secret_lines
 from tests.conftest import ROOT
-
-COMMON = {"else:", "try:", "pass", "return x", ")", "]", "}", "):", "],", "),", "},", '"""'}
 
 
 def join_sources(notebook: object) -> str:
@@ -28,21 +27,6 @@ def join_sources(notebook: object) -> str:
 
 def is_check(cell: NotebookNode) -> bool:
     return read_kind(cell) is Kind.CHECK
-
-
-def find_secret_lines(lab: Lab, region_name: str) -> set[str]:
-    """Lines inside regions of this kind that are nowhere else in the lab."""
-    inside: set[str] = set()
-    outside: set[str] = set()
-    for cell in lab.cells:
-        regions = find_regions(cell)
-        for number, line in enumerate(cell.source.split("\n")):
-            hidden = any(number in region for region in regions)
-            is_inside = any(number in region for region in regions if region.kind == region_name)
-            (inside if is_inside else outside if not hidden else set()).add(line.strip())
-    labels = [check.label for exercise in lab.exercises for check in exercise.checks]
-    label_lines = {f"{json.dumps(label, ensure_ascii=False)}," for label in labels}  # of hidden checks too
-    return {line for line in inside - outside - COMMON - label_lines if line and not line.startswith("###")}
 
 
 def test_the_release_has_no_solution_and_no_hidden_test(labs: list[Lab]) -> None:

@@ -15,7 +15,7 @@ from autograder.authoring.student_release import write_student_release
 from autograder.base.errors import GradlabError
 
 
-def test_it_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, tmp_path: Path) -> None:
+def test_a_release_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, tmp_path: Path) -> None:
     archive = write_student_release(read_course(small_course), tmp_path / "home")
     names = zipfile.ZipFile(archive).namelist()
     assert "home/labs/01_squares/01_squares.ipynb" in names and "home/labs/00_start_here.ipynb" in names
@@ -25,7 +25,7 @@ def test_it_holds_labs_and_labkit_and_no_solution_or_grader(small_course: Path, 
     assert b"BEGIN SOLUTION" not in texts and b"BEGIN HIDDEN" not in texts.replace(b'"BEGIN HIDDEN', b"")
 
 
-def test_it_may_hold_some_labs_only_and_its_start_page_links_to_them(small_course: Path, tmp_path: Path) -> None:
+def test_a_release_may_hold_some_labs_only_and_its_start_page_links_to_them(small_course: Path, tmp_path: Path) -> None:
     create_lab(small_course, "02_cubes")
     course = read_course(small_course)
     build(course)
@@ -47,7 +47,9 @@ def test_the_same_course_gives_the_same_zip(small_course: Path, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_its_wheel_brings_the_extension_and_runs_without_the_grader(small_course: Path, tmp_path: Path) -> None:
+def test_the_wheel_of_a_release_brings_the_extension_and_runs_without_the_grader(
+    small_course: Path, tmp_path: Path
+) -> None:
     """Slow: builds a wheel, and imports torch from it in another process."""
     write_student_release(read_course(small_course), tmp_path / "home")
     wheels = tmp_path / "wheels"

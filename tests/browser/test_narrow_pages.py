@@ -21,7 +21,7 @@ from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page
-from autograder.reports.report import render_report
+from autograder.reports.lab_report import render_report
 from autograder.reports.similar_pairs import AlikeExercise, Search, SimilarPair
 from autograder.reports.similarity_page import render_similar_page
 from autograder.reports.term_page import write_term_page
@@ -51,7 +51,7 @@ def make_class() -> LabClass:
             marks=dict.fromkeys(NAMES, Mark(1.0)),
             submitted=datetime(2027, 2, 1, 17, 58),
             checks={NAMES[0]: (FAILED,)},
-            written=dict.fromkeys(NAMES, "x = 1"),
+            answers=dict.fromkeys(NAMES, "x = 1"),
             notes=(Note(words="Something was put right."),),
         )
         for student in STUDENTS

@@ -39,7 +39,7 @@ def server(
 def test_every_picture_has_an_example(pictures: dict[str, Picture]) -> None:
     named = [name for name in labkit.__all__ if name.startswith(("show_", "explore_", "play_", "try_"))]
     assert sorted(pictures) == sorted(named)
-    assert not [name for name, picture in pictures.items() if not picture.still]
+    assert not [name for name, picture in pictures.items() if not picture.first_frame]
     assert {name: len(picture.html) for name, picture in pictures.items() if len(picture.html) > 60_000} == {}
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.model.marks import Mark
 from autograder.model.notes import Note
-from autograder.reports.report import render_report
+from autograder.reports.lab_report import render_report
 from labkit.outcome import Outcome
 
 pytestmark = pytest.mark.browser
@@ -30,7 +30,7 @@ def report(tmp_path: Path) -> Path:
             marks={f"exercise_{e}": Mark(float((n * (e + 1)) % 4)) for e in range(14)},
             submitted=datetime(2027, 1, 30) + timedelta(hours=n),
             late=600.0 if n == 11 else 0.0,
-            written={f"exercise_{e}": f"def exercise_{e}(x): return {n}" for e in range(14)},
+            answers={f"exercise_{e}": f"def exercise_{e}(x): return {n}" for e in range(14)},
             checks={"exercise_0": (FAILED,)} if n % 2 else {},
             notes=(Note(words="Something was put right."),),
             page=f"../feedback/student_{n}/x/x.html",

@@ -153,7 +153,7 @@ def test_arrays_that_from_numpy_refuses() -> None:
 
 
 @pytest.mark.claim(22)
-def test_element_sizes() -> None:
+def test_each_dtype_has_a_fixed_element_size() -> None:
     sizes = {torch.float32: 4, torch.float16: 2, torch.bfloat16: 2, torch.float64: 8, torch.int64: 8, torch.bool: 1}
     assert {dtype: torch.empty(0, dtype=dtype).element_size() for dtype in sizes} == sizes
 
@@ -205,7 +205,7 @@ def test_a_cast_to_the_same_dtype_is_the_same_object() -> None:
 
 
 @pytest.mark.claim(28)
-def test_promotion() -> None:
+def test_mixed_dtypes_are_promoted() -> None:
     i, h, f = torch.tensor([1]), torch.tensor([1.0]).half(), torch.tensor([1.0])
     assert (i + 1.5).dtype == (i / 2).dtype == (h + f).dtype == torch.float32
     assert (h + torch.tensor(1.0)).dtype == torch.float16

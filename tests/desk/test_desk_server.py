@@ -43,7 +43,7 @@ def desk_process(course: Path) -> Iterator[subprocess.Popen[str]]:
     process.wait()
 
 
-def test_it_prints_its_address_and_how_to_end_it_and_then_only_errors(
+def test_the_desk_prints_its_address_and_how_to_end_it_and_then_only_errors(
     course: Path, desk_process: subprocess.Popen[str]
 ) -> None:
     assert desk_process.stdout

@@ -69,9 +69,9 @@ def test_a_mark_and_a_comment_are_what_the_formgrader_writes(reader: Reader) -> 
 
 
 def test_an_answer_that_is_not_written_has_its_zero_and_does_not_wait(reader: Reader) -> None:
-    assert reader.read_mark("eve").blank and not reader.read_mark("ada").blank
+    assert reader.read_mark("eve").is_blank and not reader.read_mark("ada").is_blank
     assert reader.save("eve", points=1.0).points == 1
-    assert reader.save("eve").blank
+    assert reader.save("eve").is_blank
 
 
 def test_items_give_points_and_a_typed_number_counts_without_items(reader: Reader) -> None:

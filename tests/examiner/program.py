@@ -89,7 +89,7 @@ def start_student_process(namespace: dict[str, Any], given: list[str]) -> Iterat
 def serve(channel: socket.socket, calls: Calls) -> None:
     while True:
         try:
-            send(channel, calls.answer(receive(channel)))
+            send(channel, calls.reply(receive(channel)))
         except ConnectionClosed:
             return
 

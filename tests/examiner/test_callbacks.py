@@ -13,7 +13,7 @@ from autograder.examiner import callbacks, node_store
 from autograder.examiner.connection import Stopped
 from labkit.probes import ProbeError
 from labkit.recorded_calls import Seen
-from tests.examiner.test_trust import open_world
+from tests.examiner.world import open_world
 
 
 class CourseClass:

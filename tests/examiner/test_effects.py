@@ -7,7 +7,7 @@ import pytest
 
 from autograder.examiner import submission_runner
 from autograder.examiner.cell_source import MAX_SOURCE, CellSource, inspect_source
-from autograder.examiner.effects import Effects
+from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.examination import Step, examine
 from autograder.examiner.process import StudentProcess
 from autograder.forkserver.client import ForkServer
@@ -93,9 +93,9 @@ def test_a_cell_that_keeps_and_reaches_nothing_is_plain(source: str) -> None:
 
 @pytest.mark.parametrize("source", LASTING)
 def test_a_cell_that_may_keep_or_reach_something_is_not(source: str) -> None:
-    effects = Effects([])
-    effects.has_no_effect(GIVEN, given=True)
-    assert not effects.has_no_effect(source, given=False)
+    effects = EffectAnalysis([])
+    effects.follow_cell(GIVEN, given=True)
+    assert not effects.follow_cell(source, given=False)
 
 
 DEEP = [
@@ -117,7 +117,7 @@ DEEP = [
 @pytest.mark.parametrize("source", DEEP)
 def test_a_source_too_deep_to_follow_may_do_anything(source: str) -> None:
     assert inspect_source(source) == CellSource()
-    assert not Effects(["f"]).has_no_effect(source, given=False)
+    assert not EffectAnalysis(["f"]).follow_cell(source, given=False)
 
 
 @pytest.mark.parametrize(
@@ -147,19 +147,19 @@ def count_calls(source: str) -> int:
 
 def test_a_notebook_that_is_too_much_to_follow_may_do_anything() -> None:
     """Its functions read one another in every way, and each cell asks again what an exercise can affect."""
-    effects = Effects(["f"])
+    effects = EffectAnalysis(["f"])
     names = "+".join(f"n{number}" for number in range(900))
-    effects.has_no_effect(f"def f():\n    return {names}", given=False)
+    effects.follow_cell(f"def f():\n    return {names}", given=False)
     for number in range(900):
-        effects.has_no_effect(f"def n{number}():\n    return n0 + n1", given=False)
-    assert not effects.has_no_effect("def g():\n    return 1", given=False)
+        effects.follow_cell(f"def n{number}():\n    return n0 + n1", given=False)
+    assert not effects.follow_cell("def g():\n    return 1", given=False)
 
 
 def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
-    effects = Effects(["f"])
+    effects = EffectAnalysis(["f"])
     for _ in range(11):
-        effects.has_no_effect("#" * 19_000, given=False)
-    assert not effects.has_no_effect("def g():\n    return 1", given=False)
+        effects.follow_cell("#" * 19_000, given=False)
+    assert not effects.follow_cell("def g():\n    return 1", given=False)
 
 
 @pytest.mark.parametrize(
@@ -189,10 +189,10 @@ def test_a_notebook_longer_than_what_is_followed_may_do_anything() -> None:
     ],
 )
 def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str, given: bool, is_plain: bool) -> None:
-    effects = Effects(["f"])
-    effects.has_no_effect(GIVEN, given=True)
-    effects.has_no_effect(exercise, given=False)
-    assert effects.has_no_effect(later, given) is is_plain
+    effects = EffectAnalysis(["f"])
+    effects.follow_cell(GIVEN, given=True)
+    effects.follow_cell(exercise, given=False)
+    assert effects.follow_cell(later, given) is is_plain
 
 
 @pytest.mark.parametrize(
@@ -209,11 +209,11 @@ def test_a_later_cell_leaves_an_earlier_function_alone(exercise: str, later: str
     ids=["no exercise reads it", "read once", "later helper", "helper with memory", "helper", "replaced", "attribute"],
 )
 def test_the_possible_effects_of_an_exercise_decide(cells: list[str], is_plain: bool) -> None:
-    effects = Effects(["f"])
-    effects.has_no_effect(GIVEN, given=True)
+    effects = EffectAnalysis(["f"])
+    effects.follow_cell(GIVEN, given=True)
     for source in cells[:-1]:
-        effects.has_no_effect(source, given=False)
-    assert effects.has_no_effect(cells[-1], given=True) is is_plain
+        effects.follow_cell(source, given=False)
+    assert effects.follow_cell(cells[-1], given=True) is is_plain
 
 
 class CountingForkServer(ForkServer):

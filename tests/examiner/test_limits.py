@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.effort import Effort
 from autograder.examiner.examination import Step, StepResult, examine
+from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.forkserver.client import ForkServer, Purpose
 from autograder.forkserver.server_process import start_server
 from autograder.sandbox import Limits, find_layers, find_strongest_level
@@ -340,7 +340,7 @@ def test_checks_run_again_in_a_process_that_remembers_nothing(
     fork_server: ForkServer, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise a hidden check's inputs could reach a visible one, whose text a student reads."""
-    monkeypatch.setattr(Effort, "was_starved", Effort.is_over)
+    monkeypatch.setattr(ProcessTimeLimit, "was_starved", ProcessTimeLimit.is_over)
     results = run_submission(fork_server, REMEMBERS.format(pause=pause), timeouts=replace(PATIENCE, cell=20))
     first, second = results["check-double"].outcomes
     assert first.passed and not second.passed

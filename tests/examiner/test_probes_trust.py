@@ -17,7 +17,7 @@ from labkit.outcome import Outcome, compute_share
 from labkit.probes import Graph, GraphError
 from tests.conftest import NIGHTLY, ROOT
 from tests.examiner.program import start_student_process
-from tests.examiner.test_trust import open_world
+from tests.examiner.world import open_world
 
 SETUP = """
 import torch

@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,21 +11,11 @@ import pytest
 import torch
 
 from autograder.examiner.connection import Connection, Stopped
-from autograder.examiner.effort import Effort
 from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.rpc.frames import decode_message, encode_message
 from autograder.student_process.calls import Calls
 from tests.examiner.program import start_student_process
-
-
-@contextmanager
-def open_world(
-    seconds: float | None = 600.0, given: dict[str, Any] | None = None, **student: Any
-) -> Iterator[RemoteNamespace]:
-    with start_student_process({**(given or {}), **student}, list(given or {})) as channel:
-        connection = Connection(channel)
-        connection.begin_check(None if seconds is None else Effort(seconds))
-        yield RemoteNamespace(connection, given or {})
+from tests.examiner.world import open_world
 
 
 class YesObject:
@@ -45,7 +33,7 @@ class YesObject:
     __hash__ = None
 
 
-def test_an_object_that_claims_to_equal_everything_equals_nothing():
+def test_an_object_that_claims_to_equal_everything_equals_nothing() -> None:
     with open_world(f=YesObject) as world:
         got = world.get_proxy("f")()
         assert got != 3 and got != [1, 2, 3]
@@ -59,7 +47,7 @@ def test_an_object_that_claims_to_equal_everything_equals_nothing():
     "name",
     ["torch.Tensor", "torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer", "builtins.list", "builtins.int"],
 )
-def test_no_object_passes_for_a_value(name):
+def test_no_object_passes_for_a_value(name: str) -> None:
     module, _, last = name.rpartition(".")
     liar = type(last, (YesObject,), {"__module__": module, "__qualname__": last})
     with open_world(f=liar) as world:
@@ -67,7 +55,7 @@ def test_no_object_passes_for_a_value(name):
         assert not isinstance(got, torch.Tensor | list | int | np.ndarray)
 
 
-def test_a_tensor_subclass_arrives_as_a_tensor():
+def test_a_tensor_subclass_arrives_as_a_tensor() -> None:
     class Equal(torch.Tensor):
         def __eq__(self, other):
             return torch.tensor(True)
@@ -78,7 +66,7 @@ def test_a_tensor_subclass_arrives_as_a_tensor():
         assert not (got == torch.ones(2)).any()
 
 
-def test_a_process_that_ends_is_distinguished_from_one_that_hangs():
+def test_a_process_that_ends_is_distinguished_from_one_that_hangs() -> None:
     with open_world(f=lambda: os._exit(3)) as world, pytest.raises(Stopped, match="ended"):
         world.get_proxy("f")()
     with open_world(0.3, f=lambda: time.sleep(3600)) as world:
@@ -90,7 +78,7 @@ def test_a_process_that_ends_is_distinguished_from_one_that_hangs():
             f()
 
 
-def test_exit_and_interrupt_are_exceptions_of_the_students():
+def test_exit_and_interrupt_are_exceptions_of_the_students() -> None:
     def interrupt():
         raise KeyboardInterrupt
 
@@ -102,7 +90,7 @@ def test_exit_and_interrupt_are_exceptions_of_the_students():
         assert world.get_proxy("f")() == 1
 
 
-def test_a_result_that_cannot_be_inspected_is_the_students_error():
+def test_a_result_that_cannot_be_inspected_is_the_students_error() -> None:
     results = [
         torch.eye(2).to_sparse(),
         np.array([object()]),
@@ -116,7 +104,7 @@ def test_a_result_that_cannot_be_inspected_is_the_students_error():
                 world.get_proxy("f")(n)
 
 
-def test_an_unknown_name_is_a_name_error():
+def test_an_unknown_name_is_a_name_error() -> None:
     with open_world(f=lambda g: g) as world:
         with pytest.raises(NameError):
             world.get_proxy("missing")()
@@ -125,12 +113,12 @@ def test_an_unknown_name_is_a_name_error():
         assert world.get_proxy("f")(1) == 1
 
 
-def test_a_check_that_passes_a_module_gets_an_error():
+def test_a_check_that_passes_a_module_gets_an_error() -> None:
     with open_world(f=lambda g: g) as world, pytest.raises(TypeError, match="a check passes"):
         world.get_proxy("f")(torch.nn.Identity())
 
 
-def test_printed_text_goes_nowhere(capfd):
+def test_printed_text_goes_nowhere(capfd: pytest.CaptureFixture[str]) -> None:
     def loud():
         for _ in range(1000):
             print("x" * 100_000)
@@ -142,7 +130,7 @@ def test_printed_text_goes_nowhere(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_unreferenced_objects_are_forgotten():
+def test_unreferenced_objects_are_forgotten() -> None:
     calls = Calls({"f": lambda x: x * 2, "make": lambda x: lambda: x})
 
     class Direct:
@@ -153,7 +141,7 @@ def test_unreferenced_objects_are_forgotten():
             from autograder.rpc.global_state import GlobalState
 
             calls._ambient = GlobalState()
-            return decode_message(encode_message(calls.answer([request, GlobalState().read()])))[0]
+            return decode_message(encode_message(calls.reply([request, GlobalState().read()])))[0]
 
     world = RemoteNamespace(Direct(), {})
     f, make, x = world.get_proxy("f"), world.get_proxy("make"), torch.ones(2, requires_grad=True)
@@ -169,7 +157,7 @@ def test_unreferenced_objects_are_forgotten():
     assert len(calls.nodes) <= 1 and len(calls.handles) == 0 and len(calls.origins) == 0
 
 
-def test_a_random_state_is_sent_only_when_it_is_new():
+def test_a_random_state_is_sent_only_when_it_is_new() -> None:
     from autograder.rpc.global_state import GlobalState
 
     state = GlobalState()
@@ -179,7 +167,7 @@ def test_a_random_state_is_sent_only_when_it_is_new():
     assert 5000 < len(encode_message(state.read())) < 6000
 
 
-def test_a_handle_of_one_process_means_nothing_in_another():
+def test_a_handle_of_one_process_means_nothing_in_another() -> None:
     with open_world(make=YesObject) as world:
         stale = world.get_proxy("make")()
         with start_student_process({"make": YesObject}, []) as channel:
@@ -189,7 +177,7 @@ def test_a_handle_of_one_process_means_nothing_in_another():
                 stale.anything()
 
 
-def test_a_call_imports_nothing():
+def test_a_call_imports_nothing() -> None:
     """Each fork would repeat any import beyond the fork server's: it once took two seconds."""
     code = """
 import importlib, sys, torch
@@ -202,7 +190,7 @@ from autograder.rpc.global_state import GlobalState
 class Line:
     calls, ours = Calls({"f": lambda x: x.exp() * 2, "g": lambda: (_ for _ in [1])}), GlobalState()
     def ask(self, request, callbacks):
-        return decode_message(encode_message(self.calls.answer([request, self.ours.read()])))[0]
+        return decode_message(encode_message(self.calls.reply([request, self.ours.read()])))[0]
 
 for names in (ALWAYS, *FIRST_USED.values()):
     for name in names:

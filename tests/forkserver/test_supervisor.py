@@ -53,8 +53,8 @@ def test_a_group_is_gone_when_it_was_killed_and_the_run_goes_on(
         monkeypatch.setattr(os, "pidfd_open", _refuse_pidfd)
     parent_end, child_end = socket.socketpair()
     with parent_end:
-        pid, trouble = supervisor.start(child_end.detach())
-        assert isinstance(pid, int) and pid, trouble
+        pid, problem = supervisor.start(child_end.detach())
+        assert isinstance(pid, int) and pid, problem
         assert parent_end.recv(64) == b"in its sandbox"
         supervisor.adopt(pid, "")
         parent_end.send(b"go on")
@@ -91,8 +91,8 @@ def test_a_run_that_holds_too_much_while_it_starts_is_ended(keeps: bool) -> None
     running = Supervisor(frozenset(layers), Limits(), find_runtime_paths(), "local", "cpu", lambda _: time.sleep(3600))
     parent_end, child_end = socket.socketpair()
     with parent_end:
-        pid, trouble = running.start(child_end.detach())
-        assert isinstance(pid, int) and pid, trouble
+        pid, problem = running.start(child_end.detach())
+        assert isinstance(pid, int) and pid, problem
         running.limits = Limits(memory=1)
         while running.running[pid].status is None:
             running.poll()
@@ -115,8 +115,8 @@ def small_supervisor() -> Iterator[Supervisor]:
 def run(small_supervisor: Supervisor) -> Iterator[tuple[int, socket.socket]]:
     parent_end, child_end = socket.socketpair()
     with parent_end:
-        pid, trouble = small_supervisor.start(child_end.detach())
-        assert isinstance(pid, int) and pid, trouble
+        pid, problem = small_supervisor.start(child_end.detach())
+        assert isinstance(pid, int) and pid, problem
         assert parent_end.recv(64) == b"in its sandbox"
         small_supervisor.adopt(pid, "")
         yield pid, parent_end

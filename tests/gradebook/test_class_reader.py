@@ -42,15 +42,17 @@ CLASS = [
 def test_marks_are_those_that_feedback_shows(small_course: Path) -> None:
     written_class = write_class(small_course, CLASS)
     mark_by_hand(written_class, "ben", manual_score=1.5, extra_credit=0.25)
-    group = written_class.read()
+    lab_class = written_class.read()
     points = {result.student: result.points for result in read_results(written_class.url, small_course, LAB)}
-    assert {member.student: member.points for member in group.members} == points == {"ada": 2, "ben": 1.75, "cleo": 0}
-    assert (group.worth, [column.name for column in group.columns]) == (2, [EXERCISE])
+    assert (
+        {member.student: member.points for member in lab_class.members} == points == {"ada": 2, "ben": 1.75, "cleo": 0}
+    )
+    assert (lab_class.worth, [column.name for column in lab_class.columns]) == (2, [EXERCISE])
 
 
 def test_a_students_text_is_distinguished_from_the_released_text(small_course: Path) -> None:
     ada, ben, cleo = write_class(small_course, CLASS).read().members
-    assert (ada.written, ben.written, cleo.written) == ({EXERCISE: RIGHT}, {EXERCISE: WRONG}, {})
+    assert (ada.answers, ben.answers, cleo.answers) == ({EXERCISE: RIGHT}, {EXERCISE: WRONG}, {})
 
 
 def test_missing_late_and_ungraded_students_are_known(small_course: Path) -> None:
@@ -67,14 +69,18 @@ def test_missing_late_and_ungraded_students_are_known(small_course: Path) -> Non
 
 def test_an_extension_counts_once_written_even_before_a_submission(small_course: Path) -> None:
     written_class = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"])
-    assert not written_class.read().extended
+    assert not written_class.read().extensions
     for student, until in (("ben", "2027-02-01T06:00Z"), ("eve", "2027-02-03T18:00Z"), ("ada", "2027-01-01T00:00Z")):
         add_extension(small_course, Extension(lab=LAB, student=student, until=until))
-    group = written_class.read()
-    ada, ben, *_ = group.members
+    lab_class = written_class.read()
+    ada, ben, *_ = lab_class.members
     assert (ben.until, ben.late) == (datetime(2027, 2, 1, 6), 6 * 3600)
     assert ada.late == 0, "an extension that ends before the due date takes no time away"
-    assert [(member.student, until.day) for member, until in group.extended] == [("eve", 3), ("ben", 1), ("ada", 1)]
+    assert [(member.student, until.day) for member, until in lab_class.extensions] == [
+        ("eve", 3),
+        ("ben", 1),
+        ("ada", 1),
+    ]
 
 
 def test_an_extension_given_in_nbgrader_counts(small_course: Path) -> None:

@@ -29,4 +29,4 @@ def test_deleted_lines_take_the_extension_back(small_course: Path) -> None:
     assert late() == late() == {"ada": 0, "ben": 6, "cleo": 24, "dan": 0}
     (small_course / FILE).write_text("")
     assert late() == {"ada": 0, "ben": 24, "cleo": 24, "dan": 0}
-    assert [member.student for member, _ in written_class.read().extended] == ["ada"]
+    assert [member.student for member, _ in written_class.read().extensions] == ["ada"]

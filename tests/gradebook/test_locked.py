@@ -55,7 +55,7 @@ def test_a_gradebook_that_is_held_for_a_while_gets_its_marks(
     assert tuple(waits) == writer.WAITS[:2] and list_submitters(gradebook) == ["ada"]
 
 
-def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
+def test_a_gradebook_that_stays_held_is_named_and_the_next_try_succeeds(
     gradebook: Gradebook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "WAITS", (0.1,))
@@ -68,7 +68,7 @@ def test_one_that_stays_held_is_named_and_the_next_try_succeeds(
     assert list_submitters(gradebook) == ["ada"]
 
 
-def test_one_that_is_held_when_it_is_opened_is_named_too(gradebook: Gradebook, tmp_path: Path) -> None:
+def test_a_gradebook_that_is_held_when_it_is_opened_is_named_too(gradebook: Gradebook, tmp_path: Path) -> None:
     with (
         lock_database(tmp_path / "gradebook.db"),
         pytest.raises(GradlabError, match="another program has locked the gradebook"),

@@ -29,10 +29,10 @@ from autograder.gradebook.writer import open_gradebook as open_gradebook
 from autograder.lms.people import list_people
 from autograder.lms.spreadsheet import SPREADSHEET
 from autograder.reports.feedback import write_feedback
-from autograder.reports.report import write_report
+from autograder.reports.lab_report import write_report
 from autograder.workers.executors import LocalExecutor
 from tests.classroom.graded_class import LAB
-from tests.classroom.test_like_nbgrader import make_class, open_class
+from tests.classroom.late_class import make_class, open_class
 from tests.conftest import need
 from tests.desk import answered_class
 
@@ -126,8 +126,8 @@ def write_pages(api: Any, course: Path) -> dict[str, bytes]:
     write_report(read_class(api.db_url, course, LAB), course / "results" / "report.html")
     with api.open_gradebook() as gradebook:
         people = list_people(gradebook)
-    group = read_class(api.db_url, course, LAB)
-    SPREADSHEET.grades.write(course / "results" / "marks.csv", people, [group])
+    lab_class = read_class(api.db_url, course, LAB)
+    SPREADSHEET.grades.write(course / "results" / "marks.csv", people, [lab_class])
     paths += [course / "results" / "report.html", course / "results" / "marks.csv"]
     return {str(path.relative_to(course)): path.read_bytes() for path in paths}
 

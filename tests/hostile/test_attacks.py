@@ -25,7 +25,7 @@ def attacked_class(tmp_path_factory: pytest.TempPathFactory) -> AttackedClass:
 
 
 @each
-def test_it_earns_nothing_and_costs_only_itself(attacked_class: AttackedClass, name: str) -> None:
+def test_an_attack_earns_nothing_and_costs_only_itself(attacked_class: AttackedClass, name: str) -> None:
     """The attacked exercise earns nothing, the attacker's other ones full marks, and the grading ends."""
     attack, student = read_attack(name), make_attacker_id(name)
     assert student not in attacked_class.failures, attacked_class.failures[student]
@@ -38,7 +38,7 @@ def test_it_earns_nothing_and_costs_only_itself(attacked_class: AttackedClass, n
 
 
 @each
-def test_it_learns_nothing_and_reaches_nothing(attacked_class: AttackedClass, name: str) -> None:
+def test_an_attack_learns_nothing_and_reaches_nothing(attacked_class: AttackedClass, name: str) -> None:
     """No secret is in its cells' outputs or on the student's page, and no step reports success."""
     outputs, page = attacked_class.outputs[make_attacker_id(name)], attacked_class.pages[make_attacker_id(name)]
     for text in (outputs, page):

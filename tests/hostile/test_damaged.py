@@ -44,7 +44,9 @@ def test_there_are_many_kinds_of_damage_and_each_says_how_it_happens() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 @pytest.mark.parametrize("name", NAMES)
-def test_it_ends_with_a_score_and_keeps_the_marks_of_what_is_intact(damaged_class: DamagedClass, name: str) -> None:
+def test_a_damaged_submission_gets_a_score_and_keeps_the_marks_of_what_is_intact(
+    damaged_class: DamagedClass, name: str
+) -> None:
     """Slow: the first of them grades them all."""
     assert name not in damaged_class.failures, damaged_class.failures[name]
     result, intact = damaged_class.results[name], CASES[name].intact

@@ -23,7 +23,7 @@ from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.autograded_folder import CopyRules, write_autograded
 from autograder.intake import copying
 from autograder.intake.copying import open_folder
-from autograder.intake.files import LEFT_OUT, NOT_FOLLOWED, normalize_folder
+from autograder.intake.folder_normalization import LEFT_OUT, NOT_FOLLOWED, normalize_folder
 from autograder.intake.safe_names import CONFIGURATION, NOT_RUN
 from autograder.model.arrivals import CLOCKS, NEVER, Arrival, select_newest
 from autograder.model.term import LabTerm
@@ -252,9 +252,9 @@ def test_a_time_in_the_future_neither_hides_submissions_nor_freezes_a_team(inbox
 def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) -> None:
     submit(inbox, "ada", "2026-02-01 10:00:00 UTC")
     (arrival,) = list_arrivals(inbox)
-    until = arrival.written - timedelta(hours=1)
+    until = arrival.changed_at - timedelta(hours=1)
     assert arrival.when < until
-    decision = decide(arrival.when, [], LabTerm(until=until), arrival.written, arrival.written - CLOCKS)
+    decision = decide(arrival.when, [], LabTerm(until=until), arrival.changed_at, arrival.changed_at - CLOCKS)
     assert decision.refusal.startswith("it arrived after")
 
 
@@ -433,9 +433,9 @@ def test_a_folder_changed_later_counts_as_later_whatever_its_secret_says(inbox: 
     while not (folder / f"{LAB}.ipynb").stat().st_ctime > (folder / SECRET).stat().st_ctime:
         (folder / f"{LAB}.ipynb").write_text("the solution")
     (after,) = list_arrivals(inbox)
-    assert after.written > before.written
+    assert after.changed_at > before.changed_at
     with pytest.raises(OSError, match="changed after"):
-        collect_submission(replace(after, written=after.written - CLOCKS * 2), tmp_path)
+        collect_submission(replace(after, changed_at=after.changed_at - CLOCKS * 2), tmp_path)
 
 
 @pytest.mark.parametrize("year", ["0001", "1000", "1970"])

@@ -2,8 +2,8 @@
 
 import re
 
-from autograder.examiner.checked_outputs import MAX_OF_SUBMISSION
 from autograder.examiner.clock import Timeouts
+from autograder.examiner.output_filter import MAX_OF_SUBMISSION
 from autograder.intake import notebook_reading
 from autograder.rpc.frames import MAX_FRAME, MAX_ITEMS
 from autograder.sandbox import Limits

@@ -78,7 +78,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_its_user_is_not_root_and_it_says_what_it_gives(grader: str, options: tuple[str, ...]) -> None:
+def test_the_user_of_the_image_is_not_root_and_the_image_says_what_it_gives(
+    grader: str, options: tuple[str, ...]
+) -> None:
     assert run(grader, "id", "-u", options=options).strip() == "1000"
     doctor = run(grader, options=options)
     print(f"\ngradlab doctor in a container with {' '.join(options)}:\n{doctor}")
@@ -95,7 +97,7 @@ def test_the_sandbox_holds_inside(pytest_image: str) -> None:
     assert re.search(r"\n\d+ passed, \d+ skipped in ", result)
 
 
-def test_it_grades_a_class(grader: str, options: tuple[str, ...], folder: Path, labs: list[Lab]) -> None:
+def test_the_image_grades_a_class(grader: str, options: tuple[str, ...], folder: Path, labs: list[Lab]) -> None:
     options = (*options, f"--user={OWNER}:{OWNER}", f"--volume={folder}:/course")
     strongest = read_level(run(grader, options=options))
     grade = f"gradlab grade {LAB}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.intake.files import collect_folder_notes, normalize_folder, rename_student_folders
+from autograder.intake.folder_normalization import collect_folder_notes, normalize_folder, rename_student_folders
 from tests.conftest import need
 
 NAME = st.sampled_from(

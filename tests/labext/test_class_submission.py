@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from autograder.exchange.inbox import Inbox
-from autograder.reports.unmarked_page import render_unmarked_page
+from autograder.reports.notice_page import render_notice_page
 from labext.class_submission import LATER, SubmissionError, find_class, submit_notebook
 from labext.workspace import Workspace
 from labkit.mark_file import get_page_path
@@ -79,7 +79,7 @@ def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_
     get_page_path(notebook).parent.mkdir(exist_ok=True)
     get_page_path(notebook).write_text("of the last mark")
     words = "It will be marked after 2026-02-01 14:20 UTC."
-    page = render_unmarked_page(LAB, "ada", "today", words)
+    page = render_notice_page(LAB, "ada", "today", words)
     watching = answer_next_submission(student, tmp_path / f"{LAB}.html", page)
     reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()

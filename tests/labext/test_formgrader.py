@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from labext.workspace import can_configure, read_workspace
+from labext.workspace import can_configure, find_workspace
 from tests.lab_server import DIRECT, LabServer, run_lab_server
 
 LAB = "01_squares"
@@ -127,8 +127,8 @@ def course(tmp_path: Path) -> Path:
 
 def test_the_course_of_the_server_may_configure_the_formgrader(course: Path) -> None:
     for path in (str(course), f"{course}/source/.."):
-        assert can_configure(path, read_workspace(course))
-        assert can_configure(path, read_workspace(course.parent, [str(course)])), "and one that is listed"
+        assert can_configure(path, find_workspace(course))
+        assert can_configure(path, find_workspace(course.parent, [str(course)])), "and one that is listed"
 
 
 def test_a_folder_next_to_it_that_looks_like_a_course_may_not_configure_it(course: Path) -> None:
@@ -136,16 +136,16 @@ def test_a_folder_next_to_it_that_looks_like_a_course_may_not_configure_it(cours
     copy = course.parent / "Downloads" / "mallory"
     shutil.copytree(course, copy)
     for workspace in (
-        read_workspace(course.parent),
-        read_workspace(course),
-        read_workspace(course.parent, [str(course)]),
+        find_workspace(course.parent),
+        find_workspace(course),
+        find_workspace(course.parent, [str(course)]),
     ):
         assert not can_configure(str(copy), workspace)
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
 def test_a_folder_that_others_can_write_may_not_configure_it(course: Path, mode: int) -> None:
-    workspace = read_workspace(course)
+    workspace = find_workspace(course)
     course.chmod(mode)
     assert not can_configure(str(course), workspace)
 
@@ -154,7 +154,7 @@ def test_a_course_inside_another_or_among_submissions_may_not_configure_it(cours
     inner = course / "autograded" / "mallory" / LAB
     for folder in (inner, course / "source" / "x"):
         shutil.copytree(course, folder, ignore=shutil.ignore_patterns("x", "autograded"))
-        assert not can_configure(str(folder), read_workspace(course))
+        assert not can_configure(str(folder), find_workspace(course))
 
 
 def test_no_link_in_a_path_is_followed(course: Path) -> None:
@@ -164,11 +164,11 @@ def test_no_link_in_a_path_is_followed(course: Path) -> None:
     (foreign_folder / "link").symlink_to(course / "source")
     (course.parent / "to_it").symlink_to(course)
     for path in (foreign_folder / "link" / "..", course.parent / "to_it"):
-        assert not can_configure(str(path), read_workspace(course, [str(course.parent / "to_it")]))
+        assert not can_configure(str(path), find_workspace(course, [str(course.parent / "to_it")]))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a file of another user's needs root")
 def test_a_configuration_of_another_user_may_not_configure_it(course: Path) -> None:
-    workspace = read_workspace(course)
+    workspace = find_workspace(course)
     os.chown(course / "nbgrader_config.py", 12345, 12345)
     assert not can_configure(str(course), workspace)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from labkit.start import build_environment
+from labkit.start import build_jupyter_environment
 
 
 @pytest.mark.parametrize(("start_page", "opened"), [(True, "notebooks/00_start_here.ipynb"), (False, "tree")])
@@ -20,7 +20,7 @@ def test_the_first_page_is_opened_if_there_is_one(start_page: bool, opened: str,
         (folder / "00_start_here.ipynb").write_text("{}")
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
     folders = {f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    course = {name: value for name, value in build_environment(folder).items() if name.startswith("JUPYTER_")}
+    course = {name: value for name, value in build_jupyter_environment(folder).items() if name.startswith("JUPYTER_")}
     command = [sys.executable, "-m", "notebook", "--no-browser", "--allow-root", "--ServerApp.port=0"]
     with subprocess.Popen(
         command, cwd=folder, env=variables | {"HOME": str(home)} | folders | course, stderr=subprocess.PIPE, text=True

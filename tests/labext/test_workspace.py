@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from labext.class_submission import find_class
-from labext.workspace import Workspace, read_workspace
+from labext.workspace import Workspace, find_workspace
 
 LAB = "01_first"
 
@@ -36,11 +36,11 @@ def write_trap(folder: Path) -> Path:
 def test_the_copies_of_a_course_are_marked_by_that_course(tmp_path: Path) -> None:
     course = make_course(tmp_path)
     path = make_notebook(course / "work")
-    workspace = read_workspace(course / "work")
+    workspace = find_workspace(course / "work")
     assert workspace.course == course
     assert workspace.find_own_copy(path) == course / "work" / path
     assert workspace.has_grader(LAB)
-    assert read_workspace(course).find_own_copy(f"work/{path}") == course / "work" / path
+    assert find_workspace(course).find_own_copy(f"work/{path}") == course / "work" / path
 
 
 def test_a_submission_that_brings_a_course_is_marked_by_no_one(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_submission_that_brings_a_course_is_marked_by_no_one(tmp_path: Path) -
     submission = make_course(course / "submitted" / "mallory" / LAB, "raise SystemExit")
     make_notebook(submission)
     for root in (course, course / "submitted", course / "submitted" / "mallory", submission):
-        workspace = read_workspace(root)
+        workspace = find_workspace(root)
         copies = [workspace.find_own_copy(str(p.relative_to(root))) for p in root.rglob("*.ipynb")]
         assert not any(copies), root
         assert workspace.course in (course, None)
@@ -58,7 +58,7 @@ def test_a_course_inside_another_does_not_count(tmp_path: Path) -> None:
     make_course(tmp_path)
     inner = make_course(tmp_path / "handed" / "mallory", "raise SystemExit")
     make_notebook(inner)
-    assert read_workspace(inner).course is None
+    assert find_workspace(inner).course is None
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
@@ -66,9 +66,9 @@ def test_a_configuration_of_another_user_is_not_a_course(tmp_path: Path) -> None
     course = make_course(tmp_path, "raise SystemExit")
     (course / "work").mkdir()
     os.chown(course / "nbgrader_config.py", 1234, -1)
-    assert read_workspace(course / "work").course is None
+    assert find_workspace(course / "work").course is None
     os.chown(course / "work", 1234, -1)  # serving a folder means trusting its owner
-    assert read_workspace(course / "work").course == course
+    assert find_workspace(course / "work").course == course
 
 
 def test_a_notebook_deeper_in_the_folder_hands_in_nothing_and_runs_no_configuration(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_folder_of_submissions_runs_no_configuration(tmp_path: Path) -> None:
     folder = tmp_path / "inbound" / "mallory"
     path = make_notebook(folder)
     trace = write_trap(folder)
-    workspace = read_workspace(folder)
+    workspace = find_workspace(folder)
     assert workspace.find_own_copy(path) is None
     assert "course_id" not in workspace.config.CourseDirectory
     assert not trace.exists()
@@ -120,9 +120,9 @@ def test_a_link_to_a_notebook_elsewhere_is_no_copy(tmp_path: Path) -> None:
 def test_a_course_of_which_another_user_has_a_part_does_not_count(part: str, tmp_path: Path) -> None:
     course = make_course(tmp_path / "shared")
     (course / "work").mkdir()
-    assert read_workspace(course / "work").course == course
+    assert find_workspace(course / "work").course == course
     os.chown(course / part, 1234, -1)
-    assert read_workspace(course / "work").course is None
+    assert find_workspace(course / "work").course is None
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file to another user")
@@ -132,10 +132,10 @@ def test_a_link_belongs_to_its_owner_wherever_it_leads(tmp_path: Path) -> None:
     (course / "nbgrader_config.py").unlink()
     (course / "nbgrader_config.py").symlink_to(tmp_path / "roots.py")
     os.lchown(course / "nbgrader_config.py", 1234, -1)
-    assert read_workspace(course).course is None
+    assert find_workspace(course).course is None
 
 
 def test_a_course_that_everyone_can_write_does_not_count(tmp_path: Path) -> None:
     course = make_course(tmp_path / "shared")
     (course / "source").chmod(0o777)
-    assert read_workspace(course).course is None
+    assert find_workspace(course).course is None

@@ -25,9 +25,9 @@ def test_the_result_is_pytorchs(shapes: list[list[int]]) -> None:
         assert read_last_line(*shapes) == want
 
 
-def test_it_is_drawn_with_a_fit_and_with_a_conflict() -> None:
+def test_broadcasting_is_drawn_with_a_fit_and_with_a_conflict() -> None:
     for shapes in (((4, 1), (3,)), ((2, 3), (2,)), ((), ()), ((5, 1, 4), (3, 1), (1,))):
-        assert show_broadcasting(*shapes).still.startswith("<svg")
+        assert show_broadcasting(*shapes).first_frame.startswith("<svg")
     assert "do not fit" in show_broadcasting((2, 3), (2,)).words
 
 
@@ -41,5 +41,5 @@ def test_the_explorer_has_room_for_every_input_and_begins_as_the_static_picture(
     assert repr(explorer) == still.words
     for row in ("0", "1", "result"):
         for column in range(MAX_DIMS):
-            assert f"data-cell='{row} {column}'" in explorer.still
+            assert f"data-cell='{row} {column}'" in explorer.first_frame
     assert explorer.drawing is not None and explorer.drawing.data["shapes"] == [[4, 1], [3]]

@@ -28,7 +28,7 @@ def test_beyond_the_limit_no_graph_is_used() -> None:
 
 def test_the_picture_has_words_and_a_drawing_for_each_setting() -> None:
     picture = show_compiles(f, make_inputs(2, 3, 1))
-    assert all(mode in picture.still for mode in MODES)
+    assert all(mode in picture.first_frame for mode in MODES)
     words = picture.words.splitlines()
     assert words[0] == "calls with (2, 3), (3, 3), (1, 3)"
     assert [line.split()[1] for line in words[1:]] == ["3", "3", "2"]

@@ -9,9 +9,9 @@ X = torch.linspace(-2, 2, 9)
 PANELS = {"squares": {"x * x": X * X, "2 x": 2 * X}, "roots": {"root": X.sqrt()}}
 
 
-def test_it_says_in_words_what_the_picture_shows() -> None:
+def test_the_words_say_what_the_picture_shows() -> None:
     picture = show_over(X, PANELS)
-    assert "squares" in picture.still
+    assert "squares" in picture.first_frame
     assert picture.words.splitlines() == [
         "squares: x * x  from 0 to 4",
         "squares: 2 x    from -4 to 4",
@@ -19,7 +19,7 @@ def test_it_says_in_words_what_the_picture_shows() -> None:
     ]
 
 
-def test_a_button_for_all_panels_and_for_each() -> None:
+def test_all_panels_together_and_each_one_have_a_button() -> None:
     drawing = show_over(X, PANELS).drawing
     assert drawing is not None and [list(group.labels) for group in drawing.groups] == [[ALL, "squares", "roots"]]
     assert [part.split(">")[0] for part in drawing.parts if "data-only" in part] == [
@@ -31,11 +31,11 @@ def test_a_button_for_all_panels_and_for_each() -> None:
 
 
 def test_a_logarithmic_scale_leaves_gaps_at_values_without_a_logarithm() -> None:
-    assert show_over(X, {"a": {"b": X}}, log=True).still != show_over(X, {"a": {"b": X}}).still
-    assert show_over(X, {"a": {"b": 0 * X}}, log=True).still
+    assert show_over(X, {"a": {"b": X}}, log=True).first_frame != show_over(X, {"a": {"b": X}}).first_frame
+    assert show_over(X, {"a": {"b": 0 * X}}, log=True).first_frame
 
 
-def test_tensors_with_a_history_and_values_that_are_not_finite() -> None:
+def test_tensors_with_a_history_and_values_that_are_not_finite_become_a_picture() -> None:
     x = X.clone().requires_grad_()
     picture = show_over(x, {"a": {"b": x / 0}})
     assert picture.drawing and picture.words == "a: b  no finite value, 9 not finite"

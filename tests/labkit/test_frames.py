@@ -59,7 +59,7 @@ def test_the_first_frame_is_visible_without_scripts() -> None:
 
 
 def test_title_and_words_are_in_the_drawing_and_those_of_all_frames_next_to_it() -> None:
-    root = ET.fromstring(make_two_frames().still)
+    root = ET.fromstring(make_two_frames().first_frame)
     names = {part.tag.split("}")[1]: part.text for part in root}
     assert (names["title"], names["desc"]) == ("a title", "words 'of' one")
     assert (root.get("role"), root.get("aria-label")) == ("img", "a title")
@@ -125,6 +125,6 @@ def test_strides_of_several_views_are_described_in_words() -> None:
 def test_curves_name_their_first_and_last_values_and_their_axis() -> None:
     picture = show_curves({"slow": [2.0, 1.5], "wild": [2.0, float("inf"), 7.0], "none": []}, x="epoch")
     assert picture.words.splitlines() == ["slow  first 2, last 1.5", "wild  first 2, last 7"]
-    assert "epoch" in picture.still and "stroke-dasharray" in picture.still
+    assert "epoch" in picture.first_frame and "stroke-dasharray" in picture.first_frame
     assert picture.drawing is not None and list(picture.drawing.groups[0].labels) == [ALL, "slow", "wild", "none"]
     assert "no picture" in show_curves({}).words

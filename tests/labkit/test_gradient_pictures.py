@@ -52,7 +52,7 @@ def test_a_vector_jacobian_product_is_autograds() -> None:
         "entry 1: 1 * 1 + 0.5 * 3 = 2.5",
         "entry 2: 1 * 0 + 0.5 * 2 = 1",
     ]
-    assert "v @ J" in picture.still and x.grad is None
+    assert "v @ J" in picture.first_frame and x.grad is None
     assert "no picture" in show_vjp(lambda t: t, torch.ones(9), torch.ones(9)).words
 
 
@@ -70,6 +70,6 @@ def test_a_saliency_map_says_where_it_is_largest() -> None:
     gradient[2, 3] = -1.5
     picture = show_saliency({"a": image}, {"a": gradient})
     assert picture.words == "a: the largest gradient is -1.5, at row 2, column 3"
-    assert picture.still.count("<rect") == 2
+    assert picture.first_frame.count("<rect") == 2
     assert "no picture" in show_saliency({"a": image}, {"a": gradient.T}).words
     assert "there are no images" in show_saliency({}, {}).words

@@ -99,7 +99,7 @@ def test_statistics_of_an_accelerator_are_its_own(monkeypatch: pytest.MonkeyPatc
 def test_a_picture_of_runs_says_in_words_what_it_shows() -> None:
     watch = run_step(make_layers(), torch.ones(6, 5))
     picture = show_memory({"first": watch, "second": watch})
-    assert "live MB" in picture.still and "backward" in picture.still
+    assert "live MB" in picture.first_frame and "backward" in picture.first_frame
     assert picture.words.splitlines()[0] == f"first   peak {watch.peak:,} bytes, at the end 0"
 
 
@@ -111,4 +111,4 @@ def test_one_run_can_be_chosen() -> None:
 
 def test_no_run_gives_words_only() -> None:
     picture = show_memory({})
-    assert picture.still == "" and "no run" in picture.words
+    assert picture.first_frame == "" and "no run" in picture.words

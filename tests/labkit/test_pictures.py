@@ -19,7 +19,7 @@ def test_the_graph_is_drawn_with_its_result_its_nodes_and_its_leaves() -> None:
     out, x = make_expression()
     picture = show_graph(out, {"x": x})
     for label in ("result ()", "SumBackward0", "MulBackward0", "AccumulateGrad", "x (2,)"):
-        assert f">{label}</text>" in picture.still
+        assert f">{label}</text>" in picture.first_frame
     assert "AddBackward0 -> x (2,)" in picture.words
     assert picture.words.count("MulBackward0 -> x (2,)") == 2
 
@@ -60,18 +60,18 @@ def test_an_object_that_cannot_be_drawn_becomes_words_and_no_exception() -> None
 def test_strides_are_drawn_with_the_storage_below() -> None:
     t = torch.arange(12.0).reshape(3, 4).t()[1:3]
     picture = show_strides(t)
-    assert picture.still.startswith("<svg")
+    assert picture.first_frame.startswith("<svg")
     assert picture.words == "shape (2, 3), strides (1, 4), offset 1, storage of 12 elements"
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.bfloat16, torch.complex64, torch.float64])
 def test_any_dtype_is_drawn(dtype: torch.dtype) -> None:
-    assert show_strides(torch.tensor([[1, 0], [0, 1]]).to(dtype)).still.startswith("<svg")
+    assert show_strides(torch.tensor([[1, 0], [0, 1]]).to(dtype)).first_frame.startswith("<svg")
 
 
 def test_expanded_and_empty_tensors_are_drawn() -> None:
-    assert show_strides(torch.ones(3, 1).expand(3, 4)).still.startswith("<svg")
-    assert show_strides(torch.empty(0)).still.startswith("<svg")
+    assert show_strides(torch.ones(3, 1).expand(3, 4)).first_frame.startswith("<svg")
+    assert show_strides(torch.empty(0)).first_frame.startswith("<svg")
 
 
 @given(st.integers(1, 4), st.integers(1, 5), st.booleans(), st.integers(0, 3), st.integers(1, 3))

@@ -45,6 +45,6 @@ def test_everything_that_the_script_moves_is_in_the_drawing() -> None:
     picture = play_network((1.0, -0.5), 1.0)
     assert picture.drawing is not None and picture.drawing.data["parameters"] == START
     for name in START:
-        assert f"data-label='{name}'" in picture.still
+        assert f"data-label='{name}'" in picture.first_frame
     for name in ("x1", "x2", "h1", "h2", "h3", "result"):
-        assert f"data-node='{name}'" in picture.still and f"data-grad='{name}'" in picture.still
+        assert f"data-node='{name}'" in picture.first_frame and f"data-grad='{name}'" in picture.first_frame

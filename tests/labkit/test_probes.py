@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint_sequential
 from labkit import probes
 from labkit.check import check, record_outcomes
 from labkit.outcome import Outcome, compute_share
+from tests.labkit.remote_object import RemoteObject
 
 X = torch.linspace(-1, 2, 12).reshape(4, 3)
 BATCHES = [(X * n, torch.ones(4, 2)) for n in (1.0, 0.5)]
@@ -27,13 +28,6 @@ def run_check(run: Any) -> Outcome:
     with record_outcomes() as outcomes, check("it"):
         run()
     return outcomes[0]
-
-
-class RemoteObject:
-    """Represents an object in another process."""
-
-    def __probe__(self, function: Any, args: Any, kwargs: Any) -> Any:
-        return "elsewhere", function.__name__, len(args), sorted(kwargs)
 
 
 @pytest.mark.parametrize(

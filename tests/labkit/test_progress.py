@@ -92,8 +92,8 @@ def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
     )
     assert marked_progress is not None and (
         marked_progress.earned,
-        marked_progress.ready,
-        marked_progress.work[0].done,
+        marked_progress.ready_count,
+        marked_progress.work[0].is_done,
     ) == (2.5, 0, False)
 
 

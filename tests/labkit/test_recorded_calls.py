@@ -5,7 +5,7 @@ import torch
 from labkit import Seen
 
 
-def test_its_result_can_be_changed_in_place_and_detached_as_the_functions_own() -> None:
+def test_the_result_of_a_recorded_call_can_be_changed_in_place_and_detached() -> None:
     x = torch.ones(3, requires_grad=True)
     for f in (torch.sin, Seen(torch.sin)):
         sum_result, detached = f(x), f(x)

@@ -29,7 +29,7 @@ def test_a_ring_has_words_and_drawings() -> None:
     assert steps.steps and list(steps.labels) == ["start", "step 1", "step 2", "step 3", "step 4"]
     traffic = show_traffic([2, 16])
     assert "16 ranks: ring 1.875, one rank collects 15" in repr(traffic)
-    assert "one rank collects" in traffic.still
+    assert "one rank collects" in traffic.first_frame
 
 
 @pytest.mark.parametrize("world_size", [0, 1, 9])

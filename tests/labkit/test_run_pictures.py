@@ -20,7 +20,7 @@ def test_a_path_follows_the_optimizer() -> None:
 
 def test_a_path_that_leaves_the_picture_is_left_out_there() -> None:
     picture = show_paths(bowl, (1.0, 0.5), {"wild": lambda p: torch.optim.SGD(p, lr=1e30)}, 4, x=(-1, 1), y=(-1, 1))
-    assert "wild" in picture.still and picture.drawing is not None
+    assert "wild" in picture.first_frame and picture.drawing is not None
     assert not [part for part in picture.drawing.parts if "nan" in part or "inf" in part]
 
 
@@ -33,7 +33,7 @@ def test_buckets_fill_from_the_last_layer_and_overlap_with_backward() -> None:
         "two: 2 all-reduces, done at 1.50 of backward's time",
         "one: 1 all-reduces, done at 2.00 of backward's time",
     ]
-    assert "not measured" in picture.still
+    assert "not measured" in picture.first_frame
 
 
 def printing(x: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ def test_a_break_is_shown_at_its_line() -> None:
     first, second = picture.words.splitlines()
     assert first.startswith("printing: 2 graphs, broken at 'print(\"a line\")'")
     assert second == "whole: 1 graphs, no break"
-    assert "the graph ends here" in picture.still
+    assert "the graph ends here" in picture.first_frame
     assert "no picture" in show_breaks({"a builtin": (len, ("",))}).words
 
 
@@ -83,7 +83,7 @@ def test_a_trace_has_lanes_and_a_kernel_belongs_to_the_region_of_its_launch() ->
         "forward: regions 1, operators 2, calls of the runtime 1, rows of the device 1",
         "log: regions 1",
     ]
-    assert "gemm" in picture.still
+    assert "gemm" in picture.first_frame
 
 
 def test_a_list_of_rows_is_a_trace_and_nested_rows_are_below_their_parents() -> None:

@@ -45,9 +45,9 @@ def test_measuring_changes_no_gradient_parameter_or_mode() -> None:
     assert torch.is_grad_enabled()
 
 
-def test_it_says_in_words_what_the_picture_shows() -> None:
+def test_the_words_say_what_the_picture_shows() -> None:
     picture = show_kept(make_layers(), torch.ones(5, 3))
-    assert "KiB held for backward" in picture.still
+    assert "KiB held for backward" in picture.first_frame
     assert len(picture.words.splitlines()) == len(MODES)
     assert "retain_graph=True" in picture.words and "120 bytes" in picture.words
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from labkit import assert_close, probes
 from labkit.probes.two_devices import TwoDevices
-from tests.labkit.test_probes import RemoteObject
+from tests.labkit.remote_object import RemoteObject
 
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]])
 
@@ -152,7 +152,7 @@ def test_the_callers_containers_are_unchanged() -> None:
     assert call["devices"] == {"x": "meta"} and batch["x"] is X
 
 
-def test_it_runs_where_the_function_lives() -> None:
+def test_a_call_on_a_second_device_runs_where_the_function_lives() -> None:
     assert probes.on_second_device(RemoteObject(), X)[1] == "on_second_device"
 
 

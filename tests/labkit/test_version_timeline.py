@@ -57,12 +57,12 @@ def test_two_nodes_that_keep_the_same_tensor_are_both_named() -> None:
 def test_words_and_drawing_say_the_same() -> None:
     picture = show_versions([line.replace("write", "y += 1") for line in LINES], X)
     assert "ExpBackward0 keeps y at version 0; at the end it is at 1" in picture.words
-    assert "keeps y at version 0; at the end it is at 1" in picture.still
+    assert "keeps y at version 0; at the end it is at 1" in picture.first_frame
     assert picture.words.splitlines()[-1].endswith("RuntimeError")
 
 
 def test_the_text_of_a_line_is_escaped() -> None:
-    assert "y = x &lt; 1" in show_versions(["y = x < 1"], X).still
+    assert "y = x &lt; 1" in show_versions(["y = x < 1"], X).first_frame
 
 
 def test_other_mistakes_become_words() -> None:
@@ -72,6 +72,6 @@ def test_other_mistakes_become_words() -> None:
 def test_each_write_has_its_own_frame() -> None:
     picture = try_writes(LINES, ["h += 1", "y += 1"], X)
     assert "h += 1" in repr(picture) and "y += 1" in repr(picture)
-    assert "h += 1" in picture.still and "y += 1" not in picture.still
+    assert "h += 1" in picture.first_frame and "y += 1" not in picture.first_frame
     assert picture.drawing is not None and list(picture.drawing.groups[0].labels) == ["h += 1", "y += 1"]
     assert "RuntimeError" not in picture.drawing.words[0] and "RuntimeError" in picture.drawing.words[1]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autograder.lms.canvas import CANVAS
-from tests.lms.test_grades import write_grades
+from tests.lms.graded_labs import write_grades
 
 
 def test_canvas_finds_each_student_and_each_assignment_with_its_points(tmp_path: Path) -> None:

@@ -10,67 +10,24 @@ from autograder.base.submission_files import SECRET
 from autograder.lms.downloads import collect_zip
 from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
 from autograder.lms.learning_system import LearningSystem, load_system
-from autograder.lms.people import Person
-
-LAB = "01_a"
-Outcome = tuple[list[str], list[str]]  # the students whose submissions were collected; a line for each file that wasn't
-PEOPLE = [
-    Person(id="ada", first_name="Ada", last_name="Lovelace", email="ada@example.org", lms_id="71"),
-    Person(id="grace", first_name="Grace", last_name="Hopper", email="grace@example.org"),
-]
-CANVAS = {
-    "lovelaceada_71_1001_01_a.ipynb": b"ada's",
-    "lovelaceada_71_1002_data.csv": b"1,2",
-    "hoppergrace_LATE_72_1003_01_a-1.ipynb": b"grace's",
-}
-MOODLE = {
-    "Ada Lovelace_501_assignsubmission_file_/01_a.ipynb": b"ada's",
-    "Ada Lovelace_501_assignsubmission_file_/data.csv": b"1,2",
-    "Grace Hopper_502_assignsubmission_file_my answers.ipynb": b"grace's",
-}
-METADATA = """
-submission_9001:
-  :submitters:
-  - :name: Ada Lovelace
-    :sid: ada
-    :email: ada@example.org
-  :created_at: 2027-02-01 10:00:00.5 -08:00
-  :status: unprocessed
-submission_9002:
-  :submitters:
-  - :name: Grace Hopper
-    :sid: 
-    :email: grace@example.org
-"""
-GRADESCOPE = {
-    "assignment_1_export/submission_metadata.yml": METADATA.encode(),
-    "assignment_1_export/submission_9001/01_a.ipynb": b"ada's",
-    "assignment_1_export/submission_9001/data.csv": b"1,2",
-    "assignment_1_export/submission_9002/01_a (1).ipynb": b"grace's",
-}
-
-
-def write_zip(path: Path, files: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return path
-
-
-def collect(path: Path, course: Path, lab: str, people: list[Person], replace: bool = False) -> Outcome:
-    outcome = collect_zip(path, course, lab, people, replace)
-    return outcome.collected, outcome.trouble
-
-
-def read_submitted(course: Path) -> dict[str, bytes]:
-    root = course / "submitted"
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+from tests.lms.zips import (
+    CANVAS,
+    GRADESCOPE,
+    LAB,
+    MALLORY,
+    METADATA,
+    MOODLE,
+    PEOPLE,
+    collect,
+    read_submitted,
+    write_zip,
+)
 
 
 @pytest.mark.parametrize("files", [CANVAS, MOODLE, GRADESCOPE], ids=["canvas", "moodle", "gradescope"])
 def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) -> None:
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert (students, trouble) == (["ada", "grace"], [])
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert (students, problems) == (["ada", "grace"], [])
     contents = read_submitted(tmp_path)
     times = {name: contents.pop(name) for name in list(contents) if name.endswith("timestamp.txt")}
     assert contents == {
@@ -83,12 +40,12 @@ def test_each_systems_zip_is_collected(files: dict[str, bytes], tmp_path: Path) 
 
 def test_unknown_students_are_reported_and_the_others_are_collected(tmp_path: Path) -> None:
     files = CANVAS | {"nobodyknown_88_1009_01_a.ipynb": b"x"}
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
-    assert len(students) == 2 and len(trouble) == 1
-    assert trouble[0].startswith(
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    assert len(students) == 2 and len(problems) == 1
+    assert problems[0].startswith(
         "nobodyknown_88_1009_01_a.ipynb: no one on the roster is 'nobodyknown'\n    fix: gradlab"
     )
-    assert trouble[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
+    assert problems[0].endswith("or put this one at submitted/STUDENT/LAB/LAB.ipynb yourself")
 
 
 def test_feedback_is_returned_under_the_names_of_the_submissions(tmp_path: Path) -> None:
@@ -159,9 +116,6 @@ def test_a_file_that_is_no_download_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "submitted").exists()
 
 
-MALLORY = Person(id="mallory", first_name="Mallory", last_name="Mal", lms_id="66")
-
-
 @pytest.mark.parametrize(
     "files",
     [
@@ -205,9 +159,9 @@ def test_a_folder_within_a_submission_is_no_submission_of_gradescopes(tmp_path: 
 
 def test_a_display_name_that_is_a_classmates_replaces_no_one(tmp_path: Path) -> None:
     files = CANVAS | {"lovelaceada_66_1009_01_a.ipynb": b"forged", "hoppergrace_66_1010_01_a.ipynb": b"forged"}
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert len(students) == 1 and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
-    messages = " ".join(trouble)
+    messages = " ".join(problems)
     assert "ada has 71 in the roster" in messages and "grace may be any of" in messages
 
 
@@ -245,10 +199,10 @@ def test_a_file_that_is_no_submission_of_this_lab_replaces_no_one(tmp_path: Path
         "Ada Lovelace_501_assignsubmission_file_/02_b.ipynb": b"another lab's",
         "Grace Hopper_502_assignsubmission_file_/notes.pdf": b"no notebook",
     }
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert not students and set(read_submitted(tmp_path).values()) == {b"before"}
-    assert "02_b.ipynb is of another lab: collect it with gradlab collect 02_b" in trouble[0]
-    assert "no notebook, only notes.pdf" in trouble[1]
+    assert "02_b.ipynb is of another lab: collect it with gradlab collect 02_b" in problems[0]
+    assert "no notebook, only notes.pdf" in problems[1]
 
 
 def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> None:
@@ -257,9 +211,9 @@ def test_submissions_from_the_exchange_are_kept_unless_asked(tmp_path: Path) -> 
     (folder / "01_a.ipynb").write_bytes(b"by nbgrader submit")
     (folder / SECRET).write_text("x")
     path = write_zip(tmp_path / "a.zip", MOODLE)
-    students, (trouble,) = collect(path, tmp_path, LAB, PEOPLE)
+    students, (problem,) = collect(path, tmp_path, LAB, PEOPLE)
     assert (
-        len(students) == 1 and trouble.startswith("ada: has a submission from the exchange") and "--replace" in trouble
+        len(students) == 1 and problem.startswith("ada: has a submission from the exchange") and "--replace" in problem
     )
     assert collect(path, tmp_path, LAB, PEOPLE, replace=True) == (["ada", "grace"], [])
     assert (folder / "01_a.ipynb").read_bytes() == b"ada's" and not (folder / SECRET).exists()

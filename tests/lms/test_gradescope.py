@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autograder.lms.gradescope import GRADESCOPE
-from tests.lms.test_grades import write_grades
+from tests.lms.graded_labs import write_grades
 
 
 def test_gradescopes_form_has_four_columns_a_lab(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from autograder.lms.moodle import MOODLE
-from tests.lms.test_grades import write_grades
+from tests.lms.graded_labs import write_grades
 
 
 def test_moodle_can_map_by_address_or_id_number(tmp_path: Path) -> None:

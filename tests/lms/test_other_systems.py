@@ -14,8 +14,8 @@ from autograder.lms.feedback_zip import write_feedback_zip
 from autograder.lms.learning_system import load_exporter, load_system
 from autograder.lms.people import Person
 from autograder.lms.roster import read_roster
-from tests.lms.test_downloads import CANVAS, LAB, PEOPLE, collect, read_submitted, write_zip
-from tests.lms.test_grades import LABS
+from tests.lms.graded_labs import LABS
+from tests.lms.zips import CANVAS, LAB, PEOPLE, collect, read_submitted, write_zip
 from tests.other_packages import install
 
 SLATE = """
@@ -27,7 +27,7 @@ SLATE = """
     from autograder.lms.zip_entries import SubmissionFiles
 
 
-    def group(entries, trouble):
+    def group(entries, problems):
         for entry in entries:
             pile = SubmissionFiles(entry.first, (Submitter(id=entry.first.removeprefix("slate-")),))
             pile.add(entry.parts[-1], entry)
@@ -46,7 +46,7 @@ SLATE = """
 
 
     def write(path, people, labs):
-        path.write_text(json.dumps({lab.lab: {each.student: each.points for each in lab.graded} for lab in labs}))
+        path.write_text(json.dumps({lab.lab: {each.student: each.points for each in lab.graded_members} for lab in labs}))
 
 
     POINTS = Exporter("points.json", write)
@@ -63,15 +63,15 @@ def slate_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "gradlab_slate", raising=False)
 
 
-def test_its_roster_is_read(tmp_path: Path) -> None:
+def test_the_roster_of_another_system_is_read(tmp_path: Path) -> None:
     path = tmp_path / "pupils.csv"
     path.write_text("Pupil,Parent's address\nada,a@example.org\nThe teacher,t@example.org\n")
     assert read_roster(path) == [Person(id="ada", email="a@example.org")]
 
 
-def test_its_zip_is_collected_and_pages_are_returned_under_its_names(tmp_path: Path) -> None:
+def test_the_zip_of_another_system_is_collected_and_pages_are_returned_under_its_names(tmp_path: Path) -> None:
     outcome = collect_zip(write_zip(tmp_path / "a.zip", ZIP), tmp_path, LAB, PEOPLE)
-    assert (outcome.system.title, outcome.collected, outcome.trouble) == ("Slate", ["ada", "grace"], [])
+    assert (outcome.system.title, outcome.collected, outcome.problems) == ("Slate", ["ada", "grace"], [])
     assert read_submitted(tmp_path)[f"ada/{LAB}/{LAB}.ipynb"] == b"ada's"
     page = tmp_path / "feedback" / "ada" / LAB / f"{LAB}.html"
     page.parent.mkdir(parents=True)
@@ -80,7 +80,7 @@ def test_its_zip_is_collected_and_pages_are_returned_under_its_names(tmp_path: P
     assert zipfile.ZipFile(tmp_path / "back.zip").namelist() == [f"slate-ada/{LAB}.html"]
 
 
-def test_its_form_of_grades_is_written(tmp_path: Path) -> None:
+def test_grades_are_written_in_the_form_of_another_system(tmp_path: Path) -> None:
     load_exporter("slate").write(tmp_path / "slate.csv", PEOPLE, LABS)
     rows = list(csv.reader((tmp_path / "slate.csv").open(newline="")))
     assert rows[:2] == [["Pupil", "01_a mark", "02_b mark"], ["ada", "15", "3"]]
@@ -90,7 +90,7 @@ def test_zips_of_other_systems_are_collected_as_before(tmp_path: Path) -> None:
     assert collect(write_zip(tmp_path / "a.zip", CANVAS), tmp_path, LAB, PEOPLE) == (["ada", "grace"], [])
 
 
-def test_its_exporter_is_found_next_to_those_of_learning_systems(tmp_path: Path) -> None:
+def test_an_exporter_is_found_next_to_those_of_learning_systems(tmp_path: Path) -> None:
     exporter = load_exporter("points")
     exporter.write(tmp_path / exporter.file, PEOPLE, LABS)
     assert json.loads((tmp_path / "points.json").read_text())["01_a"] == {"ada": 15, "grace": 9.75}

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograder.lms.spreadsheet import SPREADSHEET
-from tests.lms.test_grades import make_lab, make_member, write_grades
+from tests.lms.graded_labs import make_lab, make_member, write_grades
 
 
 def test_the_spreadsheet_says_raw_and_late_points_and_who_is_missing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.lms import gradescope, zip_entries
-from tests.lms.test_downloads import (
+from tests.lms.zips import (
     CANVAS,
     GRADESCOPE,
     LAB,
@@ -36,11 +36,11 @@ FORGED = [
 def test_no_name_in_moodles_online_text_changes_the_owner_of_a_file(first: str, name: str, tmp_path: Path) -> None:
     content = b"? ''\n: {':submitters': [{':sid': ada}, {':sid': grace}]}\n"
     files = MOODLE | {f"{first}{name}": content, f"{first}/onlinetext.html": b"hi"}
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
     assert students == ["ada", "grace"]
     assert read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
     assert read_submitted(tmp_path)[f"grace/{LAB}/01_a.ipynb"] == b"grace's"
-    messages = "\n".join(trouble)
+    messages = "\n".join(problems)
     assert name in messages and "onlinetext.html" in messages
 
 
@@ -72,17 +72,17 @@ def test_a_zip_whose_only_name_fits_two_forms_is_refused(tmp_path: Path) -> None
 
 def test_files_by_canvas_itself_or_in_a_students_folder_are_named(tmp_path: Path) -> None:
     files = CANVAS | {"malmallory_66_text.html": b"typed", "malmallory_66_1009_a/01_a.ipynb": b"nested"}
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, ALL)
     assert students == ["ada", "grace"]
-    assert [line.split(": ")[0] for line in trouble] == ["malmallory_66"]
-    assert trouble[0].endswith("malmallory_66_text.html, malmallory_66_1009_a/01_a.ipynb")
+    assert [line.split(": ")[0] for line in problems] == ["malmallory_66"]
+    assert problems[0].endswith("malmallory_66_text.html, malmallory_66_1009_a/01_a.ipynb")
 
 
 def test_files_missing_from_gradescopes_list_are_named(tmp_path: Path) -> None:
     files = GRADESCOPE | {"assignment_1_export/submission_9003/01_a.ipynb": b"x", "assignment_1_export/a.txt": b""}
-    students, trouble = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
+    students, problems = collect(write_zip(tmp_path / "a.zip", files), tmp_path, LAB, PEOPLE)
     assert students == ["ada", "grace"]
-    assert ["submission_9003" in trouble[0], "a.txt" in trouble[1], len(trouble)] == [True, True, 2]
+    assert ["submission_9003" in problems[0], "a.txt" in problems[1], len(problems)] == [True, True, 2]
 
 
 def test_one_students_many_files_cost_no_one_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,18 +94,18 @@ def test_one_students_many_files_cost_no_one_else(tmp_path: Path, monkeypatch: p
     ]
     for files, first in forms:
         many = {f"{first}f{number}": b"" for number in range(9)} | files
-        students, trouble = collect(write_zip(tmp_path / "a.zip", many), tmp_path, LAB, PEOPLE)
+        students, problems = collect(write_zip(tmp_path / "a.zip", many), tmp_path, LAB, PEOPLE)
         assert sorted(students) == ["ada", "grace"]
-        assert "more than 3 files; left out: f2" in trouble[0] and len(trouble) == 1
+        assert "more than 3 files; left out: f2" in problems[0] and len(problems) == 1
         assert read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
 
 
 def test_files_of_one_name_and_names_that_cannot_be_kept_are_named(tmp_path: Path) -> None:
     first = "Ada Lovelace_501_assignsubmission_file_"
     files = {f"{first}/a/01_a.ipynb": b"deeper", f"{first}/timestamp.txt": b"", f"{first}/{'x' * 255}": b""}
-    students, trouble = collect(write_zip(tmp_path / "a.zip", MOODLE | files), tmp_path, LAB, PEOPLE)
+    students, problems = collect(write_zip(tmp_path / "a.zip", MOODLE | files), tmp_path, LAB, PEOPLE)
     assert students == ["ada", "grace"] and read_submitted(tmp_path)[f"ada/{LAB}/01_a.ipynb"] == b"ada's"
-    messages = "\n".join(trouble)
+    messages = "\n".join(problems)
     assert f"{first}/a/01_a.ipynb" in messages and "timestamp.txt" in messages and "x" * 200 in messages
 
 

@@ -23,7 +23,7 @@ from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.result_reader import read_results
 from autograder.model.course import Lab
 from autograder.reports.feedback import write_feedback
-from tests.authoring.test_notebooks import find_secret_lines
+from tests.authoring.secret_lines import find_secret_lines
 
 LAB = "01_squares"
 NOISY = (

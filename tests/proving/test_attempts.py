@@ -164,7 +164,7 @@ def list_descriptors() -> list[str]:
 def summarize_trial(trial: Trial) -> object:
     """For a wrong answer only its marks: a call of a course function acts at once or not at all."""
     right = all(outcome.passed for outcome in trial.outcomes)
-    return trial.points, trial.failure, trial.applied, right, [o.misconception for o in trial.outcomes]
+    return trial.points, trial.failure, trial.has_effect, right, [o.misconception for o in trial.outcomes]
 
 
 @pytest.mark.nightly
@@ -188,13 +188,13 @@ def test_the_code_of_an_answer_does_not_run_in_the_process_that_runs_the_checks(
     assert try_together(CHEATS).points == 1
     trial = find_bench(lab, "double").try_source(CHEATS)
     assert (trial.points, trial.failure) == (0, "")
-    assert trial.failed == ("one", "two")
+    assert trial.failed_checks == ("one", "two")
 
 
 def test_classes_given_cells_and_earlier_exercises_are_there(lab: Lab) -> None:
     bench = find_bench(lab, "Tally")
     assert bench.try_source(GOOD_TALLY).points == 2
-    assert bench.try_source(RESETS).failed == ("counts_on", "given")
+    assert bench.try_source(RESETS).failed_checks == ("counts_on", "given")
     assert find_bench(lab, "double").try_blank().points == 0
 
 
@@ -207,8 +207,8 @@ def test_objects_whose_methods_always_return_one_value_are_tried(lab: Lab) -> No
     trials = bench.try_generated()
     true = trials["an object whose methods all say True"]
     first = trials["an object whose methods repeat what they said first"]
-    assert true.failed == ("first", "counts_on", "given")
-    assert first.failed == ("counts_on", "given")
+    assert true.failed_checks == ("first", "counts_on", "given")
+    assert first.failed_checks == ("counts_on", "given")
     (problem,) = judge_generated(lab, bench.exercise, "an object whose methods all say True", true)
     assert "earns 0.5 of 2 points" in problem and "it passes: 'above'" in problem
 
@@ -231,7 +231,7 @@ def test_an_answer_that_ends_its_process_or_never_ends_is_a_failure(lab: Lab, mo
     endless = bench.try_source("def double(x):\n    while True: pass")
     assert endless.failure == "the time limit of 1 s for a check was reached"
     assert bench.try_source("while True: pass").failure == "no answer within 1 s"
-    assert bench.try_source("def double(x): return undefined").failed == ("one", "two")
+    assert bench.try_source("def double(x): return undefined").failed_checks == ("one", "two")
     assert bench.try_source("undefined").failure == "NameError: name 'undefined' is not defined"
     assert bench.try_source("def double(x): return 2 * x").points == 1
 

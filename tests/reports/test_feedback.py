@@ -34,7 +34,7 @@ from labkit import assert_close, check, show_strides
 from labkit.cause import Cause
 from labkit.check import record_outcomes
 from labkit.outcome import Outcome
-from tests.authoring.test_notebooks import find_secret_lines
+from tests.authoring.secret_lines import find_secret_lines
 
 RAISED: dict[str, Any] = {
     "id": "a",
@@ -360,7 +360,7 @@ def test_a_drawing_of_labkit_is_shown_as_an_image_with_its_words() -> None:
         nbformat.v4.new_notebook(cells=[cell]), ExerciseResult(name="f", points=1, worth=1)
     )
     ((address, words),) = html_cell.pictures
-    assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.still
+    assert base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode() == picture.first_frame
     assert words == picture.words
 
 

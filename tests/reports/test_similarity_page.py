@@ -123,11 +123,13 @@ def test_a_team_is_no_pair_and_a_small_class_says_nothing(labs: list[Lab]) -> No
 def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp_path: Path) -> None:
     evil = "</pre><script>alert(1)</script>"
     names = [f"e{n}" for n in range(8)]
-    group = make_class([{name: f"{name} = {n % 9}.{name}(a[{n}]) + {n}" for name in names} for n in range(30)], names)
+    lab_class = make_class(
+        [{name: f"{name} = {n % 9}.{name}(a[{n}]) + {n}" for name in names} for n in range(30)], names
+    )
     texts = {name: f"q_{name} = zip({name}, 77, 'x') # {evil}" for name in names}
-    group = make_class([*(dict(m.written) for m in group.members), texts, dict(texts)], names)
-    pairs = search(collect_written_texts(group), collect_known_texts(group))
-    write_similar_page(group, pairs, tmp_path / "x.similar.html")
+    lab_class = make_class([*(dict(m.answers) for m in lab_class.members), texts, dict(texts)], names)
+    pairs = search(collect_written_texts(lab_class), collect_known_texts(lab_class))
+    write_similar_page(lab_class, pairs, tmp_path / "x.similar.html")
     page = (tmp_path / "x.similar.html").read_text()
     assert [(p.first, p.second) for p in pairs.pairs] == [("s30", "s31")]
     assert "not a verdict" in page and "<script>alert" not in page and "&lt;script&gt;alert" in page
@@ -135,12 +137,14 @@ def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp
 
 
 def test_a_page_without_pairs_says_so() -> None:
-    group = make_class([{"e": f"x = {n}"} for n in range(6)], ["e"])
-    assert "No pair is above the threshold" in render_similar_page(group, search(collect_written_texts(group), {}))
+    lab_class = make_class([{"e": f"x = {n}"} for n in range(6)], ["e"])
+    assert "No pair is above the threshold" in render_similar_page(
+        lab_class, search(collect_written_texts(lab_class), {})
+    )
 
 
 def test_a_pair_says_when_each_of_the_two_handed_in_if_that_is_known() -> None:
-    ada, ben = (Member(name, written={"e": "x = 1"}) for name in ("ada", "ben"))
+    ada, ben = (Member(name, answers={"e": "x = 1"}) for name in ("ada", "ben"))
     pair = SimilarPair("ada", "ben", 9.0, (AlikeExercise("e", 1.0, 0, True),))
 
     def page(*members: Member) -> str:
@@ -160,7 +164,7 @@ def get_reference(lab: Lab) -> dict[str, Sequence[str]]:
 
 def make_class(texts: Sequence[dict[str, str]], names: Sequence[str]) -> LabClass:
     members = tuple(
-        Member(f"s{n}", "", True, True, marks={name: Mark(1) for name in names}, written=text)
+        Member(f"s{n}", "", True, True, marks={name: Mark(1) for name in names}, answers=text)
         for n, text in enumerate(texts)
     )
     return LabClass("x", tuple(Column(name, 1) for name in names), members)

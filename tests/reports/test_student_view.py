@@ -11,8 +11,8 @@ from autograder.gradebook.submission_result import ExerciseResult, SubmissionRes
 from autograder.model.notes import Note, NoteKind
 from autograder.model.term import Tell
 from autograder.reports.feedback import render_feedback_page
+from autograder.reports.notice_page import HEAD_BYTES, is_notice_page, render_notice_page
 from autograder.reports.student_view import build_student_view, leave_out_hidden_checks
-from autograder.reports.unmarked_page import HEAD_BYTES, is_unmarked, render_unmarked_page
 from labkit.outcome import Outcome, compute_earned
 
 VISIBLE = Outcome("a", "3 and 4 give 25", passed=True)
@@ -97,13 +97,13 @@ def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
 
 def test_a_page_without_a_mark_is_known_by_its_head_and_no_other_is() -> None:
     name = '<meta name="gradlab-unmarked"'
-    text = render_unmarked_page(
+    text = render_notice_page(
         name, name, "2026-02-01 10:01 UTC", "Not marked: all 3 attempts are used up.", "The last mark counts."
     )
-    assert is_unmarked(text.encode()[:HEAD_BYTES]) and text.count(name) == 1
+    assert is_notice_page(text.encode()[:HEAD_BYTES]) and text.count(name) == 1
     assert "Not marked: all 3 attempts are used up." in text and "<script" not in text
     result = make_submission(True).model_copy(update={"lab": name, "student": name})
-    assert not is_unmarked(render_page(result, "all").encode())
+    assert not is_notice_page(render_page(result, "all").encode())
 
 
 def test_a_line_on_attempts_is_near_the_top() -> None:

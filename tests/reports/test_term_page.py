@@ -108,14 +108,14 @@ def test_the_page_leads_to_every_students_page(tmp_path: Path) -> None:
 
 
 def test_means_are_of_the_roster_and_extra_credit_leads_above_the_whole(tmp_path: Path) -> None:
-    group = make_lab("01", [11, 10, 10, 10, 9])
-    stranger = replace(group.members[0], student="who", on_roster=False, marks={"e": Mark(0.0)})
-    group = replace(group, members=(*group.members, stranger))
-    write_term_page([group], Term(), tmp_path / "term.html")
+    lab_class = make_lab("01", [11, 10, 10, 10, 9])
+    stranger = replace(lab_class.members[0], student="who", on_roster=False, marks={"e": Mark(0.0)})
+    lab_class = replace(lab_class, members=(*lab_class.members, stranger))
+    write_term_page([lab_class], Term(), tmp_path / "term.html")
     page = (tmp_path / "term.html").read_text()
     assert "5 students and 1 who is not on the roster, 1 lab." in page
     assert page.count('<td class="number">100 %</td>') == 2, "median and mean"
-    assert compute_status(group).mean == 1.0
+    assert compute_status(lab_class).mean == 1.0
 
 
 def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_the_calendar_has_every_lab_in_the_order_of_its_dates(tmp_path: Path) ->
 def test_more_extensions_than_a_line_holds_are_counted() -> None:
     members = tuple(Member(f"s{n}", until=datetime(2027, 2, n + 1)) for n in range(7))
     (dates,) = build_calendar([LabClass("01", (), members)], Term())
-    assert dates.list_extensions().startswith("s6 until 2027-02-07 00:00, ")
-    assert dates.list_extensions().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
+    assert dates.format_extensions().startswith("s6 until 2027-02-07 00:00, ")
+    assert dates.format_extensions().endswith("s2 until 2027-02-03 00:00 and 2 more: gradlab report 01")
 
 
 def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_no_lab_begun_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
-    group = make_lab("01", [10, 5, 7, 8, None])
-    ada, ben, cleo, dan, eve = group.members
+    lab_class = make_lab("01", [10, 5, 7, 8, None])
+    ada, ben, cleo, dan, eve = lab_class.members
     members = (
         replace(ada, marks={"e": Mark(None, waits=True)}, page="../autograded/a.ipynb"),
         replace(ben, graded=False),
@@ -167,7 +167,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         dan,
         replace(eve, uncollected=True),
     )
-    status = compute_status(replace(group, members=members))
+    status = compute_status(replace(lab_class, members=members))
     assert (status.handed_in, status.graded, status.mean) == (4, 3, None)
     commands = [step.split(":")[0] for step in collect_next_steps([status])]
     assert commands == [
@@ -177,7 +177,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         "gradlab feedback 01",
         "gradlab report 01",
     ]
-    early = replace(group, members=members, due=get_utc_now() + timedelta(days=1))
+    early = replace(lab_class, members=members, due=get_utc_now() + timedelta(days=1))
     (step,) = (step for step in collect_next_steps([compute_status(early)]) if "exchange" in step)
     assert step.startswith("gradlab watch 01 --once:"), "an end in term.toml applies until the lab is due"
     steps = {tell: " ".join(compute_status(early, LabTerm(tell=tell)).list_next_steps()) for tell in ("all", "visible")}

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import RANDOM
+from autograder.rpc.value_exchange import ValueExchange
 
 DRAWS: dict[str, tuple[int, Callable[[], object]]] = {
     "torch": (0, lambda: torch.rand(1)),
@@ -64,4 +64,4 @@ def test_a_number_instead_of_a_state_takes_no_memory_of_that_size() -> None:
         with pytest.raises(ProtocolError):
             GlobalState().apply(state)
     with pytest.raises(ProtocolError):
-        Exchange().unpack([[], ["generator", "cpu", 2**62]])
+        ValueExchange().unpack([[], ["generator", "cpu", 2**62]])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.rpc.blocks import Block, Index
-from autograder.rpc.exchange import Exchange
+from autograder.rpc.value_exchange import ValueExchange
 
 PLACE = st.tuples(st.integers(0, 30), st.integers(0, 8), st.sampled_from(["cpu", "cuda:0"]))
 
@@ -37,7 +37,7 @@ def test_a_tensor_takes_no_longer_to_find_among_many(monkeypatch: pytest.MonkeyP
         return has_bytes(block, address, nbytes, device)
 
     monkeypatch.setattr(Block, "has_bytes", counted)
-    exchange = Exchange()
+    exchange = ValueExchange()
     exchange.pack([torch.ones(3) for _ in range(400)])
     exchange.pack([torch.ones(3) for _ in range(400)])
     assert looks <= 3 * 800

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError
+from autograder.rpc.value_exchange import ValueExchange
 
 
 def send(value: Any) -> Any:
-    return Exchange().unpack(Exchange().pack(value))
+    return ValueExchange().unpack(ValueExchange().pack(value))
 
 
 def test_a_tensor_that_is_its_own_gradient_is_refused() -> None:
@@ -20,12 +20,12 @@ def test_a_tensor_that_is_its_own_gradient_is_refused() -> None:
     a, b = torch.zeros(3), torch.zeros(3)
     a.grad, b.grad = b, a
     with pytest.raises(ProtocolError, match="its own gradient"):
-        Exchange().unpack(Exchange().pack(a))
+        ValueExchange().unpack(ValueExchange().pack(a))
 
 
 def test_a_type_of_torchs_that_is_no_record_is_refused() -> None:
     with pytest.raises(ProtocolError):
-        Exchange().unpack([[], ["torch record", "__doc__", 1]])
+        ValueExchange().unpack([[], ["torch record", "__doc__", 1]])
 
 
 def make_doubled(levels: int) -> Any:
@@ -48,9 +48,9 @@ def make_doubled(levels: int) -> Any:
     ids=["lists", "in a dict", "in a tuple", "expanded tensors", "broadcast arrays", "a range"],
 )
 def test_a_bomb_is_refused(value: Any) -> None:
-    message = Exchange().pack(value)
+    message = ValueExchange().pack(value)
     with pytest.raises(ProtocolError, match=r"items|numbers"):
-        Exchange().unpack(message)
+        ValueExchange().unpack(message)
 
 
 def find_pairs_of_one_hash(count: int) -> list[tuple[int, int]]:
@@ -94,7 +94,7 @@ def test_many_equal_values_and_many_others_are_kept() -> None:
 
 def test_values_that_are_only_shared_are_kept() -> None:
     shared = make_doubled(10)
-    got = Exchange().unpack(Exchange().pack(shared))
+    got = ValueExchange().unpack(ValueExchange().pack(shared))
     assert got == shared
     assert got[0] is got[1]
 
@@ -102,12 +102,12 @@ def test_values_that_are_only_shared_are_kept() -> None:
 def test_a_list_that_holds_itself_is_kept() -> None:
     value: list[Any] = [1]
     value.append(value)
-    got = Exchange().unpack(Exchange().pack(value))
+    got = ValueExchange().unpack(ValueExchange().pack(value))
     assert got[1] is got
 
 
 def test_an_argument_returned_many_times_counts_each_time() -> None:
-    examiner, student = Exchange(), Exchange()
+    examiner, student = ValueExchange(), ValueExchange()
     (big,) = student.unpack(examiner.pack((torch.zeros(2**22),)))
     examiner.unpack(student.pack([big] * 10))
     with pytest.raises(ProtocolError):
@@ -120,8 +120,8 @@ def test_keys_that_collide_are_refused(make: Any) -> None:
     colliding = [(prime << 200) + k * prime for k in range(2_000)]
     tuples = [(1, k) for k in range(2_000)]
     for keys in (colliding, tuples):
-        message = Exchange().pack(make(keys))
+        message = ValueExchange().pack(make(keys))
         with pytest.raises(ProtocolError, match=r"keys|frozenset|one hash"):
-            Exchange().unpack(message)
+            ValueExchange().unpack(message)
     plain = make([*range(900), "a", None, 1.5, (1, 2)])
-    assert Exchange().unpack(Exchange().pack(plain)) == plain
+    assert ValueExchange().unpack(ValueExchange().pack(plain)) == plain

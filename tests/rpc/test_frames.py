@@ -4,6 +4,8 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -25,24 +27,25 @@ from tests.rpc.damage import bound_memory
 
 SIMPLE = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text() | st.binary()
 PLAIN = st.recursive(SIMPLE, lambda inner: st.lists(inner, max_size=5), max_leaves=30)
+Ends = tuple[socket.socket, socket.socket]
 
 
 @pytest.fixture
-def channel_ends():
+def channel_ends() -> Iterator[Ends]:
     a, b = socket.socketpair()
     with a, b:
         yield a, b
 
 
 @given(PLAIN)
-def test_a_value_arrives_as_it_was_sent(value):
+def test_a_value_arrives_as_it_was_sent(value: Any) -> None:
     a, b = socket.socketpair()
     with a, b:
         send(a, value)
         assert repr(receive(b, 5)) == repr(value)
 
 
-def test_large_bytes_arrive_in_pieces(channel_ends):
+def test_large_bytes_arrive_in_pieces(channel_ends: Ends) -> None:
     a, b = channel_ends
     value = [bytes(3_000_000), "end"]
     sender = threading.Thread(target=send, args=(a, value))
@@ -53,13 +56,13 @@ def test_large_bytes_arrive_in_pieces(channel_ends):
 
 @settings(max_examples=20_000 if NIGHTLY else 1_000)
 @given(st.binary(max_size=200))
-def test_random_bytes_are_a_value_or_refused(data):
+def test_random_bytes_are_a_value_or_refused(data: bytes) -> None:
     with contextlib.suppress(ProtocolError):
         decode_message(data)
 
 
 @given(PLAIN, st.integers(0, 1000))
-def test_a_cut_frame_is_a_closed_connection(value, at):
+def test_a_cut_frame_is_a_closed_connection(value: Any, at: int) -> None:
     frame = encode_message(value)
     frame = HEADER.pack(len(frame)) + frame
     a, b = socket.socketpair()
@@ -71,30 +74,30 @@ def test_a_cut_frame_is_a_closed_connection(value, at):
 
 
 @pytest.mark.parametrize("length", [frames.MAX_FRAME + 1, 2**40, 2**64 - 1])
-def test_a_huge_announced_length_is_refused_at_once(channel_ends, length):
+def test_a_huge_announced_length_is_refused_at_once(channel_ends: Ends, length: int) -> None:
     a, b = channel_ends
     a.sendall(HEADER.pack(length))
     with pytest.raises(ProtocolError, match="was announced"):
         receive(b, 5)
 
 
-def test_an_announced_length_costs_no_memory_before_its_bytes_arrive(channel_ends):
+def test_an_announced_length_costs_no_memory_before_its_bytes_arrive(channel_ends: Ends) -> None:
     a, b = channel_ends
     a.sendall(HEADER.pack(frames.MAX_FRAME) + b"x")
     with bound_memory(), pytest.raises(ProtocolTimeout):
         receive(b, 0.05)
 
 
-def test_silence_ends_in_time(channel_ends):
+def test_silence_ends_in_time(channel_ends: Ends) -> None:
     _, b = channel_ends
     with pytest.raises(ProtocolTimeout):
         receive(b, 0.05)
 
 
-def test_a_slow_sender_does_not_get_more_time(channel_ends):
+def test_a_slow_sender_does_not_get_more_time(channel_ends: Ends) -> None:
     a, b = channel_ends
 
-    def drip():
+    def drip() -> None:
         with contextlib.suppress(OSError):
             a.sendall(HEADER.pack(frames.MAX_FRAME))
             while True:
@@ -106,7 +109,7 @@ def test_a_slow_sender_does_not_get_more_time(channel_ends):
         receive(b, 0.2)
 
 
-def test_a_receiver_that_is_gone_or_does_not_read_is_reported(channel_ends):
+def test_a_receiver_that_is_gone_or_does_not_read_is_reported(channel_ends: Ends) -> None:
     a, b = channel_ends
     a.settimeout(0.05)
     with pytest.raises(ProtocolTimeout):
@@ -116,7 +119,7 @@ def test_a_receiver_that_is_gone_or_does_not_read_is_reported(channel_ends):
         send(a, 1)
 
 
-def test_an_object_that_is_no_value_is_not_sent(channel_ends):
+def test_an_object_that_is_no_value_is_not_sent(channel_ends: Ends) -> None:
     for value in (object(), {1: 2}.keys(), 2**64, -(2**70)):
         with pytest.raises(ProtocolError):
             send(channel_ends[0], value)
@@ -139,7 +142,7 @@ def test_an_object_that_is_no_value_is_not_sent(channel_ends):
     ],
     ids=lambda data: f"{data[:6]!r} {len(data)}",
 )
-def test_messages_made_to_grow_are_refused(data):
+def test_messages_made_to_grow_are_refused(data: bytes) -> None:
     with bound_memory():
         start = time.process_time()
         with contextlib.suppress(ProtocolError):

@@ -47,7 +47,7 @@ class DamagingConnection:
 
     def ask(self, request: Any, callbacks: Any) -> Any:
         try:
-            reply, _, _ = self.calls.answer(decode_message(encode_message([request, self.ours.read()])))
+            reply, _, _ = self.calls.reply(decode_message(encode_message([request, self.ours.read()])))
         except ProtocolError as error:  # a damaged number was returned: the process would end
             raise Stopped(str(error)) from None
         if self.spared > 0:
@@ -115,7 +115,7 @@ def look_at(value: Any) -> None:
 @settings(max_examples=EXAMPLES)
 @given(st.integers(0, 2**40))
 @pytest.mark.filterwarnings("ignore")
-def test_damaged_replies_never_harm_the_examiner(seed):
+def test_damaged_replies_never_harm_the_examiner(seed: int) -> None:
     before = torch.get_rng_state()
     with bound_memory():
         for n in range(MESSAGES):
@@ -155,7 +155,7 @@ REQUESTS = _list_requests()
 @settings(max_examples=EXAMPLES)
 @given(st.integers(0, 2**40))
 @pytest.mark.filterwarnings("ignore")
-def test_damaged_requests_are_answered_or_refused(seed):
+def test_damaged_requests_are_answered_or_refused(seed: int) -> None:
     before = torch.get_rng_state()
     with bound_memory():
         for n in range(MESSAGES):
@@ -163,10 +163,10 @@ def test_damaged_requests_are_answered_or_refused(seed):
             calls = Calls(make_student_names(), list(COURSE))
             try:
                 if rng.random() < 0.5:
-                    calls.answer(REQUESTS[4])  # a node and a handle that the next can refer to
+                    calls.reply(REQUESTS[4])  # a node and a handle that the next can refer to
                 request = damage(rng.choice(REQUESTS), rng)
                 with bound_work():
-                    encode_message(calls.answer(request))
+                    encode_message(calls.reply(request))
             except ProtocolError:
                 pass
             finally:

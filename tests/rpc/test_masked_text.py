@@ -10,12 +10,12 @@ from autograder.rpc.masked_text import MaskedBytes, MaskedText
 from labkit.check import check, record_outcomes
 from labkit.compare import Mismatch, assert_close
 from labkit.value_text import describe
-from tests.examiner.test_trust import open_world
+from tests.examiner.world import open_world
 
 SECRET = "what the hidden check passed in"
 
 
-def test_it_is_equal_and_returns_as_it_was_sent() -> None:
+def test_masked_text_is_equal_and_returns_as_it_was_sent() -> None:
     with open_world(f=lambda: {SECRET: [SECRET]}, g=lambda x: type(x).__name__ + x) as world:
         got = world.get_proxy("f")()
         assert got == {SECRET: [SECRET]} and got[SECRET][0] == SECRET and hash(got[SECRET][0]) == hash(SECRET)
@@ -23,7 +23,7 @@ def test_it_is_equal_and_returns_as_it_was_sent() -> None:
 
 
 @pytest.mark.parametrize("show", [str, repr, lambda t: f"{t}", lambda t: f"{t!r:>60}", lambda t: f"{[t]}", "{}".format])
-def test_showing_it_gives_its_length(show) -> None:  # type: ignore[no-untyped-def]
+def test_showing_masked_text_gives_its_length(show) -> None:  # type: ignore[no-untyped-def]
     assert SECRET not in show(MaskedText(SECRET)) and f"a text of {len(SECRET)} characters" in show(MaskedText(SECRET))
 
 

@@ -7,7 +7,7 @@ from autograder.examiner.connection import Stopped
 from autograder.rpc import allowed_names
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.pure_names import NAMES
-from tests.examiner.test_trust import open_world
+from tests.examiner.world import open_world
 
 
 @pytest.mark.parametrize(

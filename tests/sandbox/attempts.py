@@ -19,7 +19,7 @@ from typing import Any
 from autograder.sandbox.entry import enter
 from autograder.sandbox.layers import UID
 from autograder.sandbox.plan import Layer, Plan, find_runtime_paths
-from autograder.sandbox.privileges import LINUX_CAPABILITY_VERSION_3, show
+from autograder.sandbox.privileges import LINUX_CAPABILITY_VERSION_3, make_dumpable
 from autograder.sandbox.system import PR_CAPBSET_DROP, call, prctl, read_status
 
 # Numbers for this process only: a kill by uid must not reach another test that is running.
@@ -75,7 +75,7 @@ def become(identity: str) -> None:
         os.setgroups([])
         os.setresgid(USER, USER, USER)
         os.setresuid(USER, USER, USER)
-        show()
+        make_dumpable()
         find_runtime_paths.cache_clear()  # fewer are open to this user
 
 

@@ -55,8 +55,8 @@ def supervise(
     supervisor = Supervisor(frozenset(layers), start, find_runtime_paths(), network, "cpu", enter_and_act)
     parent_end, child_end = socket.socketpair()
     with parent_end:
-        pid, trouble = supervisor.start(child_end.detach())
-        assert isinstance(pid, int) and pid, trouble
+        pid, problem = supervisor.start(child_end.detach())
+        assert isinstance(pid, int) and pid, problem
         while not select.select([parent_end], [], [], 0.001)[0]:
             supervisor.poll()  # as a fork server does while a run takes its layers
         assert parent_end.recv(1) == b"x", "it did not enter its sandbox"

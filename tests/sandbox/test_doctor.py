@@ -96,7 +96,7 @@ def test_a_uid_that_cannot_reach_python_is_reported(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("identity", WITH_CONTAINER)
-def test_this_machine_has_a_level(identity: str, needs: Needs) -> None:
+def test_no_layer_of_full_isolation_is_missing_for_this_identity(identity: str, needs: Needs) -> None:
     needs(LANDLOCK, SECCOMP, *NAMESPACES, PID, identity=identity)
     assert attempt(lambda _: list_missing_for_full(), identity=identity).value == []
 

@@ -299,7 +299,9 @@ SYS_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # of one thread; exit_gro
 
 @pytest.mark.parametrize("way", ["uid", "keeper", "pid namespace", "uid in a container", "uid and user namespace"])
 @pytest.mark.parametrize("act", GREEDY)
-def test_memory_ends_at_its_bound(way: str, act: Callable[[int], object], needs: Needs) -> None:
+def test_a_run_that_takes_more_memory_than_its_bound_is_ended(
+    way: str, act: Callable[[int], object], needs: Needs
+) -> None:
     check_needs(way, needs)
     own_memory = measure_own_memory()  # a run that ends its first process no longer holds this
     TAKEN[0] = (own_memory // (10 * MIB) + 13) * 10 * MIB  # a tenth of it is whole, too

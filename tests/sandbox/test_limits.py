@@ -72,7 +72,7 @@ def test_memory_files_end_at_the_same_limit(identity: str) -> None:
 
 
 @pytest.mark.parametrize("identity", IDENTITIES)
-def test_descriptors_end(identity: str) -> None:
+def test_a_run_cannot_open_more_descriptors_than_its_limit(identity: str) -> None:
     def many(_: World) -> None:
         for _ in range(100):
             os.open("/dev/null", os.O_RDONLY)

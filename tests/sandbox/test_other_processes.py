@@ -14,7 +14,7 @@ from autograder.sandbox.descriptors import close_all_but
 from autograder.sandbox.entry import enter
 from autograder.sandbox.layers import KEEPER, LANDLOCK, MOUNTS, NETWORK, PID, PRIVILEGES, PROC, SECCOMP, UID
 from autograder.sandbox.plan import Layer, Plan
-from autograder.sandbox.privileges import hide
+from autograder.sandbox.privileges import make_undumpable
 from autograder.sandbox.system import CAP_SYS_ADMIN, has_capability
 from tests.sandbox import acts
 from tests.sandbox.attempts import (
@@ -130,7 +130,7 @@ def test_a_hidden_process_is_closed_to_its_own_user(identity: str) -> None:
         if child == 0:
             become(identity)
             if hidden:
-                hide()
+                make_undumpable()
             reader = os.fork()
             if reader == 0:
                 try:

@@ -82,7 +82,7 @@ def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypat
     def fail(plan: Plan) -> None:
         raise OSError(22, "Invalid argument", "/.scratch")
 
-    monkeypatch.setattr(mounts, "build", fail)
+    monkeypatch.setattr(mounts, "build_file_tree", fail)
     monkeypatch.setattr("autograder.sandbox.namespaces.separate", lambda *_: None)
     children = read_children()
     assert try_together(ALWAYS | {MOUNTS}) == ("[Errno 22] Invalid argument: '/.scratch'", {})
@@ -90,7 +90,7 @@ def test_a_layer_that_fails_in_the_run_is_reported_and_nothing_is_left(monkeypat
 
 
 def test_a_run_that_cannot_be_watched_is_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "is_readable", lambda _: False)
+    monkeypatch.setattr(trial, "can_measure_exactly", lambda _: False)
     assert "can't be watched" in try_together(ALWAYS | {KEEPER})[0]
 
 
@@ -144,7 +144,7 @@ def test_a_root_that_cannot_change_its_uid_has_no_bound_on_forks() -> None:
     assert "fork bomb" in states[LIMITS].note
 
 
-def test_it_is_cheap_enough_for_the_start_of_each_grading() -> None:
+def test_finding_layers_is_cheap_enough_for_the_start_of_each_grading() -> None:
     """In a process without torch, whose forks are cheap."""
     code = (
         "import os; from autograder.sandbox import find_layers; before = sum(os.times()[:4]); find_layers(); "

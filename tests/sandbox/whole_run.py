@@ -174,7 +174,7 @@ def become_a_user() -> None:
     # Its scratch directory is only in the new tree.
     # As with PID: with a /proc that hides nothing, as on most machines.
     layers = frozenset({MOUNTS, PID, PROC})
-    mounts.build(Plan(Path("/view"), layers, readable=(*find_runtime_paths(), REPOSITORY)))
+    mounts.build_file_tree(Plan(Path("/view"), layers, readable=(*find_runtime_paths(), REPOSITORY)))
     for shared in ("/tmp", "/dev/shm"):
         os.chmod(shared, 0o1777)
     attempts.become("user")

@@ -13,7 +13,7 @@ from nbgrader.preprocessors import ClearSolutions
 from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution, is_task
 
 from autograder.classroom.class_grading import grade_lab
-from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.stock.autotests import AUTOTESTS, MADE
 from tests.stock.stock_course import answer_notebook, make_cell, make_manual, make_notebook, make_solution, run, write
 from tests.stock.strange_course import make_course
-from tests.stock.test_marks import AUTOTESTS, MADE
 
 pytestmark = pytest.mark.slow
 ASKED = make_notebook(make_manual("w", "YOUR ANSWER HERE"))

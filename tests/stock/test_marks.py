@@ -14,7 +14,7 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.class_grading import grade_lab
-from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.stock_assignment import read_companion_files
 from autograder.gradebook.autograded_folder import CopyRules, list_companion_files
 from autograder.gradebook.class_reader import read_class
@@ -27,6 +27,7 @@ from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.reports.feedback import write_feedback
 from autograder.workers.executors import LocalExecutor
+from tests.stock.autotests import AUTOTESTS, MADE
 from tests.stock.small_course import RELEASED, RIGHT, SOURCE
 from tests.stock.stock_course import (
     OURS,
@@ -85,9 +86,6 @@ OLD = json.dumps(
     }
 )
 BONUS = make_notebook(make_solution("more", "found = 12"), make_test("counted", "found", 10))
-MADE = make_notebook(
-    make_solution("made", "### BEGIN SOLUTION\nn = 5\n### END SOLUTION"), make_test("made_is", "### HASHED AUTOTEST n")
-)
 # The course's own solution passes the first three tests only in its own process.
 KEPT = make_notebook(
     make_solution("both", "def same(x):\n    return x\ndef upto(n):\n    return list(range(n))"),
@@ -96,21 +94,6 @@ KEPT = make_notebook(
     make_test("quiet", "same(0.5);", 2),
     make_test("value", "assert same(3) == 3"),
 )
-AUTOTESTS = """python3:
-    setup: "from hashlib import sha1"
-    hash: 'sha1({{snippet}}.encode("utf-8") + b"{{salt}}").hexdigest()'
-    dispatch: "type({{snippet}})"
-    normalize: "str({{snippet}})"
-    check: 'assert {{snippet}} == "{{value}}", "{{message}}"'
-    success: "print('Success!')"
-    templates:
-        default:
-            - test: "str(type({{snippet}}))"
-              fail: "another type"
-        int:
-            - test: "str({{snippet}})"
-              fail: "another value"
-"""
 
 
 def grade(course: Path, lab: str, executor: LocalExecutor) -> list[GradingOutcome]:

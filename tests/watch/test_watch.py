@@ -1,10 +1,8 @@
 """A watch marks submissions as they arrive, returns the page where nbgrader looks for it, and continues after a kill."""
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -13,11 +11,8 @@ from threading import Event
 
 import pytest
 from nbgrader.api import Gradebook
-from nbgrader.utils import notebook_hash
 
-from autograder.authoring.course_folder import read_course, read_labs
 from autograder.base.timestamps import get_utc_now
-from autograder.demo.students import collect_reference, fill_notebook
 from autograder.exchange.collection import collect_submission
 from autograder.exchange.course_exchange import open_inbox, read_exchange
 from autograder.exchange.inbox import HANDING_IN
@@ -29,41 +24,18 @@ from autograder.model.arrivals import select_newest
 from autograder.model.result import Result
 from autograder.model.term import FILE, Team, Term
 from autograder.model.versions import Versions
-from autograder.reports.unmarked_page import render_unmarked_page
+from autograder.reports.notice_page import render_notice_page
 from autograder.watch.watch_state import WatchState, describe_leftovers, find_due_arrivals, report_problems
 from tests.classroom.graded_class import FOR_EVER, LAB, WRONG, be_patient
 from tests.classroom.processes import list_children
+from tests.watch.watched_exchange import ONE, THREE, TWO, add_exchange, read_scores, start, submit
 
-ONE, TWO, THREE = (f"2026-02-01 10:0{minute}:00.000000 UTC" for minute in (1, 2, 3))
 AHEAD = "9999-01-01 10:00:00.000000 UTC"
 
 
 @pytest.fixture
 def course(small_course: Path) -> Path:
-    for name in ("inbound", "outbound"):
-        (small_course / "exchange" / "gradlab" / name).mkdir(parents=True)
-    (small_course / "exchange" / "gradlab" / "outbound" / LAB).mkdir()
-    with (small_course / "nbgrader_config.py").open("a") as config:
-        config.write(f"\nc.Exchange.root = {str(small_course / 'exchange')!r}\nc.ExchangeCollect.check_owner = False\n")
-    return small_course
-
-
-def submit(course: Path, student: str, timestamp: str, source: str | None = None, content: str = "") -> Path:
-    """Submit as `nbgrader submit` does, and return the page that the student will fetch. content: instead of a notebook."""
-    (lab,) = read_labs(read_course(course))
-    notebook = fill_notebook(lab, collect_reference(lab) if source is None else {"sum_of_squares": source})
-    folder = course / "exchange" / "gradlab" / "inbound" / f"{student}+{LAB}+{timestamp}+x1"
-    folder.mkdir()
-    (folder / f"{LAB}.ipynb").write_text(content or json.dumps(notebook))
-    (folder / "timestamp.txt").write_text(timestamp)
-    secret = f"secret of {student} {timestamp}"
-    (folder / "submission_secret.txt").write_text(secret)
-    return course / "exchange" / "gradlab" / "feedback" / f"{notebook_hash(secret=secret, notebook_id=LAB)}.html"
-
-
-def start(course: Path, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "autograder.cli", "watch", *options]
-    return subprocess.Popen(command, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return add_exchange(small_course)
 
 
 def end(running: subprocess.Popen[str]) -> str:
@@ -77,11 +49,6 @@ def wait_for(running: subprocess.Popen[str], *pages: Path) -> None:
     while not all(page.exists() for page in pages):
         assert running.poll() is None, running.communicate()[0]
         time.sleep(0.02)
-
-
-def read_scores(course: Path) -> dict[str, float]:
-    with Gradebook(f"sqlite:///{course}/gradebook.db") as gradebook:
-        return {each.student_id: each.score for each in gradebook.assignment_submissions(LAB)}
 
 
 @pytest.mark.slow
@@ -301,7 +268,7 @@ def test_a_page_that_explains_a_missing_mark_is_no_page_of_a_mark(course: Path) 
     page = submit(course, "ada", ONE)
     inbox = open_inbox(open_course(course))
     (arrival,) = inbox.iter_arrivals([LAB])
-    inbox.put(arrival, LAB, render_unmarked_page(LAB, "ada", "today", "Not marked: it came late.").encode())
+    inbox.put(arrival, LAB, render_notice_page(LAB, "ada", "today", "Not marked: it came late.").encode())
     assert page.exists() and not inbox.has_page(arrival, LAB)
     inbox.put(arrival, LAB, b"<!doctype html>")
     assert inbox.has_page(arrival, LAB)

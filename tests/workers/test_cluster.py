@@ -21,7 +21,7 @@ import pytest
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.class_grading import grade_lab
-from autograder.classroom.outcomes import GradingOutcome
+from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.grading.task import NotebookFile, Settings, Task
@@ -41,9 +41,8 @@ from tests.classroom.graded_class import (
 )
 from tests.classroom.processes import list_children
 from tests.conftest import ROOT
-from tests.watch.test_watch import ONE, TWO, course, read_scores, start, submit
+from tests.watch.watched_exchange import ONE, TWO, add_exchange, read_scores, start, submit
 
-__all__ = ["course"]
 pytestmark = pytest.mark.slow  # schedulers, workers and graders are started, and each grader imports torch
 STUDENTS = {f"student_{number}": WRONG if number % 3 == 0 else None for number in range(6)}
 REACHES_OUT = """
@@ -55,6 +54,11 @@ except OSError as error:
     print("refused:", type(error).__name__)
 print("told:", [name for name, value in os.environ.items() if "DASK" in name or "{port}" in value])
 """
+
+
+@pytest.fixture
+def course(small_course: Path) -> Path:
+    return add_exchange(small_course)
 
 
 @contextlib.contextmanager

@@ -69,8 +69,8 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(su
     pids = []
     for _ in range(2):
         parent_end, child_end = socket.socketpair()
-        pid, trouble = supervisor.start(child_end.detach())
-        assert pid, trouble
+        pid, problem = supervisor.start(child_end.detach())
+        assert pid, problem
         pids.append(pid)
         assert parent_end.recv(64) == b"in its sandbox"
         parent_end.close()
@@ -82,8 +82,8 @@ def test_a_run_that_holds_too_much_on_a_gpu_is_ended_and_its_neighbour_is_not(su
 
 def test_the_limit_is_reported_whenever_it_is_asked_for(supervisor: Supervisor) -> None:
     parent_end, child_end = socket.socketpair()
-    pid, trouble = supervisor.start(child_end.detach())
-    assert pid, trouble
+    pid, problem = supervisor.start(child_end.detach())
+    assert pid, problem
     assert parent_end.recv(64) == b"in its sandbox"
     supervisor.measure_gpu_memory = lambda: {pid: 2 << 30}
     supervisor.poll()

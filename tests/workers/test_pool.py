@@ -103,7 +103,7 @@ def test_a_submission_that_makes_the_grader_raise_is_graded_as_an_empty_notebook
     hostile, ada = outcomes["raises for what it wrote"], outcomes["ada"]
     assert isinstance(hostile, GradedSubmission) and isinstance(ada, GradedSubmission)
     assert hostile.result.notes[0].words == UNGRADABLE
-    assert "RecursionError: too deep" in hostile.trouble and not ada.trouble
+    assert "RecursionError: too deep" in hostile.problem and not ada.problem
 
 
 def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def normalize_folder(folder: Path, assignment: str, notebooks: Sequence[str] = (
         safe_name = make_safe_name(
             path.name, path.parent.name if path.parent.parent in starts else "", path.parent in starts
         )
-        if path not in expected and not _is_plain(path):
+        if path not in expected and not _is_regular_file(path):
             path.unlink()
             write_placeholder(path, NOT_FOLLOWED)
         elif path.name != safe_name:
@@ -131,10 +131,10 @@ def _list_files(folder: Path) -> list[Path]:
 
 
 def _select_notebooks(files: Sequence[Path]) -> list[Path]:
-    return [p for p in files if p.suffix == ".ipynb" and _is_plain(p) and p.stat().st_size]
+    return [p for p in files if p.suffix == ".ipynb" and _is_regular_file(p) and p.stat().st_size]
 
 
-def _is_plain(path: Path) -> bool:
+def _is_regular_file(path: Path) -> bool:
     return stat.S_ISREG(path.lstat().st_mode)
 
 

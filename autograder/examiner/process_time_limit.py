@@ -31,7 +31,7 @@ class CpuTime(NamedTuple):
 Meter = Callable[[], list[CpuTime]]
 
 
-def measure_own_wait() -> float:
+def measure_own_cpu_wait() -> float:
     """Return for how many seconds this thread waited for a processor, or 0 if the kernel doesn't count them."""
     try:
         with open(f"/proc/self/task/{threading.get_native_id()}/schedstat", "rb", buffering=0) as file:
@@ -40,7 +40,7 @@ def measure_own_wait() -> float:
         return 0.0
 
 
-class Effort:
+class ProcessTimeLimit:
     """A time limit that begins now.
 
     Args:
@@ -57,7 +57,7 @@ class Effort:
         meter: Meter | None = None,
         clock_limit: float = math.inf,
         clock: Callable[[], float] = time.monotonic,
-        own_wait: Callable[[], float] = measure_own_wait,
+        own_wait: Callable[[], float] = measure_own_cpu_wait,
     ) -> None:
         self.seconds, self._meter, self._clock_limit, self._clock = (
             seconds,

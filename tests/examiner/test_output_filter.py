@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograder.examiner.checked_outputs import CUT, MAX_DATA, MAX_ITEMS, MAX_TEXT, limit_outputs, read_outputs
+from autograder.examiner.output_filter import CUT, MAX_DATA, MAX_ITEMS, MAX_TEXT, limit_outputs, read_outputs
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=9)
 ANYTHING = st.recursive(

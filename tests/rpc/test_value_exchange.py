@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.rpc import blocks
-from autograder.rpc.exchange import Exchange
 from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 from autograder.rpc.tensors import DTYPES
+from autograder.rpc.value_exchange import ValueExchange
 from tests.conftest import NIGHTLY
 from tests.examiner.observe import list_differences, observe
 from tests.rpc.damage import bound_memory
@@ -22,8 +22,8 @@ SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | st.complex_nu
 KEYS = st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3)
 
 
-def send(value: Any, sender: Exchange | None = None, receiver: Exchange | None = None) -> Any:
-    return (receiver or Exchange()).unpack(decode_message(encode_message((sender or Exchange()).pack(value))))
+def send(value: Any, sender: ValueExchange | None = None, receiver: ValueExchange | None = None) -> Any:
+    return (receiver or ValueExchange()).unpack(decode_message(encode_message((sender or ValueExchange()).pack(value))))
 
 
 @st.composite
@@ -66,13 +66,13 @@ VALUES = st.recursive(
 
 @settings(max_examples=2_000 if NIGHTLY else 300)
 @given(VALUES)
-def test_nested_values_arrive_as_they_are(value):
+def test_nested_values_arrive_as_they_are(value: Any) -> None:
     assert list(list_differences(observe(send(value)), observe(value))) == []
 
 
 @given(VALUES)
-def test_values_return_as_the_same_objects(value):
-    examiner, student = Exchange(), Exchange()
+def test_values_return_as_the_same_objects(value: Any) -> None:
+    examiner, student = ValueExchange(), ValueExchange()
     message = examiner.pack([value, [value]])
     reply = student.pack(student.unpack(message))
     assert observe(examiner.unpack(reply)) == observe([value, [value]])
@@ -86,11 +86,13 @@ def test_values_return_as_the_same_objects(value):
     st.lists(st.integers(-2, 40) | st.sampled_from([2**20, 2**31, 2**39]), max_size=4),
     st.integers(-1, 200),
 )
-def test_no_tensor_reaches_beyond_its_block(dtype, offset, size, stride, bits):
+def test_no_tensor_reaches_beyond_its_block(
+    dtype: str, offset: int, size: list[int], stride: list[int], bits: int
+) -> None:
     message = [[[64, "cpu", bytes(64)]], ["tensor", 0, None, dtype, offset, size, stride, bits, 0, None]]
     itemsize = DTYPES[dtype].itemsize
     try:
-        t = Exchange().unpack(message)
+        t = ValueExchange().unpack(message)
     except ProtocolError:
         return
     assert list(t.shape) == size
@@ -109,9 +111,11 @@ def test_no_tensor_reaches_beyond_its_block(dtype, offset, size, stride, bits):
     st.lists(st.integers(-70, 70) | st.sampled_from([2**40, -(2**62)]), max_size=3),
     st.booleans(),
 )
-def test_no_array_reaches_beyond_its_block(dtype, offset, shape, strides, owns):
+def test_no_array_reaches_beyond_its_block(
+    dtype: str, offset: int, shape: list[int], strides: list[int], owns: bool
+) -> None:
     message = [[[64, "cpu", bytes(64)]], ["array", 0, dtype, offset, shape, strides, True, owns]]
-    exchange = Exchange()
+    exchange = ValueExchange()
     try:
         a = exchange.unpack(message)
     except ProtocolError:
@@ -124,34 +128,34 @@ def test_no_array_reaches_beyond_its_block(dtype, offset, shape, strides, owns):
         assert math.prod(a.shape) * a.itemsize <= blocks.MAX_BLOCK
 
 
-def test_a_number_that_grows_with_the_first_operation_is_refused():
+def test_a_number_that_grows_with_the_first_operation_is_refused() -> None:
     message = [[[4, "cpu", bytes(4)]], ["tensor", 0, None, "float32", 0, [2**30], [0], 0, 0, None]]
     with bound_memory(), pytest.raises(ProtocolError, match="elements"):
-        Exchange().unpack(message)
+        ValueExchange().unpack(message)
 
 
-def test_read_only_memory_is_never_written():
+def test_read_only_memory_is_never_written() -> None:
     """The other side may not change objects that Python treats as constant."""
     content = b"constant"
-    exchange = Exchange()
+    exchange = ValueExchange()
     exchange.pack(np.frombuffer(content, np.uint8))
     with pytest.raises(ProtocolError, match="read-only"):
         exchange.write_blocks([[0, b"changed!"]], 1)
     assert content == b"constant"
 
 
-def test_only_what_was_sent_can_be_written():
-    exchange = Exchange()
+def test_only_what_was_sent_can_be_written() -> None:
+    exchange = ValueExchange()
     exchange.pack(torch.zeros(2))
     for changes in ([[1, bytes(8)]], [[-1, bytes(8)]], [[0, bytes(7)]], [[0, 5]], [0], 7, [[0]], [[True, bytes(8)]]):
         with pytest.raises(ProtocolError):
             exchange.write_blocks(changes, 1)
 
 
-def test_a_record_runs_nothing():
+def test_a_record_runs_nothing() -> None:
     for fields in (["x=__import__('os')"], ["_private"], ["class"], ["a", "a"], [1], ["x"] * 300):
         with pytest.raises(ProtocolError):
-            Exchange().unpack([[], ["record", "m.Point", fields, *range(len(fields))]])
+            ValueExchange().unpack([[], ["record", "m.Point", fields, *range(len(fields))]])
 
 
 @pytest.mark.parametrize(
@@ -161,14 +165,14 @@ def test_a_record_runs_nothing():
         *"torch.load torch.hub builtins.eval builtins.__import__ os.system torch._C torch.set_default_dtype torch.Tensor.__class__".split(),
     ],
 )
-def test_names_reach_only_harmless_objects(name):
+def test_names_reach_only_harmless_objects(name: str) -> None:
     from autograder.rpc import allowed_names
 
     with pytest.raises(ProtocolError):
-        Exchange(get_named=allowed_names.get_named).unpack([[], ["named", name]])
+        ValueExchange(get_named=allowed_names.get_named).unpack([[], ["named", name]])
 
 
-def test_an_object_that_is_no_value_is_not_packed():
+def test_an_object_that_is_no_value_is_not_packed() -> None:
     for value in (
         object(),
         torch.ones(2).to_sparse(),
@@ -177,25 +181,25 @@ def test_an_object_that_is_no_value_is_not_packed():
         torch.empty(2, device="meta"),
     ):
         with pytest.raises(ProtocolError):
-            Exchange().pack([value])
+            ValueExchange().pack([value])
 
 
-def test_values_nested_too_deep_are_refused_on_both_sides():
+def test_values_nested_too_deep_are_refused_on_both_sides() -> None:
     value: Any = 1
     for _ in range(500):
         value = (value,)
     with pytest.raises(ProtocolError):
-        Exchange().pack(value)
+        ValueExchange().pack(value)
     message: Any = 1
     for _ in range(500):
         message = ["tuple", message]
     with pytest.raises(ProtocolError):
-        Exchange().unpack([[], message])
+        ValueExchange().unpack([[], message])
 
 
 def test_a_value_that_did_not_pass_has_no_number() -> None:
     """Otherwise all later numbers would mean other objects on the other side."""
-    examiner, student = Exchange(), Exchange()
+    examiner, student = ValueExchange(), ValueExchange()
     t = torch.ones(2)
     with pytest.raises(ProtocolError):
         examiner.pack([t, object()])
@@ -205,8 +209,8 @@ def test_a_value_that_did_not_pass_has_no_number() -> None:
 
 
 def test_only_the_used_part_of_a_storage_arrives() -> None:
-    exchange = Exchange()
-    a, b = exchange.unpack(Exchange().pack((torch.ones(4), torch.arange(6.0)[2:4])))
+    exchange = ValueExchange()
+    a, b = exchange.unpack(ValueExchange().pack((torch.ones(4), torch.arange(6.0)[2:4])))
     assert a.untyped_storage().nbytes() == 16 and b.tolist() == [2, 3] and b.untyped_storage().nbytes() == 24
     assert a._version == b._version == 0
     assert exchange.read_changed_blocks(2) == []

@@ -30,21 +30,23 @@ HEADINGS = {
 }
 
 
-def write_report(group: LabClass, path: Path, stray: Sequence[str] = ()) -> None:
+def write_report(lab_class: LabClass, path: Path, stray: Sequence[str] = ()) -> None:
     """Write the report as one page that needs no other files.
 
     Args:
         stray: A line for each thing in submitted/ and in the exchange that isn't graded.
     """
-    if not any(member.handed_in for member in group.members):
-        raise GradlabError(f"no one has handed in {group.lab} yet\n    fix: {describe_collecting(quote(group.lab))}")
+    if not any(member.handed_in for member in lab_class.members):
+        raise GradlabError(
+            f"no one has handed in {lab_class.lab} yet\n    fix: {describe_collecting(quote(lab_class.lab))}"
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
-    term, similar = path.with_name("term.html"), path.with_name(f"{group.lab}.similar.html")
+    term, similar = path.with_name("term.html"), path.with_name(f"{lab_class.lab}.similar.html")
     others = {"term": term.name if term.exists() else "", "similar": similar.name if similar.exists() else ""}
-    path.write_text(render_report(group, stray=stray, **others), encoding="utf-8")
+    path.write_text(render_report(lab_class, stray=stray, **others), encoding="utf-8")
 
 
-def render_report(group: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
+def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray: Sequence[str] = ()) -> str:
     """Return the report as HTML.
 
     Args:
@@ -52,38 +54,38 @@ def render_report(group: LabClass, term: str = "", similar: str = "", stray: Seq
         similar: The page of similar submissions, if there is one.
         stray: As in write_report().
     """
-    graded = group.graded
-    exercises = findings.summarize_exercises(group)
-    drawings = _draw_charts(group, exercises)
+    graded = lab_class.graded_members
+    exercises = findings.summarize_exercises(lab_class)
+    drawings = _draw_charts(lab_class, exercises)
     sections = {
-        "extended": group.extended,
-        "checks": findings.list_failed_checks(group),
-        "misconceptions": findings.list_misconceptions(group),
-        "alike": findings.find_alike_answers(group),
+        "extended": lab_class.extensions,
+        "checks": findings.list_failed_checks(lab_class),
+        "misconceptions": findings.list_misconceptions(lab_class),
+        "alike": findings.find_shared_mistakes(lab_class),
         "repaired": [m for m in graded if m.messages],
         "changed": [m for m in graded if m.changed],
         "moved": [m for m in graded if len({(h.points, h.worth) for h in m.history}) > 1],
     }
     return render_live(
         "report.html.j2",
-        lab=group.lab,
-        group=group,
-        handed_in=sum(member.handed_in and member.on_roster for member in group.members),
-        on_roster=sum(member.on_roster for member in group.members),
-        numbers=compute_spread([member.points for member in group.counted]),
-        standings=group_by_standing(group),
+        lab=lab_class.lab,
+        lab_class=lab_class,
+        handed_in=sum(member.handed_in and member.on_roster for member in lab_class.members),
+        on_roster=sum(member.on_roster for member in lab_class.members),
+        numbers=compute_spread([member.points for member in lab_class.counting_members]),
+        standings=group_by_standing(lab_class),
         headings=HEADINGS,
         exercises=exercises,
         chart={name: drawings.get(name) for name in ("points", "exercises", "timeline")},
-        contents=_list_contents(group, drawings, sections),
+        contents=_list_contents(lab_class, drawings, sections),
         unwritten=sum(not member.page.endswith(".html") for member in graded),
-        waiting=sum(member.waits for member in group.counted),
-        several=sum(len(member.attempts) > 1 for member in group.members),
-        with_attempts=any(member.attempts for member in group.members),
+        waiting=sum(member.waits for member in lab_class.counting_members),
+        several=sum(len(member.attempts) > 1 for member in lab_class.members),
+        with_attempts=any(member.attempts for member in lab_class.members),
         max_groups=MAX_GROUPS,
         term=term,
         similar=similar,
-        cells=_make_row_renderer(group.columns),
+        cells=_make_row_renderer(lab_class.columns),
         duration=format_duration,
         reasons=list_reasons,
         stray=stray,
@@ -91,24 +93,28 @@ def render_report(group: LabClass, term: str = "", similar: str = "", stray: Seq
     )
 
 
-def _draw_charts(group: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
-    if not group.counted:
+def _draw_charts(lab_class: LabClass, exercises: list[findings.ExerciseFinding]) -> dict[str, charts.Chart]:
+    if not lab_class.counting_members:
         return {}
-    drawn = [charts.draw_points_chart([member.points for member in group.counted], group.worth)] if group.worth else []
+    drawn = (
+        [charts.draw_points_chart([member.points for member in lab_class.counting_members], lab_class.worth)]
+        if lab_class.worth
+        else []
+    )
     shares = [(e.column.name, e.share, e.wrote) for e in exercises if e.share is not None]
     if shares:
         drawn.append(charts.draw_exercises_chart(shares))
     now = get_utc_now()  # the name of a folder in the exchange can give any time
-    firsts = [member.attempts[0] for member in group.members if member.attempts and member.attempts[0] <= now]
-    latest = [member.submitted for member in group.members if member.submitted]
+    firsts = [member.attempts[0] for member in lab_class.members if member.attempts and member.attempts[0] <= now]
+    latest = [member.submitted for member in lab_class.members if member.submitted]
     if firsts or latest:
-        drawn.append(charts.draw_timeline_chart(sorted(firsts or latest), group.due, bool(firsts)))
+        drawn.append(charts.draw_timeline_chart(sorted(firsts or latest), lab_class.due, bool(firsts)))
     return {chart.name: chart for chart in drawn}
 
 
-def _list_contents(group: LabClass, drawings: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
+def _list_contents(lab_class: LabClass, drawings: dict[str, Any], sections: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the anchors and titles of the page's sections."""
-    graded = bool(group.graded)
+    graded = bool(lab_class.graded_members)
     contents = [
         ("look", "Needs attention", True),
         ("extensions", "Extensions", bool(sections["extended"])),
@@ -143,6 +149,6 @@ def _render_cell(member: Member, column: Column) -> tuple[str, str]:
         return ("waits", "h") if mark.waits else ("", "")
     if mark.waits:
         return f"{format_points(mark.points)}, again", "h"
-    if not findings.has_written(member, column.name):
+    if not findings.has_answered(member, column.name):
         return "", ""
     return format_points(mark.points), "f" if mark.points >= column.worth else "z" if mark.points == 0 else "p"

@@ -14,7 +14,7 @@ from autograder.model.marks import Mark
 from autograder.model.notes import Note, NoteKind
 from autograder.reports import findings
 from autograder.reports.class_export import write_class_csv, write_class_json
-from autograder.reports.report import render_report, write_report
+from autograder.reports.lab_report import render_report, write_report
 from autograder.reports.standing import Standing, format_duration, group_by_standing
 from labkit.outcome import Outcome
 
@@ -34,7 +34,7 @@ def make_member(student: str, points: float | None = 4.0, mark: Mark | None = No
         "handed_in": True,
         "graded": True,
         "marks": {"softmax": Mark(points), "why": mark or Mark(None, waits=True)},
-        "written": {"softmax": f"code of {student}", "why": "because"},
+        "answers": {"softmax": f"code of {student}", "why": "because"},
         "page": f"../feedback/{student}/x/x.html",
     }
     return Member(student, **(defaults | fields))  # type: ignore[arg-type]
@@ -54,7 +54,7 @@ def find_row(page: str, student: str) -> list[str]:
 def test_marks_count_what_is_known_and_say_what_waits() -> None:
     ada = make_member("ada", penalty=1.5, late=7200.0, submitted=datetime(2027, 1, 31, 20))
     ben = make_member("ben", 0.0, Mark(1.5, waits=True))
-    cleo = make_member("cleo", 0.0, Mark(2.0), written={"why": "because"})
+    cleo = make_member("cleo", 0.0, Mark(2.0), answers={"why": "because"})
     page = render_report(make_lab(ada, ben, cleo))
     assert find_row(page, "ada") == ["2.5", "−1.5", "2027-01-31 20:00", "4", "waits"]
     assert find_row(page, "ben") == ["1.5", "", "", "0", "1.5, again"]
@@ -64,7 +64,7 @@ def test_marks_count_what_is_known_and_say_what_waits() -> None:
 def test_text_of_students_and_checks_is_not_markup() -> None:
     failure = make_failure(EVIL, EVIL)
     one = make_member(
-        EVIL, 0.0, checks={"softmax": (failure,)}, written={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
+        EVIL, 0.0, checks={"softmax": (failure,)}, answers={"softmax": EVIL}, notes=(Note(words=EVIL),), changed=(EVIL,)
     )
     page = render_report(
         make_lab(one, *(make_member(f"{EVIL}{n}", 0.0, checks={"softmax": (failure,)}) for n in range(6)))
@@ -93,7 +93,7 @@ def test_each_row_leads_to_the_students_page_names_the_team_and_says_if_no_page_
 
 def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
     members = [make_member(f"s{n}", float(n % 5)) for n in range(10)]
-    blank = [make_member(f"b{n}", 0.0, written={}, checks={"softmax": (make_failure(),)}) for n in range(5)]
+    blank = [make_member(f"b{n}", 0.0, answers={}, checks={"softmax": (make_failure(),)}) for n in range(5)]
     softmax, question = findings.summarize_exercises(make_lab(*members, *blank))
     assert (softmax.wrote, softmax.blank, softmax.share) == (10, 5, 0.5)
     assert (question.wrote, question.blank, question.waiting, question.share) == (10, 5, 10, None)
@@ -103,22 +103,22 @@ def test_an_exercise_is_counted_among_those_who_wrote_it() -> None:
 def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
     members = [make_member(f"r{n}", checks={"softmax": (make_failure("0", "it was rounded"),)}) for n in range(3)]
     other = make_member("o", checks={"softmax": (make_failure("7"),)})
-    group = make_lab(other, *members)
-    assert findings.list_failed_checks(group) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
-    (misconception,) = findings.list_misconceptions(group)
+    lab_class = make_lab(other, *members)
+    assert findings.list_failed_checks(lab_class) == [findings.CheckFinding("softmax", "finite & <sound>", True, 4, 4)]
+    (misconception,) = findings.list_misconceptions(lab_class)
     assert (misconception.failures, len(misconception.members), misconception.example) == (
         ("it was rounded",),
         3,
         "code of r0",
     )
-    (alike,) = findings.find_alike_answers(group)
+    (alike,) = findings.find_shared_mistakes(lab_class)
     assert [m.student for m in alike.members] == ["r0", "r1", "r2"]
-    assert "it was rounded" in render_report(group)
+    assert "it was rounded" in render_report(lab_class)
 
 
 def test_students_who_need_attention_are_listed_by_reason() -> None:
     hung = Outcome("b", "it ends", seen="the time limit of 20 s for a check was reached", blame="process")
-    group = make_lab(
+    lab_class = make_lab(
         make_member("missing", handed_in=False, graded=False, marks={}),
         make_member("there", handed_in=False, graded=False, marks={}, uncollected=True),
         make_member("new", graded=False, marks={}),
@@ -131,7 +131,7 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
         make_member("waits"),
         make_member("late", mark=Mark(0.0), late=90_000.0),
     )
-    names = {standing: [m.student for m in members] for standing, members in group_by_standing(group).items()}
+    names = {standing: [m.student for m in members] for standing, members in group_by_standing(lab_class).items()}
     assert names == {
         Standing.MISSING: ["missing"],
         Standing.UNCOLLECTED: ["there"],
@@ -143,7 +143,7 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
         Standing.LATE: ["late"],
         Standing.STRANGER: ["nobody"],
     }
-    page = render_report(group, stray=["submitted/a.txt is no student's folder"])
+    page = render_report(lab_class, stray=["submitted/a.txt is no student's folder"])
     for words in (
         "8 of 10 students handed it in, and 1 who is not on the roster; 8 are graded.",
         "It is no notebook.",
@@ -158,14 +158,14 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
 
 def test_students_with_an_extension_are_listed_with_its_end(tmp_path: Path) -> None:
     ill = make_member("ill", until=datetime(2027, 2, 3, 18), submitted=datetime(2027, 2, 3, 19), late=3600.0)
-    group = make_lab(ill, make_member("ada"), due=datetime(2027, 2, 1, 18))
-    page = render_report(group)
+    lab_class = make_lab(ill, make_member("ada"), due=datetime(2027, 2, 1, 18))
+    page = render_report(lab_class)
     assert (
         "Due 2027-02-01 18:00 UTC" in page and "<td>2027-02-03 18:00</td><td>2027-02-03 19:00</td><td>1 h</td>" in page
     )
     assert '<h2 id="extensions">' not in render_report(make_lab(make_member("ada")))
-    write_class_csv(group, tmp_path / "x.csv")
-    write_class_json(group, tmp_path / "x.json")
+    write_class_csv(lab_class, tmp_path / "x.csv")
+    write_class_json(lab_class, tmp_path / "x.json")
     with (tmp_path / "x.csv").open(newline="") as file:
         assert [row["extended_until"] for row in csv.DictReader(file)] == ["2027-02-03T18:00:00Z", ""]
     document = json.loads((tmp_path / "x.json").read_text())
@@ -186,13 +186,13 @@ def test_few_students_get_no_statistics() -> None:
     assert "No mean is shown for fewer than five" in page and "median" not in page.split("<h2")[0].split("<h1")[1]
 
 
-def test_the_same_as_csv_and_json(tmp_path: Path) -> None:
-    group = make_lab(
+def test_csv_and_json_files_say_the_same_as_the_report(tmp_path: Path) -> None:
+    lab_class = make_lab(
         make_member("=1+1", 4.0, penalty=1.0, late=60.0, submitted=datetime(2027, 1, 1)),
         make_member("gone", handed_in=False, graded=False, marks={}),
     )
-    write_class_csv(group, tmp_path / "x.csv")
-    write_class_json(group, tmp_path / "x.json")
+    write_class_csv(lab_class, tmp_path / "x.csv")
+    write_class_json(lab_class, tmp_path / "x.json")
     with (tmp_path / "x.csv").open(newline="") as file:
         first, second = csv.DictReader(file)
     assert (first["student"], first["points"], first["softmax"], first["why"]) == ("'=1+1", "3.0", "4.0", "")

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.rpc.frames import ProtocolError, WireValue
-from autograder.rpc.packing import FindName, Packer, find_no_name
+from autograder.rpc.packing import FindName, Packer, leave_unnamed
 from autograder.rpc.registry import ExchangeRegistry
 from autograder.rpc.tensors import Enter, make_leaf
 from autograder.rpc.unpacking import Unpacker
 
 
-class Exchange:
+class ValueExchange:
     """One exchange: a call and its reply, or a use and its reply.
 
     Args:
@@ -32,7 +32,7 @@ class Exchange:
 
     def __init__(
         self,
-        find_name: FindName = find_no_name,
+        find_name: FindName = leave_unnamed,
         get_named: Callable[[str], Any] | None = None,
         pack_opaque: Callable[[Any], WireValue] | None = None,
         unpack_handle: Callable[[WireValue], Any] | None = None,

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from autograder.examiner import effort
-from autograder.examiner.effort import CpuTime, Effort
+from autograder.examiner import process_time_limit
+from autograder.examiner.process_time_limit import CpuTime, ProcessTimeLimit
 from autograder.rpc.frames import ProtocolTimeout
 
 
 @pytest.fixture(autouse=True)
 def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(effort, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(process_time_limit, "LOOK_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -44,10 +44,10 @@ class Machine:
 
 def wait_until_over(
     idle_socket: socket.socket, ran: float, waited: float, own_time: float = 0.0
-) -> tuple[float, Effort]:
+) -> tuple[float, ProcessTimeLimit]:
     """(seconds of the machine's clock until ten are over, the bound)."""
     machine = Machine(ran, waited, own_time)
-    bound = Effort(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
+    bound = ProcessTimeLimit(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
     with pytest.raises(ProtocolTimeout):
         bound.wait(idle_socket)
     return machine.now, bound
@@ -78,9 +78,9 @@ def test_waiting_for_a_processor_is_not_charged(idle_socket: socket.socket) -> N
 def test_a_limit_shorter_than_a_look_counts_like_any_other(
     idle_socket: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(effort, "LOOK_SECONDS", 20.0)
+    monkeypatch.setattr(process_time_limit, "LOOK_SECONDS", 20.0)
     machine = Machine(ran=1 / 5, waited=4 / 5)
-    bound = Effort(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
+    bound = ProcessTimeLimit(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
     machine.now += 10
     assert not bound.is_over()
     machine.now += 50
@@ -89,7 +89,7 @@ def test_a_limit_shorter_than_a_look_counts_like_any_other(
 
 def test_an_expired_limit_stays_expired_when_the_kernel_reports_waiting_later(idle_socket: socket.socket) -> None:
     machine = Machine(ran=1.0, waited=0.0)
-    bound = Effort(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
+    bound = ProcessTimeLimit(10.0, machine.meter, clock=machine.clock, own_wait=machine.own_wait)
     with pytest.raises(ProtocolTimeout):
         bound.wait(idle_socket)
     machine.waited = 1.0
@@ -98,12 +98,12 @@ def test_an_expired_limit_stays_expired_when_the_kernel_reports_waiting_later(id
 
 def test_the_wall_clock_ends_it_and_says_that_the_machine_was_busy(idle_socket: socket.socket) -> None:
     took, bound = wait_until_over(idle_socket, ran=0.02, waited=0.98)
-    assert took == pytest.approx(effort.WALL * 10, rel=0.1) and bound.was_starved()
+    assert took == pytest.approx(process_time_limit.WALL * 10, rel=0.1) and bound.was_starved()
 
 
 def test_processes_that_keep_each_other_waiting_are_not_the_machines_fault(idle_socket: socket.socket) -> None:
     took, bound = wait_until_over(idle_socket, ran=0.15, waited=0.98)
-    assert took == pytest.approx(effort.WALL * 10, rel=0.1) and not bound.was_starved()
+    assert took == pytest.approx(process_time_limit.WALL * 10, rel=0.1) and not bound.was_starved()
 
 
 def test_many_processes_together_have_twice_the_seconds(idle_socket: socket.socket) -> None:
@@ -115,7 +115,9 @@ def test_many_processes_together_have_twice_the_seconds(idle_socket: socket.sock
 def test_the_time_left_for_the_whole_submission_ends_it_before_its_own_limit(idle_socket: socket.socket) -> None:
     machine = Machine(ran=1.0, waited=0.0)
     with pytest.raises(ProtocolTimeout):
-        Effort(10.0, machine.meter, clock_limit=3.0, clock=machine.clock, own_wait=machine.own_wait).wait(idle_socket)
+        ProcessTimeLimit(10.0, machine.meter, clock_limit=3.0, clock=machine.clock, own_wait=machine.own_wait).wait(
+            idle_socket
+        )
     assert machine.now == pytest.approx(3, abs=0.5)
 
 
@@ -123,4 +125,4 @@ def test_an_answer_ends_the_wait() -> None:
     examiner_end, student_end = socket.socketpair()
     with examiner_end, student_end:
         student_end.send(b"x")
-        Effort(5.0, lambda: []).wait(examiner_end)
+        ProcessTimeLimit(5.0, lambda: []).wait(examiner_end)

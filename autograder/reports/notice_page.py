@@ -8,7 +8,7 @@ SIGN = b'<meta name="gradlab-unmarked"'  # near the top, where no text of a stud
 HEAD_BYTES = 200  # in which the sign is
 
 
-def render_unmarked_page(lab: str, student: str, when: str, words: str, more: str = "") -> str:
+def render_notice_page(lab: str, student: str, when: str, words: str, more: str = "") -> str:
     """Return the page as HTML.
 
     Args:
@@ -19,6 +19,6 @@ def render_unmarked_page(lab: str, student: str, when: str, words: str, more: st
     return render("unmarked.html.j2", lab=lab, student=student, when=when, words=words, more=more)
 
 
-def is_unmarked(head: bytes) -> bool:
+def is_notice_page(head: bytes) -> bool:
     """Return whether a page that begins with these bytes is such a page."""
     return SIGN in head[:HEAD_BYTES]

@@ -44,7 +44,7 @@ def run_command(command: str) -> int:
     return -(code - 128) if code > 128 else code
 
 
-def use_pipes() -> None:
+def patch_ipython_system() -> None:
     """Make IPython run every command of a cell with run_command()."""
     for module in (zmqshell, process):
         vars(module)["system"] = run_command

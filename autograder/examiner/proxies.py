@@ -12,7 +12,7 @@ from autograder.examiner.connection import DroppedReferences, Stopped
 from autograder.rpc.frames import MAX_ITEMS
 from autograder.rpc.masked_text import unmask_text
 
-OWN_NAMES = {"_namespace", "_target", "_kinds", "_inputs"}
+OWN_NAMES = {"_owner", "_target", "_kinds", "_inputs"}
 FORWARDED = {"__name__", "__qualname__", "__wrapped__"}
 MODULES = (torch.nn, torch.optim, torch.autograd, torch.utils.data)
 
@@ -27,26 +27,26 @@ class ProxyOwner(Protocol):
     def probe(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any: ...
 
 
-class Remote:
+class StudentProxy:
     """A proxy for a student's function, class, or instance that isn't a plain value. It's never a Tensor.
 
     What it says about itself is only the student process's word.
     """
 
-    def __init__(self, remote: ProxyOwner, target: str | int, kinds: tuple[str, ...] | None) -> None:
-        self._namespace, self._target, self._kinds = remote, target, kinds
+    def __init__(self, owner: ProxyOwner, target: str | int, kinds: tuple[str, ...] | None) -> None:
+        self._owner, self._target, self._kinds = owner, target, kinds
         self._inputs: list[Tensor] = []  # differentiable tensors that it was made from
 
     def _operate(self, operation: str, *args: Any, **kwargs: Any) -> Any:
-        return self._namespace.operate(self._target, operation, *args, **kwargs)
+        return self._owner.operate(self._target, operation, *args, **kwargs)
 
     def __del__(self) -> None:
         if isinstance(self._target, int):
-            self._namespace.dropped.add_handle(self._target)
+            self._owner.dropped.add_handle(self._target)
 
     def __probe__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a probe in the process that has its arguments. Called by labkit."""
-        return self._namespace.probe(function, args, kwargs)
+        return self._owner.probe(function, args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._operate("call", *args, **kwargs)
@@ -88,7 +88,7 @@ class Remote:
 
     def __iter__(self) -> Iterator[Any]:
         iterator = self._operate("iter")
-        return iterator if isinstance(iterator, Remote) else iter(iterator)
+        return iterator if isinstance(iterator, StudentProxy) else iter(iterator)
 
     def __next__(self) -> Any:
         return self._operate("next")
@@ -102,14 +102,14 @@ class Remote:
 
     def __instancecheck__(self, instance: Any) -> bool:
         """Answer isinstance(object, StudentClass). A plain value is never an instance of a student's class."""
-        return type(instance) is Remote and instance._operate("isinstance", self) is True
+        return type(instance) is StudentProxy and instance._operate("isinstance", self) is True
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # type: ignore[override]
         """The nearest torch class, so isinstance(model, torch.nn.Module) gives the answer of the real object."""
         if self._kinds is None:
             self._kinds = _read_names(self._operate("kinds"))
-        return next((kind for kind in map(_find_torch_class, self._kinds) if kind is not None), Remote)
+        return next((kind for kind in map(_find_torch_class, self._kinds) if kind is not None), StudentProxy)
 
     @property
     def __bases__(self) -> tuple[type, ...]:

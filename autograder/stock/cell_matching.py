@@ -24,7 +24,7 @@ UNWRITTEN = "NotImplementedError"  # raised by the stub of a program
 
 
 @dataclass(eq=False)
-class Piece:
+class StockSubmittedCell:
     """A submitted cell."""
 
     cell: NotebookNode
@@ -59,24 +59,24 @@ class Piece:
         return f"your cell {self.number}, which begins `{shorten_first_line(self.text)}`"
 
 
-def match_cells(submitted: NotebookNode, source: StockNotebook, log: RepairLog) -> list[Piece]:
+def match_cells(submitted: NotebookNode, source: StockNotebook, log: RepairLog) -> list[StockSubmittedCell]:
     """Match the submission's cells, in order. Some are moved to where they belong, or taken as an answer."""
-    pieces = [Piece(cell, number) for number, cell in enumerate(submitted.cells, start=1)]
+    pieces = [StockSubmittedCell(cell, number) for number, cell in enumerate(submitted.cells, start=1)]
     course_cells = {cell.id: cell for cell in source.cells}
-    _find_names([piece for piece in pieces if not _is_ordinary(piece, source)], course_cells, log)
-    _find_texts(pieces, source)
+    _match_names([piece for piece in pieces if not _is_ordinary(piece, source)], course_cells, log)
+    _match_texts(pieces, source)
     for piece in pieces:
         piece.is_given = not piece.identity and piece.text in source.texts
-    _find_definitions(pieces, source, log)
+    _match_definitions(pieces, source, log)
     for cell in source.cells:
         if cell.grade and cell.solution:
-            _find_answer(pieces, cell, source, log)
+            _match_answer(pieces, cell, source, log)
     return pieces
 
 
-def _find_names(pieces: Sequence[Piece], course_cells: dict[str, StockCell], log: RepairLog) -> None:
+def _match_names(pieces: Sequence[StockSubmittedCell], course_cells: dict[str, StockCell], log: RepairLog) -> None:
     """Match by nbgrader's name. Of several copies the last counts; of an answer, the last written one."""
-    claims: dict[str, list[Piece]] = {}
+    claims: dict[str, list[StockSubmittedCell]] = {}
     for piece in pieces:
         claims.setdefault(read_claims(piece.cell).grade_id, []).append(piece)
     for name, cell in course_cells.items():
@@ -87,7 +87,7 @@ def _find_names(pieces: Sequence[Piece], course_cells: dict[str, StockCell], log
             log.repeated += [name] * (len(copies) > 1)
 
 
-def _find_texts(pieces: Sequence[Piece], source: StockNotebook) -> None:
+def _match_texts(pieces: Sequence[StockSubmittedCell], source: StockNotebook) -> None:
     """Match by text: a cell without its name is the missing course cell with that text, if this is unambiguous."""
     present = {piece.identity for piece in pieces}
     missing: dict[str, list[str]] = {}
@@ -103,7 +103,7 @@ def _find_texts(pieces: Sequence[Piece], source: StockNotebook) -> None:
             texts[piece.text] -= 1
 
 
-def _find_definitions(pieces: list[Piece], source: StockNotebook, log: RepairLog) -> None:
+def _match_definitions(pieces: list[StockSubmittedCell], source: StockNotebook, log: RepairLog) -> None:
     """Match by definitions: a program is the student's last cell that defines the same names as the solution.
 
     If the course's cell is present but unwritten, a cell after its tests replaces it.
@@ -126,7 +126,7 @@ def _find_definitions(pieces: list[Piece], source: StockNotebook, log: RepairLog
             _replace_piece(pieces, place, others[-1], cell, log)
 
 
-def _find_answer(pieces: list[Piece], cell: StockCell, source: StockNotebook, log: RepairLog) -> None:
+def _match_answer(pieces: list[StockSubmittedCell], cell: StockCell, source: StockNotebook, log: RepairLog) -> None:
     """Match by position: an answer read by a person is the first text below its cell, if the cell is still blank."""
     place = _find_place(pieces, cell.id)
     if place is not None and not _is_blank(pieces[place], cell):
@@ -142,36 +142,38 @@ def _find_answer(pieces: list[Piece], cell: StockCell, source: StockNotebook, lo
         pieces[place].needs_reader = bool(below or _list_above(pieces, place, source))
 
 
-def _replace_piece(pieces: list[Piece], place: int, other: Piece, cell: StockCell, log: RepairLog) -> None:
+def _replace_piece(
+    pieces: list[StockSubmittedCell], place: int, other: StockSubmittedCell, cell: StockCell, log: RepairLog
+) -> None:
     other.identity = cell.id
     log.whole.append(f"{_format_sentence(other)}, was taken for your answer to {cell.id}.")
     pieces.remove(other)
     pieces[place] = other
 
 
-def _format_sentence(piece: Piece) -> str:
+def _format_sentence(piece: StockSubmittedCell) -> str:
     return piece.words[0].upper() + piece.words[1:]
 
 
-def _is_blank(piece: Piece, cell: StockCell) -> bool:
+def _is_blank(piece: StockSubmittedCell, cell: StockCell) -> bool:
     """Return whether the piece is unwritten: as handed out, or empty."""
     return piece.text in ("", cell.released.strip(), cell.source.strip())
 
 
-def _is_ordinary(piece: Piece, source: StockNotebook) -> bool:
+def _is_ordinary(piece: StockSubmittedCell, source: StockNotebook) -> bool:
     """Return whether it's a course cell that nbgrader doesn't keep, whatever its name."""
     return piece.text in source.texts and not any(read_claims(piece.cell).settings.get(flag) for flag in KEPT)
 
 
-def _is_test(piece: Piece, source: StockNotebook) -> bool:
+def _is_test(piece: StockSubmittedCell, source: StockNotebook) -> bool:
     return any(cell.id == piece.identity and cell.grade and not cell.solution for cell in source.cells)
 
 
-def _find_place(pieces: Sequence[Piece], name: str) -> int | None:
+def _find_place(pieces: Sequence[StockSubmittedCell], name: str) -> int | None:
     return next((place for place, piece in enumerate(pieces) if piece.identity == name), None)
 
 
-def _find_anchor(pieces: Sequence[Piece], name: str, source: StockNotebook) -> int:
+def _find_anchor(pieces: Sequence[StockSubmittedCell], name: str, source: StockNotebook) -> int:
     """Return the index of the nearest course cell before this one; -1 if there is none."""
     preceding = source.order[: source.order.index(f"id {name}")] if f"id {name}" in source.order else ()
     for key in reversed(preceding):
@@ -182,7 +184,7 @@ def _find_anchor(pieces: Sequence[Piece], name: str, source: StockNotebook) -> i
     return -1
 
 
-def _iter_below(pieces: Sequence[Piece], place: int) -> Iterator[Piece]:
+def _iter_below(pieces: Sequence[StockSubmittedCell], place: int) -> Iterator[StockSubmittedCell]:
     """Yield what the student wrote between this cell and the next course cell."""
     for piece in pieces[place + 1 :]:
         if not piece.is_own:
@@ -191,10 +193,10 @@ def _iter_below(pieces: Sequence[Piece], place: int) -> Iterator[Piece]:
             yield piece
 
 
-def _list_above(pieces: Sequence[Piece], place: int, source: StockNotebook) -> list[Piece]:
+def _list_above(pieces: Sequence[StockSubmittedCell], place: int, source: StockNotebook) -> list[StockSubmittedCell]:
     """List what the student wrote between the preceding course cell and this one, unless that cell is an answer."""
     manual = {cell.id for cell in source.cells if cell.task or (cell.grade and cell.solution)}
-    texts: list[Piece] = []
+    texts: list[StockSubmittedCell] = []
     for piece in reversed(pieces[:place]):
         if not piece.is_own:
             return [] if piece.identity in manual else texts
