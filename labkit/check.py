@@ -45,10 +45,10 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         label: What holds if the test passes, as the student reads it; defaults to the id.
         hint: A leading question, shown if the test fails. Several in a tuple open one by one.
         weight: Its share of the cell's points, relative to the cell's other checks.
-        guard: Whether it pays only if the exercise's other checks don't all fail.
-        required: Whether nothing else in the cell pays if it fails.
+        guard: Whether it earns points only if the exercise's other checks don't all fail.
+        required: Whether nothing else in the cell earns points if it fails.
         observed: Whether it relies on what only the student's process can report, such as a count or a number of
-            bytes. It pays only if a check of a value passes.
+            bytes. It earns points only if a check of a value passes.
     """
 
     def __init__(

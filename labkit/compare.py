@@ -74,7 +74,7 @@ def assert_close(
         atol: Absolute tolerance, with the same default.
         check_dtype: False compares only values, after casting `got` to the dtype of `want`.
         check_device: False accepts a tensor on another device than `want`.
-        name: How messages call `got`.
+        name: The name of `got` in messages.
     """
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "check_dtype": check_dtype, "check_device": check_device}
     if isinstance(want, Tensor):

@@ -70,8 +70,9 @@ def select_paying(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the checks that pay.
 
     A required check that fails voids the whole cell: the result doesn't even have the right form.
-    A guard pays only if the other checks don't all fail: on its own, leaving the input unchanged is worth nothing.
-    An observed check, which a lying process could pass, pays only if a check of a value passes.
+    A guard earns points only if the other checks don't all fail: on its own, leaving the input unchanged is worth
+    nothing.
+    An observed check, which a lying process could pass, earns points only if a check of a value passes.
     """
     if any(o.required and not o.passed for o in outcomes):
         return []

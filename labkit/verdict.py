@@ -82,7 +82,7 @@ def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
     lines = [f"note: {note}" for note in outcome.notes]
     if outcome.passed:
         if verdict.outcomes and outcome not in select_paying(verdict.outcomes):
-            lines.append("pays nothing yet: see the checks that failed")
+            lines.append("earns no points yet: see the failed checks")
         return lines
     failures = [outcome.misconception] if outcome.misconception else []
     if outcome.seen and not (outcome.misconception and verdict.hidden_present):

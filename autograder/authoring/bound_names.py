@@ -81,7 +81,7 @@ def refuse_unseeded(cell: Cell) -> None:
         raise SourceError(
             cell.path,
             cell.get_line(call.lineno),
-            f"{_get_called_name(call)} draws random numbers that no seed fixes",
+            f"{_get_called_name(call)} uses random numbers without a seed",
             "pass generator=torch.Generator().manual_seed(0), or call torch.manual_seed(0) first in this cell",
         )
 

@@ -51,7 +51,7 @@ def read_checks(cell: Cell) -> tuple[Check, ...]:
                 raise SourceError(cell.path, cell.get_line(node.lineno), problem, "give each its own")
         checks.append(check)
     if not checks:
-        raise SourceError(cell.path, cell.line, "a cell of checks without a check", f"write {EXAMPLE!r}")
+        raise SourceError(cell.path, cell.line, "this check cell has no check", f"write {EXAMPLE!r}")
     _refuse_observed_alone(checks, cell, [node.lineno for node in top_level])
     return tuple(checks)
 
@@ -90,7 +90,8 @@ def _read_check(node: ast.With, cell: Cell, hidden: bool) -> Check:
     call, line = node.items[0].context_expr, cell.get_line(node.lineno)
     assert isinstance(call, ast.Call)
     if len(node.items) > 1 or len(call.args) != 2:
-        raise SourceError(cell.path, line, "a check takes an id and a label, and is alone in its `with`", EXAMPLE)
+        problem = "a check takes an id and a label, and must be the only item of its `with`"
+        raise SourceError(cell.path, line, problem, EXAMPLE)
     name, label = map(_evaluate_literal, call.args)
     if not isinstance(name, str) or not ID.match(name):
         raise SourceError(

@@ -33,9 +33,7 @@ def read_course(root: Path) -> Course:
     except FileNotFoundError:
         raise GradlabError(f"{path} is missing: run gradlab in a course's folder, or pass it with --course") from None
     except (tomllib.TOMLDecodeError, ValidationError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise SourceError(
-            path, 1, f"not a course: {error}", "see docs/settings.md#labscoursetoml"
-        ) from None
+        raise SourceError(path, 1, f"not a course: {error}", "see docs/settings.md#labscoursetoml") from None
     names = [entry.name for entry in course.labs]
     for entry in course.labs:
         unknown = [need for need in entry.needs if need not in names[: names.index(entry.name)]]

@@ -30,7 +30,7 @@ def parse_kind(raw: RawCell) -> tuple[str, str]:
     is_kind = kind in {k.value for k in Kind} - {Kind.PROSE, Kind.CHECK} | {QUIZ}
     is_folded = kind == Kind.GIVEN and raw.words[1:] == [FOLDED]
     if not is_kind or raw.label or needs_name != word.endswith(":") or len(raw.words) != 1 + (needs_name or is_folded):
-        raise SourceError(raw.path, raw.line, "a lab has no cell of this kind", f"write one of {HEADERS}")
+        raise SourceError(raw.path, raw.line, "unknown kind of cell", f"write one of {HEADERS}")
     if raw.markdown != (kind == Kind.QUESTION):
         raise SourceError(raw.path, raw.line, f"wrong type of cell for a {kind}", f"write one of {HEADERS}")
     name = raw.words[1] if needs_name else ""
@@ -56,5 +56,5 @@ def parse_points(raw: RawCell, kind: str) -> float:
     except ValueError:
         points = 0.0
     if not 0 < points <= 1000:
-        raise SourceError(raw.path, raw.line, "points must be a number above 0", "write points=3")
+        raise SourceError(raw.path, raw.line, "points must be above 0 and at most 1000", "write points=3")
     return points

@@ -51,7 +51,8 @@ def find_regions(cell: Cell) -> list[Region]:
                 )
             open_at = (kind, number)
         elif open_at is None or open_at[0] != kind:
-            raise SourceError(path, line, f"'### END {kind}' closes nothing", f"write '### BEGIN {kind}' above it")
+            problem = f"'### END {kind}' has no matching BEGIN"
+            raise SourceError(path, line, problem, f"write '### BEGIN {kind}' above it")
         else:
             regions.append(Region(kind, open_at[1], number))
             open_at = None

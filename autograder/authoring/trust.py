@@ -51,7 +51,7 @@ def refuse_trust(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:
                 raise SourceError(
                     cell.path,
                     cell.get_line(line),
-                    f"a value from the student's process is used before the whole of it was compared: {use}",
+                    f"a value from the student's process is used before it was compared as a whole: {use}",
                     "first compare all of it with everything expected: assert_close(got, [want] * n), got == want",
                 )
             if not check.observed and (line := _find_measure(node, student_names)):

@@ -34,7 +34,7 @@ class Assignment(Protocol):
 
     @property
     def answers(self) -> AnswerCells:
-        """What finds the answers that marks are about."""
+        """Finds the answers that marks belong to."""
 
     @property
     def may_be_generated(self) -> bool:

@@ -43,7 +43,7 @@ BATCH_SECONDS = 2.0  # after which a smaller batch is written
 
 @dataclass(frozen=True)
 class ClassPolicy:
-    """What decides marks besides the checks."""
+    """What affects marks besides the checks."""
 
     term: Term
     """The instructor's decisions."""
@@ -62,7 +62,7 @@ class GradebookWriter:
         assignment: The assignment to grade.
         settings: How to grade it.
         layers: The sandbox layers that submissions get.
-        policy: What decides marks besides the checks.
+        policy: What affects marks besides the checks.
         command: The command that grades, for the history.
     """
 

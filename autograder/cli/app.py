@@ -53,7 +53,7 @@ def print_warnings(lines: Sequence[str], max_lines: int = 3) -> None:
     for line in lines[:max_lines]:
         err.print(line, markup=False)
     if len(lines) > max_lines:
-        err.print(f"and {format_count(len(lines) - max_lines, 'more warning')}: gradlab status")
+        err.print(f"and {format_count(len(lines) - max_lines, 'more warning')}; run gradlab status to see them")
 
 
 @contextlib.contextmanager

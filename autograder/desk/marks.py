@@ -25,7 +25,7 @@ MAX_COMMENT = 10_000  # characters
 
 
 class ConflictError(Exception):
-    """Someone else wrote in the meantime."""
+    """Raised when someone else changed the mark in the meantime."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Static analysis of whether running a cell can change what the student's functions did before it.
 
-If it can't, a check of an earlier cell may use a later state of the process and needs no fork of its own. In doubt a
-cell counts as one that can: a fork for each check cell is always right.
+If it can't, a check of an earlier cell may use a later state of the process and needs no fork of its own. When in
+doubt, the analysis assumes that the cell can: a fork for each check cell is always right.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ class ProcessTimeLimit:
     def was_starved(self) -> bool:
         """Whether the machine is to blame: the wall clock ended the process before it had half of its time.
 
-        The machine isn't if the processes together ran for as long as one may: they kept each other waiting.
+        The machine isn't to blame if the processes together used the time that one may use: they kept each other
+        waiting.
         """
         if not self.is_over():
             return False

@@ -1,7 +1,7 @@
 """The course names that are restored in a student process before checks call it.
 
 These are the names that checks use, and those that their functions read when called. A notebook that rebinds one would
-answer a probe with something else, by accident or not. This only stops the curious: a process can still lie.
+answer a probe with something else, by accident or not. This stops only casual tampering: a process can still lie.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Static analysis of whether a cell keeps and reaches nothing but its own names. In doubt it isn't pure."""
+"""Static analysis of whether a cell keeps and reaches nothing but its own names. When in doubt, it counts as impure."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def find_counting_submissions(course: Path, lab: str, term: Term) -> dict[str, C
 
 
 def find_newest_submission(course: Path, lab: str, students: Iterable[str]) -> CountingSubmission | None:
-    """Find the newest submission of these students; None if no one of them handed in this lab."""
+    """Find the newest submission of these students; None if none of them submitted this lab."""
     folders = {student: get_submitted_path(course, lab, student) for student in students}
     times = {student: read_time(folder) for student, folder in folders.items() if os.path.lexists(folder)}
     if not times:

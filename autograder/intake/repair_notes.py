@@ -45,7 +45,7 @@ class RepairLog:
             separator: Separates two names.
         """
         sentences = [
-            (self.changed, "Course cells that were changed were put back as they were"),
+            (self.changed, "Changed course cells were restored"),
             (self.outdated, "The course changed these cells after you fetched the lab, and the current version counts"),
             (self.deleted, "Course cells that were missing were put back"),
             (self.missing, "Your cells that were missing were put back, empty"),

@@ -128,7 +128,7 @@ def detect_system(entries: Sequence[ZipEntry], systems: Sequence[LearningSystem]
     ]
     if others:
         raise GradlabError(
-            f"the zip mixes forms: some of it is as {system.title} makes it, but this isn't: "
+            f"the zip mixes layouts: some entries are as {system.title} makes it, but this isn't: "
             f"{format_short_names(others)}{ZIP_FIX}"
         )
     return system

@@ -120,7 +120,7 @@ class Check(StrictModel):
     """What's true if it passes, as students read it."""
     weight: float = 1.0
     guard: bool = False
-    """Whether it pays only if the others don't all fail."""
+    """Whether it earns points only if the others don't all fail."""
     required: bool = False
     """Whether the cell earns nothing if it fails."""
     observed: bool = False

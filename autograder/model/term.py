@@ -88,7 +88,7 @@ def _refuse_overlap(teams: tuple[Team, ...]) -> tuple[Team, ...]:
                 continue
             if both := set(team.members) & set(other.members):
                 names = ", ".join(sorted(both))
-                raise ValueError(f"{names} in two teams of one lab, {other.name!r} and {team.name!r}")
+                raise ValueError(f"{names} in two teams for the same lab, {other.name!r} and {team.name!r}")
             if team.name == other.name:
                 raise ValueError(f"two teams of one lab are called {team.name!r}")
     return teams

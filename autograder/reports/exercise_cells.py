@@ -50,7 +50,7 @@ def find_another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None
 
 
 def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
-    """Return the exercise's cell and its metadata, or two times None."""
+    """Return the exercise's cell and its metadata, or (None, None)."""
     for cell in notebook.cells:
         facts = read_facts(cell)
         if facts and facts.kind is Kind.EXERCISE and facts.exercise == exercise:

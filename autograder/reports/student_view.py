@@ -42,9 +42,9 @@ class ShownCheck:
     difference: Difference | None = None
     """Only for a visible check before the first hidden one. A later one's could carry a hidden input."""
     points: float = 0.0
-    """What it pays if it passes, out of the exercise's points."""
+    """What it earns if it passes, out of the exercise's points."""
     unpaid: str = ""
-    """Why it passed and pays nothing, or what its failure stops."""
+    """Why it passed and earns nothing, or what its failure stops."""
 
 
 def build_student_view(exercises: Sequence[ExerciseResult], tell: Tell = "all") -> dict[str, list[ShownCheck]]:
@@ -144,13 +144,14 @@ def _drop_hidden_checks(exercise: ExerciseResult) -> ExerciseResult:
 
 
 def describe_unpaid(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
-    """Say why a check that passed pays nothing, and what a required one that failed stops; see select_paying()."""
+    """Say why a check that passed earns nothing, and what a required one that failed stops; see select_paying()."""
     if outcome.required and not outcome.passed:
-        return "The exercise pays nothing until this check passes."
+        return "The exercise earns no points until this check passes."
     if not outcome.passed or outcome in select_paying(outcomes):
         return ""
     failed = next((o for o in outcomes if o.required and not o.passed), None)
-    return f"Pays once this passes: {failed.label}." if failed else "Pays once a check of your result's values passes."
+    condition = f"this passes: {failed.label}" if failed else "a check of your result's values passes"
+    return f"Earns points once {condition}."
 
 
 def _show_stock_test(outcome: Outcome) -> ShownCheck:

@@ -45,7 +45,7 @@ def apply_torch_state(generator: torch.Generator, state: torch.Tensor) -> None:
 
 
 class _TorchState:
-    """Reads torch's random state on the CPU. That takes four microseconds, comparing its memory one.
+    """Reads torch's random state on the CPU. Reading takes 4 µs; comparing the memory takes 1 µs.
 
     The words are somewhere in the generator's memory. If they can't be found there, the state is always read in full.
     """

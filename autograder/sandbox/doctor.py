@@ -48,7 +48,8 @@ SHORTCOMINGS = {
     "full": "nothing is missing",
     "no-namespaces": "submissions see other processes and can reach other programs' sockets in the file system; disk "
     "space has no total limit",
-    "same-user": "the same, and all runs have one user: a fork bomb counts against that user's other processes, and "
+    "same-user": "submissions see other processes and can reach other programs' sockets in the file system; disk "
+    "space has no total limit; all runs have one user, so a fork bomb counts against that user's other processes, and "
     "as root against nothing",
     "none": "a submission can read and change what the grader can: only for submissions that you trust",
 }

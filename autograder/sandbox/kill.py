@@ -97,7 +97,9 @@ def kill_tree(keeper: int) -> None:
 
 
 def _wait_for_child(child: int) -> bool:
-    """Wait for EXIT_SECONDS for a child to end, without reaping it. Not from /proc, which may hide other users'.
+    """Wait for EXIT_SECONDS for a child to end, without reaping it.
+
+    It doesn't use /proc, which may hide other users' processes.
 
     Returns:
         Whether it has ended: False if it was stopped or still runs.

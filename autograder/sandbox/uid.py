@@ -79,7 +79,7 @@ def claim_uid(pool: Iterable[int] | None = None, locks: Path = LOCKS) -> Iterato
             return
         finally:
             os.close(descriptor)
-    raise GradlabError("No free uid for a student process: all of the pool are in use. Wait, or enlarge the pool.")
+    raise GradlabError("every uid for student processes is in use\n    fix: wait, or grade as an ordinary user")
 
 
 def sweep(uid: int) -> None:

@@ -120,7 +120,7 @@ def _skip() -> None:
 
 
 def _set_debuggers() -> None:
-    """Set the debuggers of a kernel: debugpy's breakpoint(), which ignores a forgotten one, and IPython's pdb."""
+    """Set the debuggers of a kernel: debugpy's breakpoint(), where a leftover call does nothing, and IPython's pdb."""
     sys.breakpointhook = _skip
     pdb.Pdb = debugger.Pdb = debugger.InterruptiblePdb  # type: ignore[misc, assignment]
     pdb.set_trace = debugger.set_trace  # type: ignore[assignment]

@@ -16,7 +16,7 @@ Output = dict[str, Any]
 
 @dataclass
 class Pane:
-    """A place for outputs: below the cell, or an Output widget."""
+    """Where outputs go: below the cell, or into an Output widget."""
 
     items: list[Output] = field(default_factory=list)
     clear_first: bool = False

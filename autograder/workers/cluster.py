@@ -112,7 +112,7 @@ def _connect_client(address: str, wait: float) -> Iterator[Client]:
     try:
         from distributed import Client, Security
     except ImportError:
-        raise GradlabError("--cluster needs dask.distributed\n    fix: pip install 'gradlab[cluster]'") from None
+        raise GradlabError("--cluster needs dask.distributed\n    fix: pip install -e '.[cluster]'") from None
     # Problems are reported once, without a traceback.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     if address.startswith("tls:") and Security().get_connection_args("client")["ssl_context"] is None:

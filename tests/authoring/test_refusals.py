@@ -87,7 +87,7 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
     ("old", "new", "problem", "at"),
     [
         ("    ### END SOLUTION\n", "", "not closed", "### BEGIN SOLUTION"),
-        ("    ### BEGIN SOLUTION\n", "", "closes nothing", "### END SOLUTION"),
+        ("    ### BEGIN SOLUTION\n", "", "has no matching BEGIN", "### END SOLUTION"),
         ("# %% hidden checks", "### BEGIN HIDDEN TESTS\npass\n### END HIDDEN TESTS", "below '# %% hidden checks'", "### BEGIN"),
         ("# %% hidden checks", "# %% concealed checks", "no cell of this kind", "concealed"),
         ("# %% hidden checks", "# %% checks", "a second cell", "# %% checks"),
@@ -122,7 +122,7 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
         ('weight=3)', 'observed=1)', "written out", "observed=1"),
         ('weight=3)', 'observed=True, guard=True)', "observed check that is a guard", "guard=True"),
         ('weight=3)', 'observed=True, required=True)', "observed check that is required", "required=True"),
-        ("assert_close(double(3), 6)", "assert double(3)", "before the whole of it was compared", "assert double(3)"),
+        ("assert_close(double(3), 6)", "assert double(3)", "before it was compared as a whole", "assert double(3)"),
         ("assert_close(double(3), 6)", "[assert_close(n, 6) for n in double([3])]", "a loop over it", "for n in"),
         ("assert_close(double(3), 6)", "n = 6; assert_close(probes.saved_bytes(double, 3), n)", "says about itself", "saved_b"),
         ('weight=3)', 'observed=True)', "observed checks hold 1 of the lab's 3 points", "# %% checks"),

@@ -27,7 +27,7 @@ BLUE = '[[team]]\nname = "blue"\nmembers = ["ada", "ben"]\nlabs = ["x"]\n'
 @pytest.mark.parametrize(
     ("other", "words"),
     [
-        ('name = "red"\nmembers = ["cy", "ben"]', "team: ben in two teams of one lab, 'blue' and 'red'"),
+        ('name = "red"\nmembers = ["cy", "ben"]', "team: ben in two teams for the same lab, 'blue' and 'red'"),
         ('name = "blue"\nmembers = ["cy"]\nlabs = ["w", "x"]', "team: two teams of one lab are called 'blue'"),
         ('name = "red"\nmembers = ["cy", "cy"]', "team: team 'red' names cy twice"),
     ],

@@ -175,7 +175,7 @@ def test_a_hint_is_left_out_if_it_does_not_fit_the_failure() -> None:
 
 def test_a_check_that_passed_and_does_not_pay_says_so() -> None:
     text = repr(make_verdict(GOOD, Outcome("form", required=True)))
-    assert "pays nothing yet" in text
+    assert "earns no points yet" in text
 
 
 def test_every_outcome_is_available_to_programs_too() -> None:

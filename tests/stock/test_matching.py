@@ -230,7 +230,7 @@ def test_notes_name_what_a_student_finds_in_the_notebook(course: StockNotebook) 
     _, notes = repair_source(make_notebook(*SOURCE[:4], changed_test, *SOURCE[5:]), course)
     place = "t, your cell 5, which begins `assert f(1) == 2`"
     assert notes == [
-        f"Course cells that were changed were put back as they were: {place}.",
+        f"Changed course cells were restored: {place}.",
         f"Changed settings of cells (points, locks, tags) do not count: {place}.",
     ]
 
