@@ -15,6 +15,7 @@ from autograder.gradebook.notebook_file import read_notebook
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.releases import read_release_bytes
+from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet, compute_marks
 from autograder.model.result import Result
 
@@ -35,7 +36,7 @@ class LabAssignment:
 
     @property
     def labels(self) -> CellLabels:
-        return CellLabels(is_stock=False)
+        return CellLabels(AssignmentKind.LAB)
 
     @property
     def answers(self) -> AnswerCells:

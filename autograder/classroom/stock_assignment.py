@@ -44,7 +44,7 @@ class StockAssignment:
 
     @property
     def labels(self) -> CellLabels:
-        return CellLabels(is_stock=True)
+        return CellLabels(AssignmentKind.STOCK)
 
     @property
     def answers(self) -> AnswerCells:

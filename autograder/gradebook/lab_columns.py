@@ -11,14 +11,14 @@ from sqlalchemy import func, select
 
 from autograder.gradebook.lab_class import Column
 from autograder.gradebook.labels import CellLabels
-from autograder.model.assignments import is_stock
+from autograder.model.assignments import find_kind
 from autograder.model.metadata import read_facts
 
 
 def read_labels(gradebook: Gradebook, course: Path, lab: str) -> CellLabels:
     """Read how people name the graded cells of this lab. A stock assignment may have several notebooks."""
     count = select(func.count()).select_from(Notebook).join(Notebook.assignment).where(Assignment.name == lab)
-    return CellLabels(is_stock(course, lab), gradebook.db.scalars(count).one() > 1)
+    return CellLabels(find_kind(course, lab), gradebook.db.scalars(count).one() > 1)
 
 
 def read_worth(gradebook: Gradebook, lab: str) -> dict[tuple[str, str], float]:

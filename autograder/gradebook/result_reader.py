@@ -25,12 +25,13 @@ from autograder.gradebook.submission_rows import (
     refuse_ungraded,
 )
 from autograder.gradebook.writer import open_gradebook
+from autograder.model.assignments import AssignmentKind
 from autograder.model.course import Kind
 from autograder.model.metadata import get_cell_name, make_cell_name, make_stock_name
 from autograder.model.result import GradedCell, Result
 from autograder.model.term import read_term
 
-LAB_LABELS = CellLabels(is_stock=False)
+LAB_LABELS = CellLabels(AssignmentKind.LAB)
 
 
 def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
@@ -73,7 +74,7 @@ def _build_results(
     for student, row in rows.items():
         document, excused = load_result(course, lab, student), term.get_excuses(lab, student)
         facts = get_autograded_path(course, lab, student), worth, comments.get(student, {}), excused
-        if document and document.notebooks:
+        if document and document.kind is AssignmentKind.STOCK:
             exercises = _build_stock_exercises(row, document, *facts)
         else:
             exercises = _build_lab_exercises(row, document, *facts)

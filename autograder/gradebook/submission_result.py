@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from autograder.model.assignments import AssignmentKind, get_result_kind
 from autograder.model.course import Model
 from autograder.model.notes import Note
 from labkit.outcome import Outcome
@@ -54,6 +55,10 @@ class SubmissionResult(Model):
     """Seconds after the due date, or after the student's extension."""
     notebooks: tuple[str, ...] = ()
     """The names of a stock assignment's notebooks, including those without a graded cell."""
+
+    @property
+    def kind(self) -> AssignmentKind:
+        return get_result_kind(self.notebooks)
 
     def get_points(self, name: str) -> float | None:
         return next((e.points for e in self.exercises if e.name == name), None)

@@ -18,6 +18,7 @@ from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.base.timestamps import get_utc_now
 from autograder.gradebook.notebook_file import read_notebook
 from autograder.gradebook.submission_result import SubmissionResult
+from autograder.model.assignments import AssignmentKind
 from autograder.model.course import Kind
 from autograder.model.metadata import read_facts
 from autograder.model.note_sentences import describe_notes
@@ -122,7 +123,7 @@ def render_feedback_page(
     hidden_points = {
         e.name: round(e.worth - shown.worth, 4) for e, shown in zip(whole.exercises, result.exercises, strict=True)
     }
-    if result.notebooks:
+    if result.kind is AssignmentKind.STOCK:
         by_exercise, others = group_stock_cells(notebook, whole.exercises)
         cells = {name: [render_cell(cell) for cell in group] for name, group in by_exercise.items()}
     else:
