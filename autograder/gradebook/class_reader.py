@@ -26,7 +26,12 @@ from autograder.gradebook.lab_columns import read_columns, read_labels
 from autograder.gradebook.labels import CellLabels, make_sort_key
 from autograder.gradebook.store import load_result
 from autograder.gradebook.student_answers import LabSource, read_lab_source
-from autograder.gradebook.submission_rows import SubmissionRow, read_submission_rows, refuse_ungraded
+from autograder.gradebook.submission_rows import (
+    SubmissionRow,
+    compute_seconds_late,
+    read_submission_rows,
+    refuse_ungraded,
+)
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.arrivals import Arrival, collect_times, find_uncollected
 from autograder.model.fingerprint import LAB
@@ -160,7 +165,7 @@ def _build_member(records: _ClassRecords, student: str, whole: bool, checks: boo
 
 def _describe_row(records: _ClassRecords, student: str, row: SubmissionRow) -> dict[str, Any]:
     """Return a member's marks, and whether they are current."""
-    due, until, newest = records.due, records.extended.get(student) or row.until, records.submitted.get(student)
+    due, extended, newest = records.due, records.extended.get(student), records.submitted.get(student)
     marks = {}
     for cell in row.cells:
         name = records.labels.label(cell.name, cell.notebook)
@@ -171,8 +176,8 @@ def _describe_row(records: _ClassRecords, student: str, row: SubmissionRow) -> d
         "marks": marks,
         "penalty": round(row.penalty, 4),
         "submitted": row.submitted,
-        "until": until,
-        "late": max((row.submitted - max(due, until or due)).total_seconds(), 0.0) if row.submitted and due else 0.0,
+        "until": extended or row.until,
+        "late": compute_seconds_late(row.submitted, max(extended, due)) if extended and due else row.seconds_late,
         "again": student in records.unwritten or (newest is not None and newest != row.submitted),
         "history": records.histories[student],
     }

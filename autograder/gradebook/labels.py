@@ -44,6 +44,10 @@ class CellLabels:
         notebook, _, cell = cell_id.partition("/")
         return notebook, cell
 
+    def join(self, cell: str, notebook: str) -> str:
+        """Join a cell's names in the gradebook to its id in a result document."""
+        return cell if self.kind is AssignmentKind.LAB else make_stock_name(notebook, cell)
+
     def label_id(self, cell_id: str) -> str:
         """Return the label of a cell by its id in a result document."""
         notebook, cell = self.split(cell_id)
