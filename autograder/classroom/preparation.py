@@ -19,6 +19,7 @@ from autograder.gradebook.changed_cells import LOST_MARKS, update_notebooks, wri
 from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_source_notebooks
+from autograder.model.metadata import make_stock_name
 from autograder.model.term import read_term
 from autograder.stock.assignment import read_kept_names
 
@@ -120,7 +121,7 @@ def _list_graded_cells(gradebook: Gradebook, lab: str) -> set[str]:
     if assignment is None or not assignment.submissions:
         return set()
     return {
-        f"{notebook.name}/{cell.name}"
+        make_stock_name(notebook.name, cell.name)
         for notebook in assignment.notebooks
         for cell in (*notebook.grade_cells, *notebook.task_cells)
     }

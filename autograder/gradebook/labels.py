@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from autograder.model.assignments import AssignmentKind
-from autograder.model.metadata import make_stock_name, split_cell_name
+from autograder.model.metadata import make_stock_name, split_cell_name, split_stock_name
 
 if TYPE_CHECKING:
     from autograder.model.result import Result  # imports torch
@@ -39,10 +39,7 @@ class CellLabels:
 
     def split(self, cell_id: str) -> tuple[str, str]:
         """Split an id in a result document into notebook and cell; a lab's ids have no notebook."""
-        if self.kind is AssignmentKind.LAB:
-            return "", cell_id
-        notebook, _, cell = cell_id.partition("/")
-        return notebook, cell
+        return ("", cell_id) if self.kind is AssignmentKind.LAB else split_stock_name(cell_id)
 
     def join(self, cell: str, notebook: str) -> str:
         """Join a cell's names in the gradebook to its id in a result document."""

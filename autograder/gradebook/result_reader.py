@@ -141,6 +141,7 @@ def _build_exercise(
     extra: Sequence[str],
 ) -> ExerciseResult:
     course_worth = graded.worth if graded else 0.0
+    is_stock = labels.kind is AssignmentKind.STOCK
     return ExerciseResult(
         name=labels.label(row.name, row.notebook),
         points=row.points,
@@ -151,7 +152,8 @@ def _build_exercise(
         waits=row.waits,
         excused=find_excused(labels, labels.join(row.name, row.notebook), excused),
         extra=is_extra_credit(labels, cell, course_worth, extra),
-        notebook=row.notebook if labels.kind is AssignmentKind.STOCK else "",
+        notebook=row.notebook if is_stock else "",
+        cell=row.name if is_stock else "",
         own_process=graded is not None and graded.own_process,
     )
 

@@ -30,6 +30,8 @@ class ExerciseResult(Model):
     """Whether its points are extra credit."""
     notebook: str = ""
     """The notebook that it's in, in a stock assignment."""
+    cell: str = ""
+    """nbgrader's name of it there, in a stock assignment."""
     own_process: bool = False
     """Whether the submission's own process decided it."""
 

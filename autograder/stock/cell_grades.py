@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.model.metadata import get_cell_name
+from autograder.model.metadata import get_cell_name, make_stock_name
 from autograder.model.nbgrader_cells import is_by_hand, read_points
 from autograder.model.result import GradedCell
 from autograder.stock.notebook_run import NotebookRun
@@ -64,5 +64,5 @@ def grade_cell(cell: NotebookNode, score: Score, run: NotebookRun, hidden: bool,
     seen = reason if quiet or not score.message else score.message
     outcome = Outcome("tests", LABEL, passed=not reason, seen=seen, hidden=hidden)
     return GradedCell(
-        id=f"{run.notebook}/{name}", points=points, worth=worth, checks=(outcome,), own_process=own_process
+        id=make_stock_name(run.notebook, name), points=points, worth=worth, checks=(outcome,), own_process=own_process
     )
