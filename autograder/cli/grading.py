@@ -71,7 +71,6 @@ def grade(
             from autograder.gradebook.counting_submissions import find_counting_times
             from autograder.gradebook.nbgrader_course import open_course
             from autograder.model.arrivals import collect_times, find_uncollected
-            from autograder.model.term import read_term
             from autograder.nbgrader_plugin import make_usual_config
             from autograder.workers.executors import LocalExecutor, make_executor
 
@@ -106,7 +105,7 @@ def grade(
             "    To continue, run the same command"
         )
     with nbgrader.open_gradebook() as gradebook:
-        term, times = read_term(course), collect_times(read_exchange(nbgrader, [lab])[0], lab, get_utc_now())
+        term, times = writer.term, collect_times(read_exchange(nbgrader, [lab])[0], lab, get_utc_now())
         uncollected = find_uncollected(times, find_counting_times(course, lab, term))
         summary = summarize_lab(gradebook, lab, outcomes, uncollected, before)
         lines = list_warnings(course, term, gradebook, lab)

@@ -48,14 +48,15 @@ def feedback(
     nbgrader = open_course(course)
     for line in open_assignment(course, lab).list_unread_page_settings(nbgrader.config, make_usual_config()):
         err.print(line, markup=False)
-    results = read_results(nbgrader.db_url, course.resolve(), lab)
-    pages = write_feedback(results, course.resolve(), lab)
+    term = read_term(course)
+    results = read_results(nbgrader.db_url, course.resolve(), lab, term)
+    pages = write_feedback(results, course.resolve(), lab, term=term)
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     if waiting := sum(result.needs_manual_grade for result in results):
         count_text = format_count(waiting, "submission", "has", "have")
         err.print(f"{count_text} answers that a person must still read, and the page says so")
-    term, due = read_term(course), read_due_date(nbgrader.db_url, lab)
+    due = read_due_date(nbgrader.db_url, lab)
     until = term.lab(lab).until
     until_utc = to_naive_utc(until) if until else None
     if working := describe_still_working(due, term.get_extensions(lab), get_utc_now(), until_utc):

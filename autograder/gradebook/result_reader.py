@@ -29,18 +29,24 @@ from autograder.gradebook.writer import open_gradebook
 from autograder.model.assignments import AssignmentKind
 from autograder.model.metadata import get_cell_name
 from autograder.model.result import GradedCell, Result
-from autograder.model.term import read_term
+from autograder.model.term import Term, read_term
 
 LAB_LABELS = CellLabels(AssignmentKind.LAB)
 NO_COMMENTS: Mapping[CellKey, str] = {}
 NO_EXCUSES: Excused = {}
 
 
-def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
-    """Read the results of every graded submission of a lab, by student. Raises GradlabError if the lab is unknown."""
+def read_results(db_url: str, course: Path, lab: str, term: Term | None = None) -> list[SubmissionResult]:
+    """Read the results of every graded submission of a lab, by student. Raises GradlabError if the lab is unknown.
+
+    Args:
+        term: The instructor's decisions; read from the course if the caller hasn't.
+    """
     with open_gradebook(db_url) as gradebook:
         refuse_ungraded(gradebook, course, lab)
-        return sorted(_build_results(gradebook, course, lab), key=lambda result: make_sort_key(result.student))
+        return sorted(
+            _build_results(gradebook, course, lab, term=term), key=lambda result: make_sort_key(result.student)
+        )
 
 
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
@@ -67,11 +73,11 @@ def read_due_date(db_url: str, lab: str) -> datetime | None:
 
 
 def _build_results(
-    gradebook: Gradebook, course: Path, lab: str, students: Sequence[str] = ()
+    gradebook: Gradebook, course: Path, lab: str, students: Sequence[str] = (), term: Term | None = None
 ) -> list[SubmissionResult]:
     """Build the results of these students; without any, of all. Raises MissingEntry if the lab is unknown."""
     rows, comments = read_submission_rows(gradebook, lab, students), read_comments(gradebook, lab, students)
-    cells, term = read_gradebook_cells(gradebook, lab), read_term(course)
+    cells, term = read_gradebook_cells(gradebook, lab), term or read_term(course)
     extra = term.lab(lab).extra_credit
     results = []
     for student, row in rows.items():

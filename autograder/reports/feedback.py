@@ -45,7 +45,12 @@ NOT_SHOWN = "(This can't be shown on this page. Your notebook has it.)"
 
 
 def write_feedback(
-    results: Sequence[SubmissionResult], course: Path, lab: str, tell: Tell = "all", attempts: str = ""
+    results: Sequence[SubmissionResult],
+    course: Path,
+    lab: str,
+    tell: Tell = "all",
+    attempts: str = "",
+    term: Term | None = None,
 ) -> list[Path]:
     """Write feedback/STUDENT/LAB/LAB.html for each graded submission, where nbgrader's release_feedback looks.
 
@@ -54,9 +59,10 @@ def write_feedback(
     Args:
         tell: What a page shows, see term.LabTerm.
         attempts: A line about attempts.
+        term: The instructor's decisions; read from the course if the caller hasn't.
     """
     pages = []
-    term = read_term(course)
+    term = term or read_term(course)
     solutions = read_released_solutions(course, lab, term)
     working = {student for student, until in term.get_extensions(lab).items() if until > get_utc_now()}
     for result in results:
