@@ -14,7 +14,7 @@ from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.excuses import Excused, find_excused
 from autograder.gradebook.gradebook_cells import GradebookCell, is_extra_credit, read_gradebook_cells
 from autograder.gradebook.labels import CellLabels, make_labels, make_sort_key
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.store import load_result
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.gradebook.submission_rows import (
@@ -169,7 +169,7 @@ def _sort_cells(rows: Sequence[CellRow], course: Path, lab: str, student: str) -
     in_order = []
     for notebook in sorted({row.notebook for row in rows}):
         path = get_autograded_path(course, lab, student, notebook)
-        order = [get_cell_name(cell) for cell in read_notebook(path).cells] if path.exists() else []
+        order = [get_cell_name(cell) for cell in read_course_notebook(path).cells] if path.exists() else []
         in_order += sorted(
             (row for row in rows if row.notebook == notebook),
             key=lambda row: order.index(row.name) if row.name in order else len(order),

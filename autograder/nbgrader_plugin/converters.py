@@ -18,7 +18,7 @@ from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.history import remember_mark
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score
@@ -65,7 +65,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
             for note in notes:
                 self.log.warning("%s: %s", ids["student"], describe_note(note, name_notebook=True))
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
-        course = read_notebook(Path(get_source_path(autograde.coursedir, ids)))
+        course = read_course_notebook(Path(get_source_path(autograde.coursedir, ids)))
         try:
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair(read_submission(Path(filename)), course, releases)
@@ -205,7 +205,9 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
         tell = read_term(Path(coursedir.root)).lab(ids["assignment"]).tell
-        page = render_page_with_fallback(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
+        page = render_page_with_fallback(
+            result, read_course_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"]
+        )
         return page, {**resources, "output_extension": ".html"}
 
 

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from autograder.authoring.regions import strip_markers
 from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.base.timestamps import get_utc_now
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.assignments import AssignmentKind
 from autograder.model.course import Kind
@@ -78,7 +78,7 @@ def write_feedback(
                 shutil.copyfile(autograded / name, folder / name)
         for name in notebooks:
             page = folder / f"{name}.html"
-            notebook = read_notebook(autograded / f"{name}.ipynb")
+            notebook = read_course_notebook(autograded / f"{name}.ipynb")
             worked = NO_SOLUTIONS if result.student in working else solutions
             text = render_page_with_fallback(result, notebook, tell, worked, name, attempts)
             page.write_text(text, encoding="utf-8")
@@ -167,7 +167,7 @@ def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str
     path = course / "source" / lab / f"{lab}.ipynb"
     if since is None or to_naive_utc(since) > get_utc_now() or not path.exists():
         return {}
-    cells = ((read_facts(cell), strip_markers(cell.source)) for cell in read_notebook(path).cells)
+    cells = ((read_facts(cell), strip_markers(cell.source)) for cell in read_course_notebook(path).cells)
     return {facts.exercise: text for facts, text in cells if facts and facts.kind in STUDENT_KINDS and text.strip()}
 
 
