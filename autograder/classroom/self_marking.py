@@ -35,6 +35,7 @@ from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.worker import ForkServers, grade_with_retries, make_purpose
 from labkit.mark_file import get_marks_path, get_page_path
 from labkit.notebook_progress import digest_sources
+from labkit.points import format_points
 from labkit.untrusted_json import DAMAGED
 
 STUDENT = "your own copy"
@@ -55,8 +56,8 @@ class CopyMark(Mark):
 
     @property
     def words(self) -> str:
-        unread = f"; {self.by_hand:g} of them for a person to mark" if self.by_hand else ""
-        return f"{round(self.points or 0.0, 1):g} of {self.worth + self.by_hand:g} points{unread}"
+        unread = f"; {format_points(self.by_hand)} of them for a person to mark" if self.by_hand else ""
+        return f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points{unread}"
 
 
 def read_course_settings(course: Path) -> Settings:

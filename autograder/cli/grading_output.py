@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import err, format_count, out, print_warnings
+from labkit.points import format_points
 
 if TYPE_CHECKING:
     from autograder.classroom.outcomes import GradingOutcome
@@ -74,7 +75,7 @@ def print_mark(mark: ArrivalMark) -> bool:
         return False
     damaged = f"damaged, {mark.reason}\n    " if mark.reason else ""
     waits = " until a person reads the rest" if mark.waits else ""
-    points = f"{mark.points:g} of {mark.worth:g}{waits}"
+    points = f"{format_points(mark.points)} of {format_points(mark.worth)}{waits}"
     out.print(f"{name}: {damaged}{points}, {format_delay(mark.seconds)} after it arrived", markup=False)
     return True
 

@@ -16,8 +16,9 @@ from autograder.model.term import Term
 from autograder.reports import charts
 from autograder.reports.calendar import build_calendar
 from autograder.reports.class_statistics import MIN_STUDENTS, compute_spread
-from autograder.reports.page_templates import format_points, render_live
+from autograder.reports.page_templates import render_live
 from autograder.reports.tables import write_table
+from labkit.points import format_points
 
 MISSED = 2  # labs
 DROP = 0.3  # of the points, from the earlier labs to the last two
