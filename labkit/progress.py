@@ -9,6 +9,7 @@ from typing import Any
 
 from labkit.lab_progress import MARKED, LabProgress
 from labkit.notebook_progress import read_progress
+from labkit.points import format_points
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ def progress(folder: str = "") -> Progress:
 
 def _format_line(lab: LabProgress) -> str:
     done_count = sum(work.is_done for work in lab.work)
-    marked = f", {lab.earned:g} of {lab.points:g} points" if any(w.state == MARKED for w in lab.work) else ""
+    points = f", {format_points(lab.earned)} of {format_points(lab.points)} points"
+    marked = points if any(work.state == MARKED for work in lab.work) else ""
     after = f"; next: {lab.next}" if done_count and lab.next else ""
     return f"{lab.name}: {done_count} of {len(lab.work)} done{marked}{after}"
 

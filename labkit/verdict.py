@@ -13,6 +13,7 @@ from labkit.cause import Cause
 from labkit.difference import Difference
 from labkit.hint import fold_hints
 from labkit.outcome import Outcome, select_hints, select_paying
+from labkit.points import format_points
 
 MIME = "application/vnd.gradlab.verdict+json"
 NO_RETURN = "Your function returned None. Does every path through it end with a return?"
@@ -66,7 +67,7 @@ def summarize(verdict: Verdict) -> str:
     passed, ran = sum(o.passed for o in verdict.outcomes), len(verdict.outcomes)
     counted = f"{passed} of {_format_count(ran, 'check')} passed"
     if verdict.hidden_present:
-        return f"{counted}, {_format_number(verdict.earned)} of {_format_points(verdict.points)}"
+        return f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.points)}"
     return (
         f"{counted} here; {len(verdict.later)} more run when it is marked, for {_format_points(verdict.points)} in all"
     )
@@ -167,9 +168,4 @@ def _format_points(points: float) -> str:
 
 
 def _format_count(number: float, noun: str) -> str:
-    return f"{_format_number(number)} {noun}" if number == 1 else f"{_format_number(number)} {noun}s"
-
-
-def _format_number(number: float) -> str:
-    """Format a number of points with at most one decimal."""
-    return f"{round(number, 1):g}"
+    return f"{format_points(number)} {noun}" if number == 1 else f"{format_points(number)} {noun}s"

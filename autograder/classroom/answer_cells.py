@@ -10,6 +10,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.labels import CellLabels
 from autograder.intake.cell_origin import find_lab_answer, find_stock_answer, is_own
+from autograder.model.assignments import AssignmentKind
 from autograder.model.metadata import get_answer_name, get_cell_name, make_stock_name
 from autograder.model.nbgrader_cells import has_nbgrader_metadata
 
@@ -45,7 +46,7 @@ class LabAnswers:
         return place.cell
 
     def label(self, place: GradedPlace) -> str:
-        return CellLabels(is_stock=False).label(place.cell, place.notebook)
+        return CellLabels(AssignmentKind.LAB).label(place.cell, place.notebook)
 
 
 class StockAnswers:
@@ -68,7 +69,9 @@ class StockAnswers:
         return make_stock_name(place.notebook, place.cell)
 
     def label(self, place: GradedPlace) -> str:
-        return CellLabels(is_stock=True, has_several=place.notebook != place.lab).label(place.cell, place.notebook)
+        return CellLabels(AssignmentKind.STOCK, has_several=place.notebook != place.lab).label(
+            place.cell, place.notebook
+        )
 
 
 def _collect_tested_code(cells: Sequence[Any], tests: str) -> list[Any]:

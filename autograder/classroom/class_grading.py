@@ -115,7 +115,7 @@ def open_class(
     refuse_stale(course, lab)
     with lock_lab(course, lab), nbgrader.open_gradebook() as gradebook:
         refuse_unknown_names(course, lab, term, gradebook)
-        changes = prepare(nbgrader, assignment, gradebook)
+        changes = prepare(nbgrader, assignment, gradebook, term)
         revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
         excluded = assignment.list_excluded(nbgrader.config, students, gradebook)
         students = [name for name in students if name not in excluded]

@@ -12,7 +12,7 @@ from nbgrader.utils import is_grade, parse_utc
 
 from autograder.base.errors import GradlabError
 from autograder.gradebook.extensions import remember_extended, set_extension
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.model.assignments import list_source_notebooks, refuse_unknown_lab
 from autograder.model.metadata import get_cell_name, read_facts
 from autograder.model.term import Excuse, Extension, add_excuse, add_extension
@@ -120,7 +120,7 @@ def read_checks(course: Path, lab: str) -> dict[str, dict[str, str]]:
     refuse_unknown_lab(course, lab)
     labels: dict[str, dict[str, str]] = {}
     for path in list_source_notebooks(course, lab):
-        for cell in read_notebook(path).cells:
+        for cell in read_course_notebook(path).cells:
             if is_grade(cell):
                 facts = read_facts(cell)
                 checks = {check.id: check.label for check in facts.checks} if facts else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Event
@@ -90,7 +90,6 @@ class GradebookWriter:
         self._regrade_reasons: dict[str, tuple[str, ...]] = {}
         self._unwritten: list[MarkSheet] = []
         self._last_write = time.monotonic()
-        self._finished: list[GradingOutcome] = []  # submissions that turned out to need no task
 
     def update_counting(self, counting: Mapping[str, CountingSubmission]) -> None:
         """Grade these submissions from now on, after a member of a team handed in another one."""
@@ -99,7 +98,11 @@ class GradebookWriter:
     def grade(self, students: Sequence[str], executor: Executor, again: bool, stop: Event) -> Iterator[GradingOutcome]:
         """Grade the submissions and yield each as it's done; every one, unless stopped."""
         missing = set(students)
-        for outcome in self._write_outcomes(self.iter_outcomes(students, executor, again, stop)):
+        for each in self.iter_outcomes(students, executor, again, stop):
+            if isinstance(each, GradingOutcome):
+                outcome = each
+            else:
+                outcome = run_guarded(each[0].student, functools.partial(self.write_outcome, *each))
             missing.discard(outcome.student)
             yield outcome
         if not stop.is_set():
@@ -108,19 +111,30 @@ class GradebookWriter:
 
     def iter_outcomes(
         self, students: Sequence[str], executor: Executor, again: bool, stop: Event
-    ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        """Yield the outcomes of the submissions that have to be graded, without writing them."""
+    ) -> Iterator[GradingOutcome | tuple[Task, GradedSubmission | Failure]]:
+        """Yield each submission as it's done: an outcome if it needs no grading, else its task and what came of it.
+
+        Nothing is written of what was graded.
+        """
         selected = students if len(students) <= MAX_SELECTED else ()
-        tasks = self._iter_tasks(students, read_submission_rows(self.gradebook, self.lab, selected), again)
-        for task, outcome in executor.grade(tasks, self.settings, [self.course], stop):
+        rows = read_submission_rows(self.gradebook, self.lab, selected)
+        settled: list[GradingOutcome] = []
+
+        def iter_tasks() -> Iterator[Task]:
+            for student in students:
+                prepared = run_guarded(student, functools.partial(self.prepare_task, student, rows.get(student), again))
+                if isinstance(prepared, GradingOutcome):
+                    settled.append(prepared)  # an executor takes only tasks
+                else:
+                    self.running[student] = time.monotonic()
+                    yield prepared
+
+        for task, outcome in executor.grade(iter_tasks(), self.settings, [self.course], stop):
+            yield from settled
+            settled.clear()
             self.running.pop(task.student, None)
             yield task, outcome
-
-    def _write_outcomes(self, outcomes: Iterable[tuple[Task, GradedSubmission | Failure]]) -> Iterator[GradingOutcome]:
-        for task, outcome in outcomes:
-            yield from self._drain_finished()
-            yield run_guarded(task.student, functools.partial(self.write_outcome, task, outcome))
-        yield from self._drain_finished()
+        yield from settled
 
     def write_outcome(self, task: Task, outcome: GradedSubmission | Failure) -> GradingOutcome:
         """Write the outcome of this task."""
@@ -143,16 +157,6 @@ class GradebookWriter:
         if self._unwritten:
             write_marks(self.gradebook, self.lab, self._unwritten, self._penalty, self._extended)
         self._unwritten, self._last_write = [], time.monotonic()
-
-    def _iter_tasks(self, students: Iterable[str], rows: Mapping[str, SubmissionRow], again: bool) -> Iterator[Task]:
-        """Yield the submissions that have to be graded. Those with a current result are only recorded."""
-        for student in students:
-            prepared = run_guarded(student, functools.partial(self.prepare_task, student, rows.get(student), again))
-            if isinstance(prepared, GradingOutcome):
-                self._finished.append(prepared)
-            else:
-                self.running[student] = time.monotonic()
-                yield prepared
 
     def prepare_task(self, student: str, row: SubmissionRow | None, again: bool = False) -> Task | GradingOutcome:
         """Return the task to grade, or the earlier outcome, which is recorded if the gradebook differs from it."""
@@ -241,7 +245,3 @@ class GradebookWriter:
         return GradingOutcome(
             student, f"{find_last_error(reason)}\n    its mark was not changed; the whole log is {log}"
         )
-
-    def _drain_finished(self) -> Iterator[GradingOutcome]:
-        while self._finished:
-            yield self._finished.pop(0)

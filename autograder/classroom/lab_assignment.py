@@ -11,10 +11,11 @@ from autograder.classroom.answer_cells import AnswerCells, LabAnswers
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.intake.releases import read_release_bytes
+from autograder.model.assignments import AssignmentKind
 from autograder.model.marks import MarkSheet, compute_marks
 from autograder.model.result import Result
 
@@ -35,7 +36,7 @@ class LabAssignment:
 
     @property
     def labels(self) -> CellLabels:
-        return CellLabels(is_stock=False)
+        return CellLabels(AssignmentKind.LAB)
 
     @property
     def answers(self) -> AnswerCells:
@@ -90,4 +91,4 @@ class LabAssignment:
 
     def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
         path = get_autograded_path(self.course, self.name, result.student)
-        return compute_marks(result, read_notebook(path), submitted)
+        return compute_marks(result, read_course_notebook(path), submitted)

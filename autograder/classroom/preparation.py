@@ -19,14 +19,15 @@ from autograder.gradebook.changed_cells import LOST_MARKS, update_notebooks, wri
 from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_source_notebooks
-from autograder.model.term import read_term
+from autograder.model.metadata import make_stock_name
+from autograder.model.term import Term
 from autograder.stock.assignment import read_kept_names
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
 
-def prepare(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebook) -> list[str]:
+def prepare(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebook, term: Term) -> list[str]:
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, if they changed.
 
     Returns:
@@ -34,7 +35,7 @@ def prepare(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebo
     """
     course, lab = assignment.course, assignment.name
     marker = course / "results" / lab / ".prepared"
-    labels, extra = assignment.labels, read_term(course).lab(lab).extra_credit
+    labels, extra = assignment.labels, term.lab(lab).extra_credit
     source = _digest_source(course, lab, nbgrader.db_url, *extra)
     is_known = any(assignment.name == lab and assignment.notebooks for assignment in gradebook.assignments)
     gradebook.db.commit()  # no transaction is open while nbgrader writes
@@ -120,7 +121,7 @@ def _list_graded_cells(gradebook: Gradebook, lab: str) -> set[str]:
     if assignment is None or not assignment.submissions:
         return set()
     return {
-        f"{notebook.name}/{cell.name}"
+        make_stock_name(notebook.name, cell.name)
         for notebook in assignment.notebooks
         for cell in (*notebook.grade_cells, *notebook.task_cells)
     }

@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.class_grading import open_class
 from autograder.classroom.decisions import read_checks
 from autograder.classroom.gradebook_writer import GradebookWriter
-from autograder.classroom.grading_outcome import run_guarded
+from autograder.classroom.grading_outcome import GradingOutcome, run_guarded
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.gradebook.submission_rows import read_submission_rows
@@ -93,7 +93,10 @@ def regrade(
         writer = opened.writer
         before = {name: row.scores for name, row in read_submission_rows(writer.gradebook, lab).items()}
         submissions, changes, failures = [], [], []
-        for task, outcome in writer.iter_outcomes(opened.students, executor, scope.again, stop):
+        for each in writer.iter_outcomes(opened.students, executor, scope.again, stop):
+            if isinstance(each, GradingOutcome):
+                continue  # its mark stays
+            task, outcome = each
             if isinstance(outcome, Failure):
                 failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
                 continue

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade
+from nbgrader.utils import is_grade, is_solution
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
@@ -18,20 +18,24 @@ from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.class_grading import read_settings
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ServerProcess
+from autograder.gradebook.gradebook_cells import GradebookCell
 from autograder.gradebook.nbgrader_course import open_course
-from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
+from autograder.gradebook.result_reader import build_result
+from autograder.gradebook.submission_result import SubmissionResult
+from autograder.gradebook.submission_rows import CellRow, SubmissionRow
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.model.assignments import require_source
-from autograder.model.course import Kind
 from autograder.model.marks import Mark
 from autograder.model.metadata import get_cell_name, read_facts
+from autograder.model.nbgrader_cells import is_by_hand
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.worker import ForkServers, grade_with_retries, make_purpose
 from labkit.mark_file import get_marks_path, get_page_path
 from labkit.notebook_progress import digest_sources
+from labkit.points import format_points
 from labkit.untrusted_json import DAMAGED
 
 STUDENT = "your own copy"
@@ -52,8 +56,8 @@ class CopyMark(Mark):
 
     @property
     def words(self) -> str:
-        unread = f"; {self.by_hand:g} of them for a person to mark" if self.by_hand else ""
-        return f"{round(self.points or 0.0, 1):g} of {self.worth + self.by_hand:g} points{unread}"
+        unread = f"; {format_points(self.by_hand)} of them for a person to mark" if self.by_hand else ""
+        return f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points{unread}"
 
 
 def read_course_settings(course: Path) -> Settings:
@@ -131,34 +135,19 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], server: Serve
 
 
 def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> SubmissionResult:
-    """Build the result as the gradebook would give it."""
-    cells = {cell.id: cell for cell in graded.result.cells}
-    exercises = []
+    """Build the result as the gradebook would give it, where the answers that a person has to read have no points."""
+    lab = graded.result.lab
+    rows, cells = [], {}
     for cell in notebook.cells:
         facts = read_facts(cell)
         if facts is None or not is_grade(cell):
             continue
-        by_hand = facts.kind is Kind.QUESTION
-        graded_cell = cells.get(get_cell_name(cell))
-        points = None if by_hand else graded_cell.points if graded_cell else 0.0
-        exercises.append(
-            ExerciseResult(
-                name=facts.exercise,
-                points=points,
-                worth=facts.points,
-                by_hand=by_hand,
-                checks=graded_cell.checks if graded_cell else (),
-            )
-        )
-    return SubmissionResult(
-        student=STUDENT,
-        lab=graded.result.lab,
-        points=round(sum(e.points or 0.0 for e in exercises), 4),
-        worth=sum(e.worth for e in exercises),
-        needs_manual_grade=any(e.by_hand for e in exercises),
-        exercises=tuple(exercises),
-        notes=graded.result.notes,
-    )
+        name, by_hand = get_cell_name(cell), is_by_hand(cell.cell_type, is_solution(cell))
+        points = None if by_hand else graded.result.get_points(name) or 0.0
+        rows.append(CellRow(lab, name, auto=points, manual=None, extra=0.0, waits=by_hand))
+        cells[lab, name] = GradebookCell(lab, name, facts.points, by_hand)
+    row = SubmissionRow(submitted=None, until=None, seconds_late=0.0, penalty=0.0, cells=rows)
+    return build_result(STUDENT, lab, row, graded.result, cells)
 
 
 def _build_marks(result: SubmissionResult, content: bytes) -> dict[str, Any]:

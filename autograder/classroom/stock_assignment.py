@@ -13,7 +13,7 @@ from autograder.classroom.answer_cells import AnswerCells, StockAnswers
 from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.grading.stock_submission import compute_stock_marks
 from autograder.grading.task import NotebookFile, Settings, Task, apply_stock_limits
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
@@ -44,7 +44,7 @@ class StockAssignment:
 
     @property
     def labels(self) -> CellLabels:
-        return CellLabels(is_stock=True)
+        return CellLabels(AssignmentKind.STOCK)
 
     @property
     def answers(self) -> AnswerCells:
@@ -101,7 +101,7 @@ class StockAssignment:
 
     def read_marks(self, result: Result, submitted: datetime | None) -> MarkSheet:
         paths = {name: get_autograded_path(self.course, self.name, result.student, name) for name in result.notebooks}
-        notebooks = {name: read_notebook(path) for name, path in paths.items()}
+        notebooks = {name: read_course_notebook(path) for name, path in paths.items()}
         return compute_stock_marks(result, notebooks, submitted)
 
 

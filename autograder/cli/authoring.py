@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import CPUS, PER_CPU, CoursePath, LabName, LabNames, app, err, format_count, out, pause_gc
+
+if TYPE_CHECKING:
+    from autograder.proving.proof import Proof
 
 
 def require_labs(course: Path) -> None:
@@ -88,33 +91,25 @@ def prove(
         from autograder.proving.proof_store import load_proof, save_proof
 
     require_labs(course)
-    problems = updated = 0
     selected = list(read_labs(read_course(course), tuple(labs or ())))
     if exercise and exercise not in (names := [e.name for lab in selected for e in lab.exercises]):
         raise GradlabError(f"no exercise {exercise!r}: the exercises are {', '.join(names)}")
     is_whole = not (mutate or exercise)
     earlier = [] if again or not is_whole else [proof for lab in selected if (proof := load_proof(lab))]
     remaining = [lab for lab in selected if lab.name not in {proof.lab for proof in earlier}]
+    problems = updated = 0
     for proof in itertools.chain(earlier, prove_labs(remaining, jobs, mutate, exercise)):
-        line = f"{proof.lab}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
-        if mutate:
-            line += f", {format_count(proof.mutants, 'mutant')} ({len(proof.survivors)} equivalent)"
-        line += (
-            f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
-            f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}"
-        )
-        out.print(f"{line}, {'unchanged' if proof.kept else format_count(len(proof.problems), 'problem')}")
+        _print_proof(proof, mutate)
         if is_whole and not proof.kept:
             save_proof(next(lab for lab in selected if lab.name == proof.lab), proof)
         outdated = proof.outdated if update else {}
         if outdated:
             out.print(update_lists(outdated.values()), markup=False)
             out.print(f"{format_count(len(outdated), 'list')} updated. Read the difference: is it what you expect?")
-        updated += len(outdated)
         unsolved = [problem for problem in proof.problems if problem not in outdated]
         for problem in unsolved:
             err.print(problem, markup=False)
-        problems += len(unsolved)
+        updated, problems = updated + len(outdated), problems + len(unsolved)
     if problems:
         raise GradlabError(
             f"{format_count(problems, 'problem')}: the checks are not proved. Fix this, then run gradlab prove again"
@@ -122,11 +117,38 @@ def prove(
     if updated:
         command = shlex.join(["gradlab", "prove", *(labs or ()), *(["--exercise", exercise] if exercise else [])])
         out.print(f"Next: {command}, which tries the updated lists", markup=False)
-    elif exercise:
-        lab = next(lab.name for lab in selected if exercise in (e.name for e in lab.exercises))
+        return
+    lab_name = next((lab.name for lab in selected if exercise in (e.name for e in lab.exercises)), "")
+    _print_success(exercise, lab_name)
+
+
+def _print_success(exercise: str, lab: str) -> None:
+    """Print what is proved, and what comes next.
+
+    Args:
+        exercise: The only exercise that was proved; empty if all were.
+        lab: The lab with this exercise.
+    """
+    if exercise:
         out.print(f"The checks of {exercise} are proved. Next: gradlab prove {lab}, the whole lab")
     else:
         out.print("Every check is proved. Next: gradlab demo, or release the labs with nbgrader")
+
+
+def _print_proof(proof: Proof, mutate: bool) -> None:
+    """Print how many answers were tried, and what lies earn.
+
+    Args:
+        mutate: Whether small edits of each reference were tried, too.
+    """
+    line = f"{proof.lab}: {proof.right} right, {proof.wrong} wrong and {proof.generated} generated answers tried"
+    if mutate:
+        line += f", {format_count(proof.mutants, 'mutant')} ({len(proof.survivors)} equivalent)"
+    line += (
+        f"; {proof.lies} lies earn {sum(proof.lied.values()):g} points outside observed checks, "
+        f"false claims of a technique {sum(proof.claimed.values()):g} of {proof.points:g}"
+    )
+    out.print(f"{line}, {'unchanged' if proof.kept else format_count(len(proof.problems), 'problem')}")
 
 
 @app.command()

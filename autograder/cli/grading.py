@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from shlex import quote
 from threading import Event
 from typing import Annotated
 
@@ -29,8 +29,8 @@ from autograder.cli.app import (
     format_count,
     out,
     pause_gc,
-    print_warnings,
 )
+from autograder.cli.grading_output import print_mark, print_opening, print_summary, print_totals
 
 
 class Device(StrEnum):
@@ -62,64 +62,37 @@ def grade(
         if server:
             stack.callback(server.close)
         with pause_gc():  # while the fork server imports, too
-            from autograder.base.text import join_names
-            from autograder.base.timestamps import get_utc_now
             from autograder.classroom.class_grading import open_class
-            from autograder.classroom.summary import describe_regraded, list_remarks, read_points, summarize_lab
-            from autograder.classroom.term_names import list_warnings
-            from autograder.exchange.course_exchange import read_exchange
-            from autograder.gradebook.counting_submissions import find_counting_times
+            from autograder.classroom.summary import read_points
             from autograder.gradebook.nbgrader_course import open_course
-            from autograder.model.arrivals import collect_times, find_uncollected
-            from autograder.model.term import read_term
             from autograder.nbgrader_plugin import make_usual_config
             from autograder.workers.executors import LocalExecutor, make_executor
 
         nbgrader = open_course(course, isolation)
-        outcomes = []
         stop = stack.enter_context(catch_ctrl_c())
         executor = (
             make_executor(executor_name, cluster, device, wait) if cluster else LocalExecutor(jobs, device, server)
         )
         opened = stack.enter_context(open_class(nbgrader, lab, executor, student))
-        writer, students = opened.writer, opened.students
-        for line in [
-            *opened.changes,
-            *writer.assignment.list_unread_settings(nbgrader.config, make_usual_config()),
-        ]:
-            err.print(line, markup=False)
-        if opened.excluded:
-            settings = "c.CourseDirectory.student_id_exclude or c.Autograde.create_student"
-            err.print(f"excluded by {settings}: {join_names(opened.excluded)}", markup=False)
-        before = read_points(writer.gradebook, lab)
-        running = writer.running.copy if not cluster else dict[str, float]  # on a cluster, submissions may also wait
-        steps = stack.enter_context(show_progress(err, f"grading {lab}", len(students), running))
-        for outcome in writer.grade(students, executor, again, stop):
+        unread = opened.writer.assignment.list_unread_settings(nbgrader.config, make_usual_config())
+        print_opening([*opened.changes, *unread], opened.excluded)
+        before = read_points(opened.writer.gradebook, lab)
+        # on a cluster, submissions may also wait
+        running = opened.writer.running.copy if not cluster else dict[str, float]
+        outcomes = []
+        steps = stack.enter_context(show_progress(err, f"grading {lab}", len(opened.students), running))
+        for outcome in opened.writer.grade(opened.students, executor, again, stop):
             steps.step(bool(outcome.failure))
             outcomes.append(outcome)
             if outcome.failure:
                 err.print(f"{outcome.student}: {outcome.failure}", markup=False)
-    failed = sum(bool(outcome.failure) for outcome in outcomes)
     if stop.is_set() and steps.done < steps.total:
         raise GradlabError(
             f"stopped after {steps.done} of {steps.total} submissions. Finished results are kept.\n"
             "    To continue, run the same command"
         )
-    with nbgrader.open_gradebook() as gradebook:
-        term, times = read_term(course), collect_times(read_exchange(nbgrader, [lab])[0], lab, get_utc_now())
-        uncollected = find_uncollected(times, find_counting_times(course, lab, term))
-        summary = summarize_lab(gradebook, lab, outcomes, uncollected, before)
-        lines = list_warnings(course, term, gradebook, lab)
-    print_warnings(lines)
-    for line in list_remarks(outcomes, lab):
-        err.print(line, markup=False)
-    if reasons := describe_regraded(outcomes):
-        out.print(reasons, markup=False)
-    desk = "gradlab desk, " if summary.waiting else ""
-    some_are_graded = summary.graded or summary.kept
-    then = f". Next: {desk}gradlab feedback {quote(lab)}, gradlab report {quote(lab)}" if some_are_graded else ""
-    out.print(f"{lab}: {summary.describe()}{then}")
-    if failed:
+    print_summary(nbgrader, lab, opened.writer.term, outcomes, before)
+    if failed := sum(bool(outcome.failure) for outcome in outcomes):
         raise GradlabError(f"{format_count(failed, 'submission')} could not be graded; see above for the reasons")
 
 
@@ -148,7 +121,6 @@ def watch(
             stack.callback(server.close)
         with pause_gc():  # while the fork server imports, too
             from autograder.gradebook.nbgrader_course import open_course
-            from autograder.reports.standing import format_delay
             from autograder.watch.watch_loop import watch as watch_exchange
             from autograder.watch.watch_start import list_released, prepare_all, start_pool
             from autograder.workers.executors import LocalExecutor, make_executor
@@ -164,29 +136,20 @@ def watch(
             pool = stack.enter_context(contextlib.closing(start_pool(nbgrader, device, jobs, server)))
             executor = LocalExecutor(jobs, device, pool=pool)
         out.print(f"watching {', '.join(watched)}. Stop with Ctrl-C; to continue, run the same command")
-        marked = failed = 0
-        marked_labs = set()
-
-        def report(line: str) -> None:
-            err.print(line, markup=False)
-
-        for mark in watch_exchange(nbgrader, watched, executor, report, stop, once, newest):
-            name = f"{mark.arrival.student} {mark.arrival.lab}"
-            marked, failed = marked + 1, failed + (mark.points is None)
-            marked_labs.add(mark.arrival.lab)
-            if mark.points is None:
-                err.print(f"{name}: {mark.reason}", markup=False)
-            else:
-                damaged = f"damaged, {mark.reason}\n    " if mark.reason else ""
-                waits = " until a person reads the rest" if mark.waits else ""
-                points = f"{mark.points:g} of {mark.worth:g}{waits}"
-                out.print(f"{name}: {damaged}{points}, {format_delay(mark.seconds)} after it arrived", markup=False)
-    reports = ", ".join(f"gradlab report {quote(lab)}" for lab in sorted(marked_labs)) or "gradlab status"
-    out.print(f"{format_count(marked - failed, 'submission')} marked. Next: {reports}")
-    if failed:
-        raise GradlabError(f"{format_count(failed, 'submission')} could not be graded; see above for the reasons")
+        marks = watch_exchange(nbgrader, watched, executor, _print_line, stop, once, newest)
+        marked_labs = Counter[str]()
+        failed_count = 0
+        for mark in marks:
+            is_marked = print_mark(mark)
+            marked_labs[mark.arrival.lab] += is_marked
+            failed_count += not is_marked
+    print_totals(marked_labs, failed_count)
     if once and stop.is_set():
         raise GradlabError("stopped before everything was marked\n    To continue, run the same command")
+
+
+def _print_line(line: str) -> None:
+    err.print(line, markup=False)
 
 
 @app.command()

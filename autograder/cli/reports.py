@@ -12,6 +12,7 @@ import typer
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_warnings
+from autograder.cli.feedback_output import print_still_working, print_unreachable, zip_pages
 
 if TYPE_CHECKING:
     from autograder.gradebook.lab_class import LabClass
@@ -30,17 +31,15 @@ def feedback(
 ) -> None:
     """Write a feedback page for each graded submission."""
     with pause_gc():
-        from autograder.base.text import join_names
-        from autograder.base.timestamps import get_utc_now
         from autograder.classroom.assignment_kinds import open_assignment
         from autograder.gradebook.nbgrader_course import open_course
         from autograder.gradebook.result_reader import read_due_date, read_results
-        from autograder.lms.feedback_zip import refuse_unnamed, write_feedback_zip
+        from autograder.lms.feedback_zip import refuse_unnamed
         from autograder.lms.learning_system import load_system
-        from autograder.model.term import read_term, to_naive_utc
+        from autograder.model.term import read_term
         from autograder.nbgrader_plugin import make_usual_config
         from autograder.reports.feedback import write_feedback
-        from autograder.reports.feedback_release import describe_still_working, make_releasable
+        from autograder.reports.feedback_release import make_releasable
 
     system = load_system(zipped) if zipped else None
     if system:
@@ -48,37 +47,23 @@ def feedback(
     nbgrader = open_course(course)
     for line in open_assignment(course, lab).list_unread_page_settings(nbgrader.config, make_usual_config()):
         err.print(line, markup=False)
-    results = read_results(nbgrader.db_url, course.resolve(), lab)
-    pages = write_feedback(results, course.resolve(), lab)
+    term = read_term(course)
+    results = read_results(nbgrader.db_url, course.resolve(), lab, term)
+    pages = write_feedback(results, course.resolve(), lab, term=term)
     if not pages:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     if waiting := sum(result.needs_manual_grade for result in results):
         count_text = format_count(waiting, "submission", "has", "have")
         err.print(f"{count_text} answers that a person must still read, and the page says so")
-    term, due = read_term(course), read_due_date(nbgrader.db_url, lab)
-    until = term.lab(lab).until
-    until_utc = to_naive_utc(until) if until else None
-    if working := describe_still_working(due, term.get_extensions(lab), get_utc_now(), until_utc):
-        err.print(f"still working: {working}. The pages show right answers and a quiz's key, so release them later")
+    is_someone_working = print_still_working(term, lab, read_due_date(nbgrader.db_url, lab))
     unreachable = make_releasable(course, lab, pages)
     count_text = f"{format_count(len(pages), 'feedback page')} in {course / 'feedback'}"
-    students = {page.parent.parent.name for page in pages}
-    if system is None:
-        if unreachable:
-            err.print(
-                f"not from the exchange, so their pages can't be fetched there: {join_names(unreachable)}\n"
-                "    hand these out yourself, for instance with --zip csv",
-                markup=False,
-            )
-        then = f"nbgrader release_feedback {quote(lab)}" if len(unreachable) < len(students) else "hand them out"
-        out.print(f"{count_text}. Next: {then}{', once no one is working on the lab' if working else ''}")
-        return
-    out.print(count_text)
-    path = course / "results" / f"{lab}.{zipped}.zip"
-    count, unnamed = write_feedback_zip(system, course.resolve(), lab, path, pages)
-    if unnamed:
-        err.print(f"not in a download from {system.title}, so not in the zip: {join_names(unnamed)}", markup=False)
-    out.print(f"{format_count(count, 'page')} in {path}. Next: {'upload it' if system.is_origin else 'hand them out'}")
+    if system:
+        out.print(count_text)
+        zip_pages(system, course, lab, course / "results" / f"{lab}.{zipped}.zip", pages)
+    else:
+        then = print_unreachable(lab, pages, unreachable)
+        out.print(f"{count_text}. Next: {then}{', once no one is working on the lab' if is_someone_working else ''}")
 
 
 @app.command()

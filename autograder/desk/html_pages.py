@@ -11,7 +11,8 @@ from autograder.desk.marks import MAX_COMMENT, DeskMark
 from autograder.desk.reading import Page, Question
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
 from autograder.gradebook.graded_place import GradedPlace
-from autograder.reports.page_templates import build_jinja_environment, format_points
+from autograder.reports.page_templates import build_jinja_environment
+from labkit.points import format_points
 
 
 def render_overview(base: str, labs: Mapping[str, Sequence[Question]], problem: str = "") -> str:

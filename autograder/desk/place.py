@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from nbgrader.coursedir import CourseDirectory
 from autograder.base.errors import GradlabError
 from autograder.classroom.class_grading import load_late_penalty
 from autograder.gradebook.autograded_folder import get_autograded_path
+from autograder.gradebook.gradebook_cells import GradebookCell, read_gradebook_cells
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.nbgrader_course import read_config
 from autograder.gradebook.notebook_file import read_cells
+from autograder.gradebook.submission_rows import CellKey
 from autograder.gradebook.writer import Penalty
 from autograder.model.metadata import get_answer_name, get_cell_name
 from autograder.model.nbgrader_cells import read_nbgrader_metadata
@@ -69,7 +72,8 @@ def list_places(desk: Desk, gradebook: Gradebook, lab: str) -> list[GradedPlace]
         notebooks = sorted(gradebook.find_assignment(lab).notebooks, key=lambda row: row.name)
     except MissingEntry:
         raise UnknownNameError("the gradebook has no such lab") from None
-    return [place for row in notebooks for place in _build_places(desk, lab, row)]
+    cells = read_gradebook_cells(gradebook, lab)
+    return [place for row in notebooks for place in _build_places(desk, lab, row, cells)]
 
 
 def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: str) -> GradedPlace:
@@ -80,7 +84,7 @@ def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: 
     raise UnknownNameError("the gradebook has no such question")
 
 
-def _build_places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
+def _build_places(desk: Desk, lab: str, row: Any, cells: Mapping[CellKey, GradebookCell]) -> list[GradedPlace]:
     tasks = {cell.name: cell for cell in row.task_cells}
     answers = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
     source = {get_cell_name(cell): read_nbgrader_metadata(cell) for cell in desk.source(lab, row.name)}
@@ -94,7 +98,7 @@ def _build_places(desk: Desk, lab: str, row: Any) -> list[GradedPlace]:
             comment_id=answers.get(cell.name) or answers.get(get_answer_name(cell.name)),
             # in the gradebook, extra credit is worth 0
             worth=float(cell.max_score or source.get(cell.name, {}).get("points") or 0.0),
-            by_hand=cell.name in answers or cell.cell_type == "markdown",
+            by_hand=cells[row.name, cell.name].by_hand,
             task=cell.name in tasks,
         )
         for cell in (*row.grade_cells, *tasks.values())

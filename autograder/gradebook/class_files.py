@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pydantic_core import from_json
 
@@ -16,50 +18,81 @@ from autograder.gradebook.student_answers import collect_answers
 from autograder.model.notes import Note
 from autograder.model.result_upgrade import upgrade
 
+if TYPE_CHECKING:
+    from labkit.outcome import Outcome
 
-def read_documents(course: Path, lab: str, student: str, whole: bool, checks: bool) -> dict[str, Any]:
-    """Read what files say about a graded submission: fields of a Member, `made_of`, and `stopped` without labels.
+
+@dataclass(frozen=True)
+class StudentFiles:
+    """What the files of a graded submission say. What wasn't read, or isn't in a document, has its default."""
+
+    page: str
+    """See find_page()."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """What the student wrote, by exercise or question."""
+    notes: tuple[Note, ...] = ()
+    remarks: tuple[Note, ...] = ()
+    notebooks: int = 1
+    """How many notebooks the submission has."""
+    damaged: bool = False
+    """Whether nothing that was handed in could be graded."""
+    stopped: tuple[str, ...] = ()
+    """The ids of cells that ran into a limit or ended their process."""
+    changed: tuple[str, ...] = ()
+    made_of: Mapping[str, str] = field(default_factory=dict)
+    """As in Result."""
+    checks: Mapping[str, tuple[Outcome, ...]] = field(default_factory=dict)
+    """By the graded cell's label."""
+    own_process: tuple[str, ...] = ()
+    """Labels of the cells that the submission's own process decided."""
+
+
+def read_student_files(course: Path, lab: str, student: str, whole: bool, checks: bool) -> StudentFiles:
+    """Read what files say about a graded submission.
 
     Args:
         whole: Whether to read what the student wrote, and checks.
         checks: Whether to read checks if `whole`.
     """
-    fields: dict[str, Any] = {"page": find_page(course, lab, student)}
+    files = StudentFiles(find_page(course, lab, student))
     if whole:
-        fields["answers"] = collect_answers(read_plain_cells(get_autograded_path(course, lab, student)))
+        written = collect_answers(read_plain_cells(get_autograded_path(course, lab, student)))
+        files = replace(files, written=written)
     if not (whole and checks):
-        return fields | _read_trouble(course, lab, student)
+        return _add_trouble(files, course, lab, student)
     document = load_result(course, lab, student)
     if document is None:
-        return fields
+        return files
     labels = make_labels(document)
-    return fields | {
-        "notes": document.notes,
-        "remarks": document.remarks,
-        "notebooks": len(document.notebooks),
-        "damaged": document.empty,
-        "stopped": document.stopped,
-        "changed": document.changed,
-        "made_of": document.made_of,
-        "checks": {labels.label_id(cell.id): cell.checks for cell in document.cells},
-        "own_process": tuple(labels.label_id(cell.id) for cell in document.cells if cell.own_process),
-    }
+    return replace(
+        files,
+        notes=document.notes,
+        remarks=document.remarks,
+        notebooks=len(document.notebooks),
+        damaged=document.empty,
+        stopped=document.stopped,
+        changed=document.changed,
+        made_of=document.made_of,
+        checks={labels.label_id(cell.id): cell.checks for cell in document.cells},
+        own_process=tuple(labels.label_id(cell.id) for cell in document.cells if cell.own_process),
+    )
 
 
-def _read_trouble(course: Path, lab: str, student: str) -> dict[str, Any]:
-    """Read the notes, the stopped cells and `made_of` of a result document, without its checks."""
+def _add_trouble(files: StudentFiles, course: Path, lab: str, student: str) -> StudentFiles:
+    """Add the notes, the stopped cells and `made_of` of the result document, without its checks."""
     path = get_result_path(course, lab, student)
     try:
         document = upgrade(from_json(path.read_bytes()) | {"cells": ()})
-        return {
-            "notes": tuple(Note.model_validate(note) for note in document.get("notes", ())),
-            "notebooks": len(document.get("notebooks", ())),
-            "damaged": document.get("empty", False),
-            "stopped": tuple(document.get("stopped", ())),
-            "made_of": document.get("made_of", {}),
-        }
+        return replace(
+            files,
+            notes=tuple(Note.model_validate(note) for note in document.get("notes", ())),
+            notebooks=len(document.get("notebooks", ())),
+            damaged=document.get("empty", False),
+            stopped=tuple(document.get("stopped", ())),
+            made_of=document.get("made_of", {}),
+        )
     except FileNotFoundError:
-        return {}
+        return files
     except ValueError as error:
         raise GradlabError(f"{path} isn't a result document: grade this submission again\n    {error}") from None
 

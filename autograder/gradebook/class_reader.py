@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from nbgrader.api import Assignment, Gradebook, Student
 from sqlalchemy import select
 
 from autograder.base.timestamps import get_utc_now
-from autograder.gradebook.class_files import read_documents
+from autograder.gradebook.class_files import StudentFiles, read_student_files
 from autograder.gradebook.counting_submissions import find_counting_times
 from autograder.gradebook.enrolment import find_strangers
 from autograder.gradebook.excuses import set_passed
@@ -26,7 +25,12 @@ from autograder.gradebook.lab_columns import read_columns, read_labels
 from autograder.gradebook.labels import CellLabels, make_sort_key
 from autograder.gradebook.store import load_result
 from autograder.gradebook.student_answers import LabSource, read_lab_source
-from autograder.gradebook.submission_rows import SubmissionRow, read_submission_rows, refuse_ungraded
+from autograder.gradebook.submission_rows import (
+    SubmissionRow,
+    compute_seconds_late,
+    read_submission_rows,
+    refuse_ungraded,
+)
 from autograder.gradebook.writer import open_gradebook
 from autograder.model.arrivals import Arrival, collect_times, find_uncollected
 from autograder.model.fingerprint import LAB
@@ -141,55 +145,62 @@ def _read_names(gradebook: Gradebook) -> dict[str, str]:
 
 def _build_member(records: _ClassRecords, student: str, whole: bool, checks: bool) -> Member:
     team = records.term.find_team(records.lab, student)
-    fields: dict[str, Any] = {
-        "name": records.names.get(student, ""),
-        "on_roster": student not in records.strangers,
-        "team": team.name if team else "",
-        "handed_in": student in records.submitters,
-        "uncollected": student in records.students_to_collect,
-        "attempts": tuple(records.attempts.get(student, ())),
-        "until": records.extensions.get(student),
-    }
-    if row := records.rows.get(student):
-        documents = read_documents(records.course, records.lab, student, whole, checks)
-        fields |= _collect_mark_fields(records, student, row) | _collect_document_fields(records, student, documents)
-        if not records.source.stubs:  # the builder didn't make the lab, so what was handed out isn't known
-            fields["answers"] = dict.fromkeys(fields["marks"], "")
-    return Member(student, **fields)
+    member = Member(
+        student,
+        name=records.names.get(student, ""),
+        on_roster=student not in records.strangers,
+        team=team.name if team else "",
+        handed_in=student in records.submitters,
+        uncollected=student in records.students_to_collect,
+        attempts=tuple(records.attempts.get(student, ())),
+        until=records.extensions.get(student),
+    )
+    row = records.rows.get(student)
+    if row is None:
+        return member
+    return _add_grading(member, records, row, read_student_files(records.course, records.lab, student, whole, checks))
 
 
-def _collect_mark_fields(records: _ClassRecords, student: str, row: SubmissionRow) -> dict[str, Any]:
-    """Return a member's marks, and whether they are current."""
-    due, until, newest = records.due, records.extensions.get(student) or row.until, records.submitted.get(student)
+def _add_grading(member: Member, records: _ClassRecords, row: SubmissionRow, files: StudentFiles) -> Member:
+    """Add the marks and what the files say, with labels of cells, and excused checks as passed."""
+    student, due, extended = member.student, records.due, records.extensions.get(member.student)
+    newest, digest = records.submitted.get(student), records.source.digest
+    marks, excused = _build_marks(records, row), records.term.get_excuses(records.lab, student)
+    return replace(
+        member,
+        graded=True,
+        again=student in records.unwritten or (newest is not None and newest != row.submitted),
+        older=bool(digest) and files.made_of.get(LAB, digest) != digest,
+        marks=marks,
+        penalty=round(row.penalty, 4),
+        submitted=row.submitted,
+        until=extended or row.until,
+        late=compute_seconds_late(row.submitted, max(extended, due)) if extended and due else row.seconds_late,
+        damaged=files.damaged,
+        notes=files.notes,
+        remarks=files.remarks,
+        notebooks=files.notebooks,
+        stopped={cell: records.labels.label_id(cell) for cell in files.stopped},
+        changed=files.changed,
+        checks={
+            name: tuple(set_passed(outcomes, excused[name])) if name in excused else outcomes
+            for name, outcomes in files.checks.items()
+        },
+        # if the builder didn't make the lab, what was handed out isn't known
+        answers=files.written if records.source.stubs else dict.fromkeys(marks, ""),
+        page=files.page,
+        history=records.histories[student],
+        own_process=files.own_process,
+    )
+
+
+def _build_marks(records: _ClassRecords, row: SubmissionRow) -> dict[str, Mark]:
     marks = {}
     for cell in row.cells:
         name = records.labels.label(cell.name, cell.notebook)
         points = None if cell.points is None else round(cell.points, 4)
         marks[name] = Mark(points, records.worth.get(name, 0.0), cell.waits)
-    return {
-        "graded": True,
-        "marks": marks,
-        "penalty": round(row.penalty, 4),
-        "submitted": row.submitted,
-        "until": until,
-        "late": max((row.submitted - max(due, until or due)).total_seconds(), 0.0) if row.submitted and due else 0.0,
-        "again": student in records.unwritten or (newest is not None and newest != row.submitted),
-        "history": records.histories[student],
-    }
-
-
-def _collect_document_fields(records: _ClassRecords, student: str, documents: dict[str, Any]) -> dict[str, Any]:
-    """Return what a member's files say: cells with their labels, and excused checks as passed."""
-    seen, made_of = documents.pop("checks", {}), documents.pop("made_of", {})
-    excused, digest = records.term.get_excuses(records.lab, student), records.source.digest
-    return documents | {
-        "older": bool(digest) and made_of.get(LAB, digest) != digest,
-        "stopped": {cell: records.labels.label_id(cell) for cell in documents.get("stopped", ())},
-        "checks": {
-            name: tuple(set_passed(outcomes, excused[name])) if name in excused else outcomes
-            for name, outcomes in seen.items()
-        },
-    }
+    return marks
 
 
 def _find_unwritten_excuses(

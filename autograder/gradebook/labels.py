@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from autograder.model.metadata import make_stock_name, split_cell_name
+from autograder.model.assignments import AssignmentKind
+from autograder.model.metadata import make_stock_name, split_cell_name, split_stock_name
 
 if TYPE_CHECKING:
     from autograder.model.result import Result  # imports torch
@@ -20,25 +21,29 @@ class CellLabels:
     its author chose, whatever that looks like.
     """
 
-    is_stock: bool
-    """Whether the assignment was made for stock nbgrader."""
+    kind: AssignmentKind
     has_several: bool = False
     """Whether it has several notebooks, which may use one name twice."""
 
     def label(self, cell: str, notebook: str) -> str:
         """Return the label of a cell by its names in the gradebook."""
-        if not self.is_stock:
+        if self.kind is AssignmentKind.LAB:
             return _get_exercise(cell)
         return make_stock_name(notebook, cell) if self.has_several else cell
 
     def has_name(self, name: str, cell: str, notebook: str) -> bool:
         """Return whether this name can mean this cell; it may omit the notebook of a stock assignment."""
-        return name in ((cell, make_stock_name(notebook, cell)) if self.is_stock else (_get_exercise(cell),))
+        if self.kind is AssignmentKind.LAB:
+            return name == _get_exercise(cell)
+        return name in (cell, make_stock_name(notebook, cell))
 
     def split(self, cell_id: str) -> tuple[str, str]:
         """Split an id in a result document into notebook and cell; a lab assignment's ids have no notebook."""
-        notebook, _, cell = cell_id.partition("/") if self.is_stock else ("", "", cell_id)
-        return notebook, cell
+        return ("", cell_id) if self.kind is AssignmentKind.LAB else split_stock_name(cell_id)
+
+    def join(self, cell: str, notebook: str) -> str:
+        """Join a cell's names in the gradebook to its id in a result document."""
+        return cell if self.kind is AssignmentKind.LAB else make_stock_name(notebook, cell)
 
     def label_id(self, cell_id: str) -> str:
         """Return the label of a cell by its id in a result document."""
@@ -48,7 +53,7 @@ class CellLabels:
 
 def make_labels(result: Result) -> CellLabels:
     """Return the labels for the cells of a result document."""
-    return CellLabels(bool(result.notebooks), len(result.notebooks) > 1)
+    return CellLabels(result.kind, len(result.notebooks) > 1)
 
 
 def _get_exercise(cell: str) -> str:

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from autograder.base.errors import GradlabError
 
 
-def read_notebook(path: Path) -> NotebookNode:
+def read_course_notebook(path: Path) -> NotebookNode:
     """Read the notebook, and validate it."""
     notebook: NotebookNode = nbformat.read(path, as_version=4)
     return notebook

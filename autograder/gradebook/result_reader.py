@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from nbgrader.api import Gradebook, MissingEntry
 from autograder.base.errors import GradlabError
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.excuses import Excused, find_excused
-from autograder.gradebook.lab_columns import read_worth
+from autograder.gradebook.gradebook_cells import GradebookCell, is_extra_credit, read_gradebook_cells
 from autograder.gradebook.labels import CellLabels, make_labels, make_sort_key
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.store import load_result
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.gradebook.submission_rows import (
@@ -25,19 +26,27 @@ from autograder.gradebook.submission_rows import (
     refuse_ungraded,
 )
 from autograder.gradebook.writer import open_gradebook
-from autograder.model.course import Kind
-from autograder.model.metadata import get_cell_name, make_cell_name, make_stock_name
+from autograder.model.assignments import AssignmentKind
+from autograder.model.metadata import get_cell_name
 from autograder.model.result import GradedCell, Result
-from autograder.model.term import read_term
+from autograder.model.term import Term, read_term
 
-LAB_LABELS = CellLabels(is_stock=False)
+LAB_LABELS = CellLabels(AssignmentKind.LAB)
+NO_COMMENTS: Mapping[CellKey, str] = {}
+NO_EXCUSES: Excused = {}
 
 
-def read_results(db_url: str, course: Path, lab: str) -> list[SubmissionResult]:
-    """Read the results of every graded submission of a lab, by student. Raises GradlabError if the lab is unknown."""
+def read_results(db_url: str, course: Path, lab: str, term: Term | None = None) -> list[SubmissionResult]:
+    """Read the results of every graded submission of a lab, by student. Raises GradlabError if the lab is unknown.
+
+    Args:
+        term: The instructor's decisions; read from the course if the caller hasn't.
+    """
     with open_gradebook(db_url) as gradebook:
         refuse_ungraded(gradebook, course, lab)
-        return sorted(_build_results(gradebook, course, lab), key=lambda result: make_sort_key(result.student))
+        return sorted(
+            _build_results(gradebook, course, lab, term=term), key=lambda result: make_sort_key(result.student)
+        )
 
 
 def read_result(db_url: str, course: Path, lab: str, student: str) -> SubmissionResult:
@@ -64,112 +73,105 @@ def read_due_date(db_url: str, lab: str) -> datetime | None:
 
 
 def _build_results(
-    gradebook: Gradebook, course: Path, lab: str, students: Sequence[str] = ()
+    gradebook: Gradebook, course: Path, lab: str, students: Sequence[str] = (), term: Term | None = None
 ) -> list[SubmissionResult]:
     """Build the results of these students; without any, of all. Raises MissingEntry if the lab is unknown."""
-    rows = read_submission_rows(gradebook, lab, students)
-    worth, comments, term = read_worth(gradebook, lab), read_comments(gradebook, lab, students), read_term(course)
+    rows, comments = read_submission_rows(gradebook, lab, students), read_comments(gradebook, lab, students)
+    cells, term = read_gradebook_cells(gradebook, lab), term or read_term(course)
+    extra = term.lab(lab).extra_credit
     results = []
     for student, row in rows.items():
-        document, excused = load_result(course, lab, student), term.get_excuses(lab, student)
-        facts = get_autograded_path(course, lab, student), worth, comments.get(student, {}), excused
-        if document and document.notebooks:
-            exercises = _build_stock_exercises(row, document, *facts)
-        else:
-            exercises = _build_lab_exercises(row, document, *facts)
-        results.append(
-            SubmissionResult(
-                student=student,
-                lab=lab,
-                points=round(max(row.points, 0), 4),
-                worth=sum(worth.values()),
-                penalty=round(row.penalty, 4),
-                needs_manual_grade=row.waits,
-                exercises=tuple(exercises),
-                notes=document.notes if document else (),
-                changed=document.changed if document else (),
-                submitted=row.submitted,
-                late=row.seconds_late,
-                notebooks=document.notebooks if document else (),
-            )
-        )
+        in_order = replace(row, cells=_sort_cells(row.cells, course, lab, student))
+        marking = comments.get(student, {}), term.get_excuses(lab, student), extra
+        results.append(build_result(student, lab, in_order, load_result(course, lab, student), cells, *marking))
     return results
 
 
-def _build_lab_exercises(
+def build_result(
+    student: str,
+    lab: str,
     row: SubmissionRow,
     document: Result | None,
-    path: Path,
-    worth: Mapping[CellKey, float],
-    comments: Mapping[CellKey, str],
-    excused: Excused,
-) -> list[ExerciseResult]:
-    """Build the graded cells of a lab assignment, in order.
+    cells: Mapping[CellKey, GradebookCell],
+    comments: Mapping[CellKey, str] = NO_COMMENTS,
+    excused: Excused = NO_EXCUSES,
+    extra: Sequence[str] = (),
+) -> SubmissionResult:
+    """Build the result of a submission.
 
     Args:
-        row: What the gradebook has.
+        row: What the gradebook has, or would have. Its cells are in the order of the page.
         document: The result document, if there is one.
-        path: The autograded notebook.
-        worth: What each cell is worth in the gradebook.
+        cells: The graded cells of the assignment.
         comments: What a person, or else nbgrader, wrote about each cell.
         excused: The excused checks.
+        extra: Exercises that term.toml makes extra credit.
     """
+    labels = make_labels(document) if document else LAB_LABELS
     graded = {cell.id: cell for cell in document.cells} if document else {}
-    return [
-        _build_exercise(cell, graded.get(cell.name), worth, comments, excused) for cell in _sort_cells(row.cells, path)
+    exercises = [
+        _build_exercise(
+            cell,
+            cells[cell.notebook, cell.name],
+            graded.get(labels.join(cell.name, cell.notebook)),
+            labels,
+            comments.get((cell.notebook, cell.name), ""),
+            excused,
+            extra,
+        )
+        for cell in row.cells
     ]
-
-
-def _build_stock_exercises(
-    row: SubmissionRow,
-    document: Result,
-    path: Path,
-    worth: Mapping[CellKey, float],
-    comments: Mapping[CellKey, str],
-    excused: Excused,
-) -> list[ExerciseResult]:
-    """Build the graded cells of a stock assignment, by notebook and in order. Arguments are as above."""
-    graded, labels = {cell.id: cell for cell in document.cells}, make_labels(document)
-    exercises = []
-    for notebook in sorted({cell.notebook for cell in row.cells}):
-        in_notebook = [cell for cell in row.cells if cell.notebook == notebook]
-        for cell in _sort_cells(in_notebook, path.with_name(f"{notebook}.ipynb")):
-            stock_name = make_stock_name(notebook, cell.name)
-            graded_cell = graded.get(stock_name)
-            update = {
-                "name": labels.label(cell.name, notebook),
-                "by_hand": graded_cell is None and notebook not in document.missing,
-                "notebook": notebook,
-                "own_process": graded_cell is not None and graded_cell.own_process,
-                "excused": find_excused(labels, stock_name, excused),
-            }
-            exercise = _build_exercise(cell, graded_cell, worth, comments, excused)
-            exercises.append(exercise.model_copy(update=update))
-    return exercises
-
-
-def _build_exercise(
-    cell: CellRow,
-    graded: GradedCell | None,
-    worth: Mapping[CellKey, float],
-    comments: Mapping[CellKey, str],
-    excused: Excused,
-) -> ExerciseResult:
-    key = cell.notebook, cell.name
-    return ExerciseResult(
-        name=LAB_LABELS.label_id(cell.name),
-        points=cell.points,
-        worth=worth[key] or (graded.worth if graded else 0.0),
-        by_hand=cell.name.startswith(make_cell_name(Kind.QUESTION, "")),
-        comment=comments.get(key, ""),
-        checks=graded.checks if graded else (),
-        waits=cell.waits,
-        excused=find_excused(LAB_LABELS, cell.name, excused),
-        extra=not worth[key] and graded is not None and graded.worth > 0,
+    return SubmissionResult(
+        student=student,
+        lab=lab,
+        points=round(max(row.points, 0), 4),
+        worth=sum(cell.worth for cell in cells.values() if not is_extra_credit(labels, cell, 0.0, extra)),
+        penalty=round(row.penalty, 4),
+        needs_manual_grade=row.waits,
+        exercises=tuple(exercises),
+        notes=document.notes if document else (),
+        changed=document.changed if document else (),
+        submitted=row.submitted,
+        late=row.seconds_late,
+        notebooks=document.notebooks if document else (),
     )
 
 
-def _sort_cells(cells: Sequence[CellRow], path: Path) -> list[CellRow]:
-    """Sort the cells by their order in this notebook; those that it lacks are last."""
-    order = [get_cell_name(cell) for cell in read_notebook(path).cells] if path.exists() else []
-    return sorted(cells, key=lambda cell: order.index(cell.name) if cell.name in order else len(order))
+def _build_exercise(
+    row: CellRow,
+    cell: GradebookCell,
+    graded: GradedCell | None,
+    labels: CellLabels,
+    comment: str,
+    excused: Excused,
+    extra: Sequence[str],
+) -> ExerciseResult:
+    course_worth = graded.worth if graded else 0.0
+    is_stock = labels.kind is AssignmentKind.STOCK
+    return ExerciseResult(
+        name=labels.label(row.name, row.notebook),
+        points=row.points,
+        worth=cell.worth or course_worth,
+        by_hand=cell.by_hand,
+        comment=comment,
+        checks=graded.checks if graded else (),
+        waits=row.waits,
+        excused=find_excused(labels, labels.join(row.name, row.notebook), excused),
+        extra=is_extra_credit(labels, cell, course_worth, extra),
+        notebook=row.notebook if is_stock else "",
+        cell=row.name if is_stock else "",
+        own_process=graded is not None and graded.own_process,
+    )
+
+
+def _sort_cells(rows: Sequence[CellRow], course: Path, lab: str, student: str) -> list[CellRow]:
+    """Sort the cells by notebook and by their order in it; those that it lacks are last."""
+    in_order = []
+    for notebook in sorted({row.notebook for row in rows}):
+        path = get_autograded_path(course, lab, student, notebook)
+        order = [get_cell_name(cell) for cell in read_course_notebook(path).cells] if path.exists() else []
+        in_order += sorted(
+            (row for row in rows if row.notebook == notebook),
+            key=lambda row: order.index(row.name) if row.name in order else len(order),
+        )
+    return in_order

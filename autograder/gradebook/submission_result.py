@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from autograder.model.assignments import AssignmentKind, get_result_kind
 from autograder.model.course import StrictModel
 from autograder.model.notes import Note
 from labkit.outcome import Outcome
@@ -29,6 +30,8 @@ class ExerciseResult(StrictModel):
     """Whether its points are extra credit."""
     notebook: str = ""
     """The notebook that it's in, in a stock assignment."""
+    cell: str = ""
+    """nbgrader's name of it there, in a stock assignment."""
     own_process: bool = False
     """Whether the submission's own process decided it."""
 
@@ -54,6 +57,10 @@ class SubmissionResult(StrictModel):
     """Seconds after the due date, or after the student's extension."""
     notebooks: tuple[str, ...] = ()
     """The names of a stock assignment's notebooks, including those without a graded cell."""
+
+    @property
+    def kind(self) -> AssignmentKind:
+        return get_result_kind(self.notebooks)
 
     def get_points(self, name: str) -> float | None:
         return next((e.points for e in self.exercises if e.name == name), None)

@@ -159,5 +159,14 @@ def _build_row(
     submitted: datetime | None, due: datetime | None, extension: timedelta | None, penalty: float
 ) -> SubmissionRow:
     until = due + extension if due and extension else None
-    late = max((submitted - (until or due)).total_seconds(), 0.0) if submitted and due else 0.0
-    return SubmissionRow(submitted, until, late, penalty)
+    return SubmissionRow(submitted, until, compute_seconds_late(submitted, until or due), penalty)
+
+
+def compute_seconds_late(submitted: datetime | None, until: datetime | None) -> float:
+    """Compute how late a submission is, as nbgrader does.
+
+    Args:
+        submitted: When it was handed in, if that's known.
+        until: When it was due, or the student's extension ended.
+    """
+    return max((submitted - until).total_seconds(), 0.0) if submitted and until else 0.0

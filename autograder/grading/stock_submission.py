@@ -21,7 +21,7 @@ from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_w
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import get_cell_name, is_student_written, make_stock_name
-from autograder.model.nbgrader_cells import is_blank, read_points
+from autograder.model.nbgrader_cells import is_blank, is_by_hand, read_points
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
 from autograder.stock.assignment import StockContent, StockNotebook
@@ -142,7 +142,7 @@ def _get_manual_score(cell: NotebookNode) -> float | None:
     """Return 0 for an unchanged answer without work next to it, else None: a person has to read it."""
     if is_waiting(cell):
         return None
-    return determine_grade(cell)[0] if is_solution(cell) or cell.cell_type != "code" else None
+    return determine_grade(cell)[0] if is_by_hand(cell.cell_type, is_solution(cell)) else None
 
 
 def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
@@ -31,10 +31,16 @@ def list_source_notebooks(course: Path, name: str) -> list[Path]:
     return sorted(path for path in (course / "source" / name).glob("*.ipynb") if path.is_file())
 
 
-def is_stock(course: Path, name: str) -> bool:
-    """Return whether this is a stock assignment: no notebook in source/NAME is from Gradlab's builder."""
+def find_kind(course: Path, name: str) -> AssignmentKind:
+    """Find an assignment's kind. It's stock if it has notebooks in source/NAME, and Gradlab's builder made none."""
     notebooks = list_source_notebooks(course, name)
-    return bool(notebooks) and not any(_is_built(path) for path in notebooks)
+    is_stock = bool(notebooks) and not any(_is_built(path) for path in notebooks)
+    return AssignmentKind.STOCK if is_stock else AssignmentKind.LAB
+
+
+def get_result_kind(notebooks: Sequence[str]) -> AssignmentKind:
+    """Return the kind of assignment of a result with these names: only a stock assignment's names its notebooks."""
+    return AssignmentKind.STOCK if notebooks else AssignmentKind.LAB
 
 
 def require_source(course: Path, name: str) -> None:

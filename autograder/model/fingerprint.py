@@ -65,6 +65,7 @@ DISPLAY = (
     "mark_file.py",
     "notebook_progress.py",
     "pictures",
+    "points.py",
     "progress.py",
     "start.py",
     "untrusted_json.py",

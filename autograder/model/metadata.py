@@ -154,6 +154,12 @@ def make_stock_name(notebook: str, grade_id: str) -> str:
     return f"{notebook}/{grade_id}"
 
 
+def split_stock_name(name: str) -> tuple[str, str]:
+    """Split a name from make_stock_name() into the notebook and the grade_id."""
+    notebook, _, grade_id = name.partition("/")
+    return notebook, grade_id
+
+
 def choose_name(names: Container[str], notebook: str, grade_id: str) -> str:
     """Return the name that the gradebook's cell has among these: a stock assignment's, or nbgrader's own."""
     name = make_stock_name(notebook, grade_id)

@@ -34,6 +34,17 @@ def read_points(cell: NotebookNode) -> float:
     return float(read_nbgrader_metadata(cell)["points"])
 
 
+def is_by_hand(cell_type: str, is_answer: bool, is_task: bool = False) -> bool:
+    """Return whether a person marks a graded cell, as nbgrader decides it: a task, an answer, or words.
+
+    Args:
+        cell_type: Its type in Jupyter.
+        is_answer: Whether students write it, so it's a solution as well as a graded cell.
+        is_task: Whether it's a task, which students answer in other cells.
+    """
+    return is_task or is_answer or cell_type != "code"
+
+
 def is_kept(cell: NotebookNode) -> bool:
     """Return whether nbgrader keeps this cell. A cell that was made ordinary again still has a name."""
     from nbgrader.utils import is_grade, is_locked, is_solution, is_task

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from autograder.model.assignments import AssignmentKind, get_result_kind
 from autograder.model.course import StrictModel
 from autograder.model.notes import Note
 from autograder.model.result_upgrade import upgrade
@@ -75,6 +76,10 @@ class Result(StrictModel):
     @classmethod
     def _upgrade(cls, data: Any) -> Any:
         return upgrade(data) if isinstance(data, dict) else data
+
+    @property
+    def kind(self) -> AssignmentKind:
+        return get_result_kind(self.notebooks)
 
     def get_points(self, cell_id: str) -> float | None:
         return next((cell.points for cell in self.cells if cell.id == cell_id), None)

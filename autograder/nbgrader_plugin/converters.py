@@ -18,7 +18,7 @@ from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.history import remember_mark
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.store import load_result, write_result
 from autograder.gradebook.writer import apply_decisions, set_score
@@ -29,7 +29,7 @@ from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
 from autograder.intake.repair import build_blank, read_notes, repair
-from autograder.model.assignments import is_stock
+from autograder.model.assignments import AssignmentKind, find_kind
 from autograder.model.marks import compute_marks
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
 from autograder.model.nbgrader_cells import read_grade_id
@@ -60,12 +60,12 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         if not getattr(autograde, "_sanitizing", False):
             return super().from_filename(filename, resources=resources, **kwargs)
         ids, root = resources["nbgrader"], Path(autograde.coursedir.root)
-        if is_stock(root, ids["assignment"]):
+        if find_kind(root, ids["assignment"]) is AssignmentKind.STOCK:
             notebook, notes = sanitize_notebook(Path(filename), find_stock_notebook(root, ids, self.config))
             for note in notes:
                 self.log.warning("%s: %s", ids["student"], describe_note(note, name_notebook=True))
             return self.from_notebook_node(notebook, resources=resources, **kwargs)
-        course = read_notebook(Path(get_source_path(autograde.coursedir, ids)))
+        course = read_course_notebook(Path(get_source_path(autograde.coursedir, ids)))
         try:
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
             repaired = repair(read_submission(Path(filename)), course, releases)
@@ -112,7 +112,7 @@ class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
 def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
     """Make the folder safe to copy, since nbgrader, which calls this hook before it copies, follows links."""
     folder = Path(notebooks[0]).parent
-    if is_stock(Path.cwd(), assignment):  # nbgrader changes to the course's folder first
+    if find_kind(Path.cwd(), assignment) is AssignmentKind.STOCK:  # nbgrader changes to the course's folder first
         normalize_stock_folder(Path.cwd(), folder, notebooks)
         return
     normalize_folder(folder, assignment)
@@ -142,7 +142,7 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
         fork_server = _get_fork_server(
             settings.isolation, settings.limits, course, find_course_groups(course, [ids["assignment"]])
         )
-        if is_stock(course, ids["assignment"]):
+        if find_kind(course, ids["assignment"]) is AssignmentKind.STOCK:
             source = find_stock_notebook(course, ids, self.config)
             grading = settings, self.config, list(self.parent.parent.coursedir.ignore)
             resources["gradlab"] = examine_notebook(nb, source, ids, course, fork_server, grading)
@@ -164,7 +164,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         excused = term.get_excuses(result.lab, result.student)
         until = term.get_extensions(result.lab).get(result.student)
         before = load_result(course, result.lab, result.student)
-        if result.notebooks:
+        if result.kind is AssignmentKind.STOCK:
             marks = compute_stock_marks(result, {resources["nbgrader"]["notebook"]: nb})
             present = [Path(path).stem for path in self.parent.parent.notebooks]
             write_result(course, merge_results(before and drop_absent_notebooks(before, present), result, course))
@@ -205,7 +205,9 @@ class FeedbackExporter(HTMLExporter):  # type: ignore[misc]
         coursedir, ids = generate_feedback.coursedir, resources["nbgrader"]
         result = read_result(coursedir.db_url, Path(coursedir.root), ids["assignment"], ids["student"])
         tell = read_term(Path(coursedir.root)).lab(ids["assignment"]).tell
-        page = render_page_with_fallback(result, read_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"])
+        page = render_page_with_fallback(
+            result, read_course_notebook(Path(filename)), tell, NO_SOLUTIONS, ids["notebook"]
+        )
         return page, {**resources, "output_extension": ".html"}
 
 

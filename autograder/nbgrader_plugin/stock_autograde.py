@@ -23,7 +23,7 @@ from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_file, read_notebook
 from autograder.intake.repair import read_notes
 from autograder.model.assignments import list_source_notebooks
-from autograder.model.metadata import make_stock_name
+from autograder.model.metadata import make_stock_name, split_stock_name
 from autograder.model.notes import Note, is_refused
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content
@@ -125,7 +125,9 @@ def merge_results(before: Result | None, now: Result, course: Path) -> Result:
             "empty": missing == set(notebooks),
             "stopped": tuple(cell for cell in before.stopped if not _is_cell_of(name, cell)) + now.stopped,
             "answers": {k: v for k, v in before.answers.items() if not _is_cell_of(name, k)} | now.answers,
-            "cells": tuple(sorted([*other_cells, *now.cells], key=lambda cell: names.index(cell.id.split("/")[0]))),
+            "cells": tuple(
+                sorted([*other_cells, *now.cells], key=lambda cell: names.index(split_stock_name(cell.id)[0]))
+            ),
             "notebooks": notebooks,
             "missing": tuple(notebook for notebook in notebooks if notebook in missing),
         }
@@ -141,4 +143,4 @@ def drop_absent_notebooks(result: Result, present: Sequence[str]) -> Result:
 
 
 def _is_cell_of(notebook: str, cell: str) -> bool:
-    return cell.startswith(make_stock_name(notebook, ""))
+    return split_stock_name(cell)[0] == notebook

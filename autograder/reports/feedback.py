@@ -16,8 +16,9 @@ from markupsafe import Markup
 from autograder.authoring.regions import strip_markers
 from autograder.base.submission_files import SECRET, TIMESTAMP
 from autograder.base.timestamps import get_utc_now
-from autograder.gradebook.notebook_file import read_notebook
+from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.submission_result import SubmissionResult
+from autograder.model.assignments import AssignmentKind
 from autograder.model.course import Kind
 from autograder.model.metadata import read_facts
 from autograder.model.note_sentences import describe_notes
@@ -44,7 +45,12 @@ NOT_SHOWN = "(This can't be shown on this page. Your notebook has it.)"
 
 
 def write_feedback(
-    results: Sequence[SubmissionResult], course: Path, lab: str, tell: Tell = "all", attempts: str = ""
+    results: Sequence[SubmissionResult],
+    course: Path,
+    lab: str,
+    tell: Tell = "all",
+    attempts: str = "",
+    term: Term | None = None,
 ) -> list[Path]:
     """Write feedback/STUDENT/LAB/LAB.html for each graded submission, where nbgrader's release_feedback looks.
 
@@ -53,9 +59,10 @@ def write_feedback(
     Args:
         tell: What a page shows, see term.LabTerm.
         attempts: A line about attempts.
+        term: The instructor's decisions; read from the course if the caller hasn't.
     """
     pages = []
-    term = read_term(course)
+    term = term or read_term(course)
     solutions = read_released_solutions(course, lab, term)
     working = {student for student, until in term.get_extensions(lab).items() if until > get_utc_now()}
     for result in results:
@@ -71,7 +78,7 @@ def write_feedback(
                 shutil.copyfile(autograded / name, folder / name)
         for name in notebooks:
             page = folder / f"{name}.html"
-            notebook = read_notebook(autograded / f"{name}.ipynb")
+            notebook = read_course_notebook(autograded / f"{name}.ipynb")
             worked = NO_SOLUTIONS if result.student in working else solutions
             text = render_page_with_fallback(result, notebook, tell, worked, name, attempts)
             page.write_text(text, encoding="utf-8")
@@ -122,7 +129,7 @@ def render_feedback_page(
     hidden_points = {
         e.name: round(e.worth - shown.worth, 4) for e, shown in zip(whole.exercises, result.exercises, strict=True)
     }
-    if result.notebooks:
+    if result.kind is AssignmentKind.STOCK:
         by_exercise, others = group_stock_cells(notebook, whole.exercises)
         cells = {name: [render_cell(cell) for cell in group] for name, group in by_exercise.items()}
     else:
@@ -160,7 +167,7 @@ def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str
     path = course / "source" / lab / f"{lab}.ipynb"
     if since is None or to_naive_utc(since) > get_utc_now() or not path.exists():
         return {}
-    cells = ((read_facts(cell), strip_markers(cell.source)) for cell in read_notebook(path).cells)
+    cells = ((read_facts(cell), strip_markers(cell.source)) for cell in read_course_notebook(path).cells)
     return {facts.exercise: text for facts, text in cells if facts and facts.kind in STUDENT_KINDS and text.strip()}
 
 

@@ -13,8 +13,9 @@ from autograder.gradebook.lab_class import Column, LabClass, Member
 from autograder.model.arrivals import describe_collecting
 from autograder.reports import charts, findings
 from autograder.reports.class_statistics import compute_spread
-from autograder.reports.page_templates import format_points, render_live
+from autograder.reports.page_templates import render_live
 from autograder.reports.standing import Standing, format_duration, group_by_standing, list_reasons
+from labkit.points import format_points
 
 MAX_GROUPS = 50
 HEADINGS = {

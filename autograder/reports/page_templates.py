@@ -9,7 +9,6 @@ import base64
 import functools
 import hashlib
 import re
-from decimal import ROUND_HALF_UP, Decimal
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -19,6 +18,7 @@ from markupsafe import Markup, escape
 
 from autograder.base.text import pluralize
 from autograder.model.term import format_minute
+from labkit.points import format_points
 
 CODE = re.compile("`([^`\n]+)`")
 BREAK = re.compile(r"(?<=[^\W_])(?:_+|@)(?=[^\W_])|(?<=[^\W\d_])\.(?=[^\W\d_])")
@@ -56,11 +56,6 @@ def build_jinja_environment(package: str) -> Environment:
         "plural": pluralize,
     }
     return environment
-
-
-def format_points(number: float) -> str:
-    """Format points for people: at most two decimals, rounding half up."""
-    return f"{Decimal(repr(float(number))).quantize(Decimal('0.01'), ROUND_HALF_UP):f}".rstrip("0").rstrip(".")
 
 
 def format_code(text: str) -> Markup:

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from autograder.base.text import format_count
 from autograder.gradebook.lab_class import LabClass, Member
+from autograder.model.metadata import make_stock_name
 from autograder.model.note_sentences import describe_notes
 from autograder.model.notes import NoteKind
 
@@ -61,7 +62,7 @@ def list_reasons(member: Member, standing: Standing) -> list[str]:
     reasons = describe_notes(notes, member.notebooks)
     if standing is Standing.DAMAGED:
         return reasons
-    cells = {note.cell for note in notes} | {f"{note.notebook}/{note.cell}" for note in notes}
+    cells = {note.cell for note in notes} | {make_stock_name(note.notebook, note.cell) for note in notes}
     return reasons + [_describe_stopped_check(cell, member) for cell in member.stopped if cell not in cells]
 
 

@@ -33,7 +33,7 @@ def group_stock_cells(notebook: Any, exercises: Sequence[ExerciseResult]) -> tup
     A question that a person reads is about its answer, and the cells that the student wrote next to it. A test is about
     the code since the tests before it. Together with the other cells, the page shows everything the student wrote.
     """
-    by_cell = {e.name.rpartition("/")[2]: e for e in exercises}
+    by_cell = {e.cell: e for e in exercises}
     shown = _strip_after_hidden(notebook.cells, by_cell)
     grouped: dict[str, list[Any]] = {e.name: [] for e in exercises}
     assigned: set[int] = set()

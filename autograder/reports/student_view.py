@@ -104,7 +104,7 @@ def leave_out_hidden_checks(result: SubmissionResult, tell: Tell) -> SubmissionR
     if tell != "visible":
         return result
     exercises = tuple(e if e.by_hand else _drop_hidden_checks(e) for e in result.exercises)
-    with_hidden = {(e.notebook, e.name.rpartition("/")[2]) for e in result.exercises if any(o.hidden for o in e.checks)}
+    with_hidden = {(e.notebook, e.cell) for e in result.exercises if e.cell and any(o.hidden for o in e.checks)}
     return result.model_copy(
         update={
             "exercises": exercises,

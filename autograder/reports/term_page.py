@@ -17,7 +17,8 @@ from autograder.reports import charts
 from autograder.reports.calendar import build_calendar
 from autograder.reports.class_statistics import MIN_STUDENTS, compute_spread
 from autograder.reports.csv_files import write_table
-from autograder.reports.page_templates import format_points, render_live
+from autograder.reports.page_templates import render_live
+from labkit.points import format_points
 
 MISSED = 2  # labs
 DROP = 0.3  # of the points, from the earlier labs to the last two

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from nbformat import NotebookNode
 from nbgrader.utils import is_grade, is_solution
 
-from autograder.model.metadata import get_cell_name
-from autograder.model.nbgrader_cells import read_points
+from autograder.model.metadata import get_cell_name, make_stock_name
+from autograder.model.nbgrader_cells import is_by_hand, read_points
 from autograder.model.result import GradedCell
 from autograder.stock.notebook_run import NotebookRun
 from autograder.stock.score import Score
@@ -25,7 +25,7 @@ ONLY_INSIDE = "the course's own solution passes it only there"
 
 def is_automatic(cell: NotebookNode) -> bool:
     """Return whether the cell's own outputs give its points."""
-    return cell.cell_type == "code" and is_grade(cell) and not is_solution(cell)
+    return is_grade(cell) and not is_by_hand(cell.cell_type, is_solution(cell))
 
 
 def find_quiet_cells(code: Sequence[NotebookNode], hidden: Mapping[str, bool]) -> frozenset[str]:
@@ -64,5 +64,5 @@ def grade_cell(cell: NotebookNode, score: Score, run: NotebookRun, hidden: bool,
     seen = reason if quiet or not score.message else score.message
     outcome = Outcome("tests", LABEL, passed=not reason, seen=seen, hidden=hidden)
     return GradedCell(
-        id=f"{run.notebook}/{name}", points=points, worth=worth, checks=(outcome,), own_process=own_process
+        id=make_stock_name(run.notebook, name), points=points, worth=worth, checks=(outcome,), own_process=own_process
     )

@@ -41,7 +41,7 @@ def prepare_all(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
             require_source(nbgrader.root, lab)
             assignment = open_assignment(nbgrader.root, lab)
             refuse_unknown_names(assignment.course, lab, term, gradebook)
-            lines += prepare(nbgrader, assignment, gradebook)
+            lines += prepare(nbgrader, assignment, gradebook, term)
         unknown = (line for lab in labs for line in list_unknown_names(nbgrader.root, term, gradebook, lab))
         return lines + list(dict.fromkeys(unknown))
 

@@ -122,29 +122,39 @@ def find_due_arrivals(state: WatchState) -> list[Arrival]:
         if arrival.folder in state.finished or state.due_times.get(arrival.folder, now) > now:
             continue
         try:
-            if _settle_unless_due(state, arrival, now):
+            inspection = _inspect(state, arrival, now)
+            if inspection.is_over:
+                state.finish(arrival)
+            elif inspection.decision.is_due:
                 due.append(arrival)
+            else:
+                _leave_unmarked(state, arrival, inspection)
         except Exception as error:  # whatever a student's files cause affects only this submission
             state.postpone(arrival)
             state.report_once(f"{arrival.shown_name}: {type(error).__name__}: {error}\n    {RETRIED}")
     return sorted(due, key=lambda arrival: state.turns[arrival.student])
 
 
-def _settle_unless_due(state: WatchState, arrival: Arrival, now: datetime) -> bool:
-    """Return whether this submission has to be marked now; if not, say why on its page."""
+@dataclass(frozen=True)
+class Inspection:
+    """What a look at a submission in the inbox found."""
+
+    history: Sequence[HistoryEntry]
+    """Every mark of this student so far."""
+    decision: AttemptDecision
+    """Whether it has to be marked now."""
+    is_over: bool
+    """Whether nothing is left to do: it has its mark and its page, or a later submission counts."""
+
+
+def _inspect(state: WatchState, arrival: Arrival, now: datetime) -> Inspection:
     history = read_history(state.course, arrival.lab, arrival.student)
     is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when
     earliest, settings = arrival.changed_at - CLOCKS, state.get_lab_term(arrival)
     decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
     is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
-    if is_finished or _is_superseded(state, arrival):
-        state.finish(arrival)
-    elif decision.is_due:
-        return True
-    else:
-        _leave_unmarked(state, arrival, decision, history)
-    return False
+    return Inspection(history, decision, is_finished or _is_superseded(state, arrival))
 
 
 def _is_superseded(state: WatchState, arrival: Arrival) -> bool:
@@ -162,10 +172,9 @@ def _update_term(state: WatchState, term: Term) -> None:
         state.term = term
 
 
-def _leave_unmarked(
-    state: WatchState, arrival: Arrival, decision: AttemptDecision, history: Sequence[HistoryEntry]
-) -> None:
+def _leave_unmarked(state: WatchState, arrival: Arrival, inspection: Inspection) -> None:
     """Leave a submission unmarked, for now or for good, and say so on a page instead of its feedback."""
+    history, decision = inspection.history, inspection.decision
     if decision.due_from:
         state.due_times[arrival.folder] = decision.due_from
         words = f"It will be marked after {format_time(decision.due_from, state.inbox.zone)}."

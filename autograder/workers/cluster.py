@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import logging
 import pickle
 import time
@@ -22,7 +21,7 @@ from autograder.grading.task import Settings, Task
 from autograder.model.fingerprint import collect_environment_parts
 from autograder.workers.cluster_process import describe_difference, grade_on_worker, inspect_worker
 from autograder.workers.executors import choose_device
-from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try
+from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try, take_tasks
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -56,10 +55,10 @@ class DaskExecutor:
     def grade(
         self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
     ) -> Iterator[tuple[Task, GradedSubmission | Failure]]:
-        """Grade the tasks up to the first None. It takes only as many at a time as keep the cluster busy.
+        """Grade the tasks, taking only as many at a time as keep the cluster busy.
 
         Args:
-            tasks: The submissions to grade.
+            tasks: The tasks, and None; see Executor.
             settings: The settings for all of them.
             secret: Folders that student processes must not see.
             stop: Set it to send no more and return. Workers finish on their own what they have begun.
@@ -67,7 +66,7 @@ class DaskExecutor:
         Raises:
             GradlabError: If no worker can grade for `wait` seconds, or one doesn't grade like this machine.
         """
-        remaining, folders = iter(tasks.__next__, None), [str(path) for path in secret]
+        folders = [str(path) for path in secret]
         with _connect_client(self.address, self.wait) as client:
             slots = _wait_for_slots(client, self.address, settings, self.wait, stop)
             if not slots:
@@ -84,9 +83,9 @@ class DaskExecutor:
             last_check = last_able = time.monotonic()
             while not stop.is_set():
                 room = max(TASKS_PER_SLOT * sum(slots.values()) - len(running), 0 if running else 1)
-                for task in itertools.islice(remaining, room):
+                for task in take_tasks(tasks, room):
                     send(task, 0)
-                if not running:  # there was room for one, so no task is left
+                if not running:  # there was room for one, so there is no task now
                     return
                 if (future := _wait_for_next(finished)) is not None:
                     reply = _read_outcome(future, self.address)

@@ -39,7 +39,8 @@ class Executor(Protocol):
         """Grade the tasks, taking only as many at a time as there is room for, and yield each when it's done.
 
         Args:
-            tasks: The tasks. None means that there is no task now, but there may be one later.
+            tasks: The tasks. None means that there is no task now, but there may be one later: ask again while
+                something is being graded, and return when nothing is. take_tasks() in worker.py helps.
             settings: The settings for all of them.
             secret: Folders that student processes must not see.
             stop: Set it to abandon what is being graded.

@@ -24,7 +24,7 @@ from autograder.forkserver.imports import find_groups
 from autograder.forkserver.server_process import ServerProcess, start_server
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.workers.worker import STUCK_SECONDS, Failure, make_purpose, plan_next_try, serve_tasks
+from autograder.workers.worker import STUCK_SECONDS, Failure, make_purpose, plan_next_try, serve_tasks, take_tasks
 
 POLL_SECONDS = 0.2
 
@@ -55,7 +55,7 @@ def grade_all(
     Raises GradlabError like ForkServer.
 
     Args:
-        tasks: The tasks. None means that there is no task now, but there may be one after one is graded, or later.
+        tasks: The tasks, and None; see Executor.
         settings: The settings for all of them.
         jobs: How many submissions are graded at a time.
         secret: Folders that student processes must not see.
@@ -64,7 +64,7 @@ def grade_all(
         pool: Workers that outlive this call, to use instead of new ones.
     """
     remaining = iter(tasks)
-    first = list(_take_tasks(remaining, len(pool.workers) if pool else jobs))
+    first = list(take_tasks(remaining, len(pool.workers) if pool else jobs))
     if not first:
         return
     is_temporary = pool is None
@@ -76,10 +76,10 @@ def grade_all(
             pool.assign(task)
         while pool.is_busy() and not stop.is_set():
             for task, outcome in pool.collect():
-                for following in _take_tasks(remaining, 1):
+                for following in take_tasks(remaining, 1):
                     pool.assign(following)
                 yield task, outcome
-            for following in _take_tasks(remaining, pool.count_idle()):
+            for following in take_tasks(remaining, pool.count_idle()):
                 pool.assign(following)
     finally:
         if is_temporary:
@@ -182,11 +182,3 @@ def _work(
     for other in inherited:
         other.close()  # otherwise it wouldn't notice the end of the pool or of another worker
     serve_tasks(connection, secret, {} if fork_server is None else {purpose: fork_server})
-
-
-def _take_tasks(tasks: Iterator[Task | None], limit: int) -> Iterator[Task]:
-    """Take up to `limit` tasks, fewer if no more are available now."""
-    for _, task in zip(range(limit), tasks, strict=False):
-        if task is None:
-            return
-        yield task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -48,6 +48,14 @@ def serve_tasks(connection: Connection, secret: Sequence[Path], fork_servers: Fo
     for fork_server in fork_servers.values():
         fork_server.hang_up()
     os._exit(0)  # an orderly exit with torch loaded takes most of a second
+
+
+def take_tasks(tasks: Iterator[Task | None], limit: int) -> Iterator[Task]:
+    """Take up to `limit` tasks, fewer if no more are available now: there are none left, or there is a None."""
+    for _, task in zip(range(limit), tasks, strict=False):
+        if task is None:
+            return
+        yield task
 
 
 def make_purpose(task: Task) -> Purpose:

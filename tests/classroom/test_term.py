@@ -234,7 +234,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
     def worth_after(exercise: str) -> float:
         (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
         with api.open_gradebook() as gradebook:
-            prepare(api, open_assignment(small_course, LAB), gradebook)
+            prepare(api, open_assignment(small_course, LAB), gradebook, read_term(small_course))
             return float(gradebook.find_assignment(LAB).max_score)
 
     assert worth_after("sum_of_squares") == 0

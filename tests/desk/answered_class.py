@@ -19,6 +19,7 @@ from autograder.model.course import Kind
 from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_kind
 from autograder.model.result import GradedCell, Result
+from autograder.model.term import Term
 from autograder.model.versions import Versions
 from labkit.outcome import Outcome
 from tests.stock.small_course import RIGHT
@@ -60,7 +61,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
     api = open_course(course)
     (lab,) = read_labs(read_course(course))
     with api.api.gradebook as gradebook:
-        prepare(api, open_assignment(course, LAB), gradebook)
+        prepare(api, open_assignment(course, LAB), gradebook, Term())
         if late:
             gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00 UTC")
         marks = []
@@ -89,7 +90,7 @@ def hand_in_stock(course: Path) -> None:
     write(course / f"source/{lab}/{notebook}.ipynb", source.replace("Look at the data.", scheme))
     api = open_course(course)
     with api.api.gradebook as gradebook:
-        prepare(api, open_assignment(course, lab), gradebook)
+        prepare(api, open_assignment(course, lab), gradebook, Term())
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
         write_marks(gradebook, lab, [MarkSheet("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
     content = answer_notebook(PLAIN_SOURCE, RIGHT)

@@ -57,9 +57,9 @@ def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> Non
     assert repr(make_verdict(GOOD, BAD, later=())).startswith("row_softmax: 1 of 2 checks passed, 1 of 4 points\n")
 
 
-def test_points_are_shown_with_one_decimal_at_most() -> None:
+def test_points_are_shown_with_two_decimals_at_most_as_on_the_page() -> None:
     third = Outcome("a", passed=True), Outcome("b"), Outcome("c")
-    assert "1.3 of 4 points" in repr(make_verdict(*third, later=()))
+    assert "1.33 of 4 points" in repr(make_verdict(*third, later=()))
 
 
 def test_an_exercise_that_is_not_written_is_one_line_and_no_failure() -> None:

@@ -88,7 +88,9 @@ def test_an_excuse_of_a_hidden_check_reveals_nothing_about_it(labels: frozenset[
 
 def test_a_note_on_the_cell_of_a_hidden_test_is_left_out() -> None:
     """For a stock assignment, whose tests run in the submission's process."""
-    test = ExerciseResult(name="test_a", points=0, worth=2, checks=(replace(HIDDEN, passed=False),), notebook="ps1")
+    test = ExerciseResult(
+        name="test_a", points=0, worth=2, checks=(replace(HIDDEN, passed=False),), notebook="ps1", cell="test_a"
+    )
     late = Note(kind=NoteKind.STOPPED, words="it ran longer than 9 s", notebook=test.notebook, cell="test_a")
     notes = (late, Note(words="A cell was put back."))
     result = SubmissionResult(student="ada", lab="x", points=0, worth=2, exercises=(test,), notes=notes)

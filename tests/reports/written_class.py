@@ -24,6 +24,7 @@ from autograder.model.marks import MarkSheet
 from autograder.model.metadata import read_exercise_name
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, Result
+from autograder.model.term import read_term
 from autograder.model.versions import Versions
 from labkit.outcome import Outcome
 
@@ -66,7 +67,7 @@ def write_class(
     api = open_course(course)
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
     with api.api.gradebook as gradebook:
-        prepare(api, open_assignment(course, LAB), gradebook)
+        prepare(api, open_assignment(course, LAB), gradebook, read_term(course))
         if due:
             gradebook.update_or_create_assignment(LAB, duedate=due)
         gradebook.db.add_all(Student(id=student) for student in missing)

@@ -24,7 +24,7 @@ from autograder.model.versions import Versions
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers import pool, worker
 from autograder.workers.pool import grade_all
-from autograder.workers.worker import UNGRADABLE, Failure
+from autograder.workers.worker import UNGRADABLE, Failure, take_tasks
 from tests.classroom.processes import list_children
 
 COURSE = b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
@@ -123,6 +123,15 @@ def test_no_more_tasks_are_held_than_there_are_workers(monkeypatch: pytest.Monke
         assert isinstance(outcome, GradedSubmission)
         pids.add(outcome.result.notes[1].words)
     assert done_count == 12 and 1 <= len(pids) <= 2 and str(os.getpid()) not in pids
+
+
+def test_tasks_are_taken_up_to_none_and_later_after_it() -> None:
+    ada, ben, cleo = map(make_task, ("ada", "ben", "cleo"))
+    tasks = iter([ada, ben, None, cleo])
+    assert list(take_tasks(tasks, 1)) == [ada]
+    assert list(take_tasks(tasks, 3)) == [ben]
+    assert list(take_tasks(tasks, 3)) == [cleo]
+    assert list(take_tasks(tasks, 3)) == []
 
 
 def test_an_empty_class_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
