@@ -5,11 +5,12 @@ Times are here and not in the result document, so the same submission always giv
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
-from pydantic import AliasChoices, ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
 from autograder.gradebook.excuses import Excused
 from autograder.model.course import Model
@@ -49,10 +50,16 @@ def get_history_path(course: Path, lab: str, student: str) -> Path:
 
 
 def read_history(course: Path, lab: str, student: str) -> list[HistoryEntry]:
-    """Read the marks, oldest first, without a line that a crash cut off."""
+    """Read the marks, oldest first, without lines that a crash cut off or a disk damaged."""
     path = get_history_path(course, lab, student)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [HistoryEntry.model_validate_json(line) for line in lines if line.endswith("}")]
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    entries = []
+    for line in lines:
+        try:
+            entries.append(HistoryEntry.model_validate_json(line))
+        except ValidationError:  # also the empty line at the end
+            continue
+    return entries
 
 
 def remember_mark(
@@ -75,8 +82,17 @@ def remember_mark(
         return
     path = get_history_path(course, result.lab, result.student)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(entry.model_dump_json(by_alias=True) + "\n")
+    line = entry.model_dump_json(by_alias=True) + "\n"
+    with path.open("a+b") as file:
+        file.write((line if _has_whole_lines(file) else f"\n{line}").encode())
+
+
+def _has_whole_lines(file: BinaryIO) -> bool:
+    """Return whether the file is empty or ends with a whole line, which a crash or a full disk may have cut off."""
+    if not file.seek(0, os.SEEK_END):
+        return True
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"
 
 
 def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:
