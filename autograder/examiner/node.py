@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import DroppedReferences, build_invalid_reply, check_number, check_numbers
+from autograder.examiner.connection import DroppedReferences, build_invalid_reply
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exchange import Exchange
+from autograder.rpc.fields import check_number, check_numbers
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.requests import Product, ProductReply, read
 from autograder.rpc.tensors import Role, make_leaf
