@@ -15,8 +15,8 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.exchange import Exchange, split_arguments
-from autograder.rpc.flags import Flags, read_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.fields import check_bytes, check_list, check_number, check_numbers, check_text, expect
+from autograder.rpc.flags import Flags, read_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText
 from autograder.rpc.random_states import read_torch_state, set_torch_state

@@ -17,8 +17,8 @@ from autograder.examiner.replayed_changes import Changes, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
 from autograder.rpc.exchange import Exchange
-from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.fields import check_list, check_number, check_numbers, expect
+from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.requests import Call, CallReply, GraphNode, read
 from labkit.probes import ProbeError

@@ -19,7 +19,7 @@ MAX_DEPTH = 200
 HEADER = struct.Struct(">Q")
 CALLBACK = "callback"  # the first item of a frame that uses an object of the other side, and of such an object
 # What a frame holds. Tuples are sent as lists. What was received is checked by rpc/fields.py before it's used.
-WireValue: TypeAlias = "None | bool | int | float | str | bytes | Sequence[WireValue]"
+WireValue: TypeAlias = "bool | int | float | str | bytes | Sequence[WireValue] | None"
 
 
 class ProtocolError(Exception):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograder.rpc.flags import Flags, pack_flags, read_flags, set_flags, unpack_flags
 from autograder.rpc.fields import check_bytes, check_list, expect
+from autograder.rpc.flags import Flags, pack_flags, read_flags, set_flags, unpack_flags
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.random_states import RANDOM
 

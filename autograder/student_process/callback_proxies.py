@@ -21,8 +21,8 @@ from autograder.rpc import allowed_names
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exceptions import unpack_exception
 from autograder.rpc.exchange import Exchange
-from autograder.rpc.flags import Flags, pack_flags, read_flags
 from autograder.rpc.fields import check_bytes, check_list, check_number, expect
+from autograder.rpc.flags import Flags, pack_flags, read_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
 from autograder.rpc.requests import Product, Use, UseReply, read

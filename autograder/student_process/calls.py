@@ -13,8 +13,8 @@ from torch import Tensor
 from autograder.rpc import allowed_names, global_state
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.exchange import Exchange, split_arguments
-from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.fields import check_int, check_list, check_number, check_text, expect
+from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.operations import OPERATIONS
 from autograder.rpc.requests import Call, CallReply, GraphNode, Product, ProductReply, read
