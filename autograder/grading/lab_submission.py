@@ -192,7 +192,7 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
 def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) -> dict[str, str]:
     """Return a digest, for each check cell, of everything that its outcomes depend on."""
     code = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
-    shared = digest(*code, device, *describe_environment(layers).values())
+    shared = digest(*code, device, *describe_environment(layers).label_parts().values())
     return {cell.name: digest(shared, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
 
 

@@ -113,9 +113,12 @@ def _digest_task(task: Task) -> dict[str, str]:
 
 def compute_key(task: Task, layers: Sequence[str]) -> str:
     """Compute a digest of everything that a task's result depends on: equal keys mean equal results."""
-    return digest(task.assignment, task.student, *describe_environment(layers).values(), *_digest_task(task).values())
+    environment = describe_environment(layers).label_parts()
+    return digest(task.assignment, task.student, *environment.values(), *_digest_task(task).values())
 
 
 def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:
     """Compute short digests of the key's parts. Those that differ show why a submission is graded again."""
-    return describe_environment(layers) | {name: value[:SHORT] for name, value in _digest_task(task).items()}
+    return describe_environment(layers).label_parts() | {
+        name: value[:SHORT] for name, value in _digest_task(task).items()
+    }
