@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
 from autograder.examiner.effort import Effort
 from labkit.cause import Cause, StopReason
+from labkit.outcome import Outcome
 
 SHORT_SECONDS = 1.0  # for each further check of an exercise after one ran out of time
 
@@ -19,6 +20,11 @@ class ConnectionSource(Protocol):
     def begin_effort(self, seconds: float) -> Effort: ...
     def explain_end(self) -> str: ...
     def kill_group(self, name: str) -> None: ...
+
+
+def has_short_limit(outcome: Outcome) -> bool:
+    """Return whether the check reached the limit that applies after another check of its exercise ran out of time."""
+    return outcome.limit == SHORT_SECONDS
 
 
 class CheckConnection:
