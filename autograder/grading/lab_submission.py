@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.examination import StepResult, examine
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
+from autograder.grading.check_device import set_check_device
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
@@ -113,11 +113,11 @@ def grade_notebook(
     Raises GradlabError if no student process can be started.
     """
     device = submission.device
-    os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same value
     cells = parse_cells(notebook)
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
-    results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts)
+    with set_check_device(device):
+        results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts)
     graded = []
     for cell in cells:
         cell.node.execution_count = cell.number
