@@ -5,13 +5,13 @@ Times are here and not in the result document, so the same submission always giv
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
+from autograder.base.line_file import append_line
 from autograder.gradebook.excuses import Excused
 from autograder.model.course import Model
 from autograder.model.versions import Versions
@@ -80,19 +80,7 @@ def remember_mark(
     before = read_history(course, result.lab, result.student)
     if before and before[-1].model_copy(update={"when": entry.when, "command": command}) == entry:
         return
-    path = get_history_path(course, result.lab, result.student)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = entry.model_dump_json(by_alias=True) + "\n"
-    with path.open("a+b") as file:
-        file.write((line if _has_whole_lines(file) else f"\n{line}").encode())
-
-
-def _has_whole_lines(file: BinaryIO) -> bool:
-    """Return whether the file is empty or ends with a whole line, which a crash or a full disk may have cut off."""
-    if not file.seek(0, os.SEEK_END):
-        return True
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) == b"\n"
+    append_line(get_history_path(course, result.lab, result.student), entry.model_dump_json(by_alias=True))
 
 
 def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:
