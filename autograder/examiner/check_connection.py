@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
 from autograder.examiner.effort import Effort
+from autograder.rpc.frames import WireValue
 from labkit.cause import Cause, StopReason
 from labkit.outcome import Outcome
 
@@ -66,7 +67,7 @@ class CheckConnection:
         except Stopped as stopped:
             self.connection, self.reason = None, stopped.reason
 
-    def ask(self, request: Any, callbacks: CallbackServer) -> Any:
+    def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue:
         if self.connection is None:
             raise Stopped(self.reason)
         try:
