@@ -19,7 +19,7 @@ class Progress:
     labs: tuple[LabProgress, ...]
 
     def __repr__(self) -> str:
-        return "\n".join(_format_line(lab) for lab in self.labs) or "there are no labs here"
+        return "\n".join(f"{lab.name}: {_describe_progress(lab)}" for lab in self.labs) or "there are no labs here"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": _render_html(self.labs)}
@@ -31,12 +31,12 @@ def progress(folder: str = "") -> Progress:
     return Progress(tuple(read_progress(path) or read_progress(path.parent)))
 
 
-def _format_line(lab: LabProgress) -> str:
+def _describe_progress(lab: LabProgress) -> str:
     done_count = sum(work.is_done for work in lab.work)
     points = f", {format_points(lab.earned)} of {format_points(lab.points)} points"
     marked = points if any(work.state == MARKED for work in lab.work) else ""
     after = f"; next: {lab.next}" if done_count and lab.next else ""
-    return f"{lab.name}: {done_count} of {len(lab.work)} done{marked}{after}"
+    return f"{done_count} of {len(lab.work)} done{marked}{after}"
 
 
 def _render_html(labs: tuple[LabProgress, ...]) -> str:
@@ -44,8 +44,8 @@ def _render_html(labs: tuple[LabProgress, ...]) -> str:
     for lab in labs:
         done_count = sum(work.is_done for work in lab.work)
         link = f'<a href="{escape(lab.path, quote=True)}">{escape(lab.title)}</a>'
-        label = escape(_format_line(lab), quote=True)
+        words = _describe_progress(lab)
+        label = escape(f"{lab.name}: {words}", quote=True)
         bar = f'<progress max="{len(lab.work)}" value="{done_count}" aria-label="{label}"></progress>'
-        text = escape(_format_line(lab).partition(": ")[2])
-        rows.append(f"<tr><td>{escape(lab.number)}</td><td>{link}</td><td>{bar}</td><td>{text}</td></tr>")
+        rows.append(f"<tr><td>{escape(lab.number)}</td><td>{link}</td><td>{bar}</td><td>{escape(words)}</td></tr>")
     return f"<table>{''.join(rows)}</table>"

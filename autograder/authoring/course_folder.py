@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from autograder.authoring import glossary, start_page
 from autograder.authoring.lab import read_lab
+from autograder.authoring.manifest_lines import find_entry_line, find_error_line
 from autograder.authoring.notebooks import (
     build_release_notebook,
     build_solution_notebook,
@@ -26,21 +27,24 @@ GENERATED = {"source": build_source_notebook, "release": build_release_notebook,
 def read_course(root: Path) -> Course:
     """Read the manifest `labs/course.toml` in `root`."""
     path = root / "labs" / "course.toml"
+    text, labs = "", list[LabEntry]()
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        labs = tuple(LabEntry(**entry) for entry in data.get("labs", []))
-        course = Course(title=data["title"], root=root, labs=labs)
+        text = path.read_text(encoding="utf-8")
+        data = tomllib.loads(text)
+        for entry in data.get("labs", []):
+            labs.append(LabEntry(**entry))
+        course = Course(title=data["title"], root=root, labs=tuple(labs))
     except FileNotFoundError:
         raise GradlabError(f"{path} is missing: run gradlab in a course's folder, or pass it with --course") from None
     except (tomllib.TOMLDecodeError, ValidationError, KeyError, TypeError, UnicodeDecodeError) as error:
-        raise SourceError(path, 1, f"not a course: {error}", "see docs/settings.md#labscoursetoml") from None
+        line = find_error_line(text, error) or find_entry_line(text, len(labs))
+        raise SourceError(path, line, f"not a course: {error}", "see docs/settings.md#labscoursetoml") from None
     names = [entry.name for entry in course.labs]
-    for entry in course.labs:
+    for number, entry in enumerate(course.labs):
         unknown = [need for need in entry.needs if need not in names[: names.index(entry.name)]]
         if names.count(entry.name) > 1 or unknown:
-            raise SourceError(
-                path, 1, f"lab {entry.name!r} is listed twice, or needs a lab that isn't listed before it", "correct it"
-            )
+            problem = f"lab {entry.name!r} is listed twice, or needs a lab that isn't listed before it"
+            raise SourceError(path, find_entry_line(text, number), problem, "correct it")
     return course
 
 

@@ -15,3 +15,7 @@ class SourceError(GradlabError):
     def __init__(self, path: Path | str, line: int, problem: str, fix: str) -> None:
         super().__init__(f"{path}:{line}: {problem}\n    fix: {fix}")
         self.path, self.line, self.problem, self.fix = Path(path), line, problem, fix
+
+    def __reduce__(self) -> tuple[type[SourceError], tuple[Path, int, str, str]]:
+        """Say how to build a copy in another process: pickle would pass only the message."""
+        return type(self), (self.path, self.line, self.problem, self.fix)

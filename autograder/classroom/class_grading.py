@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from autograder.model.arrivals import describe_collecting
 from autograder.model.assignments import require_source, suggest_nearest
 from autograder.model.term import read_term
 from autograder.workers.executors import Executor, LocalExecutor
+
+HELD = (errno.EACCES, errno.EAGAIN)  # the errors of a lock that another process holds
 
 
 def refuse_stale(course: Path, lab: str) -> None:
@@ -103,17 +106,19 @@ def open_class(
     settings = read_settings(nbgrader.config, executor.choose_device())
     settings = assignment.adjust_settings(settings, nbgrader.config)
     layers = executor.find_layers(settings, [course])
-    rename_student_folders(course / "submitted")
-    term = read_term(course)
-    counting = find_counting_submissions(course, lab, term)
-    students = [name for name in sorted(counting) if student in ("", name)]
-    if not students:
-        sender = f"from {student}{suggest_nearest(student, counting)} " if student else ""
-        raise GradlabError(
-            f"no submission {sender}in {course}/submitted/*/{lab}\n    fix: {describe_collecting(quote(lab))}"
-        )
-    refuse_stale(course, lab)
-    with lock_lab(course, lab), nbgrader.open_gradebook() as gradebook:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(lock_lab(course, lab))
+        rename_student_folders(course / "submitted")
+        term = read_term(course)
+        counting = find_counting_submissions(course, lab, term)
+        students = [name for name in sorted(counting) if student in ("", name)]
+        if not students:
+            sender = f"from {student}{suggest_nearest(student, counting)} " if student else ""
+            raise GradlabError(
+                f"no submission {sender}in {course}/submitted/*/{lab}\n    fix: {describe_collecting(quote(lab))}"
+            )
+        refuse_stale(course, lab)
+        gradebook = stack.enter_context(nbgrader.open_gradebook())
         refuse_unknown_names(course, lab, term, gradebook)
         changes = prepare(nbgrader, assignment, gradebook, term)
         revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
@@ -159,14 +164,18 @@ def read_settings(config: Any, device: str = "cpu") -> Settings:
 
 @contextlib.contextmanager
 def lock_lab(course: Path, lab: str) -> Iterator[None]:
-    """Lock the lab. Raises GradlabError if another process is grading it."""
+    """Lock the lab. Raises GradlabError if another process is grading it, or the file system has no locks."""
     path = course / "results" / lab / ".lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         try:
             fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not flock: the workers would hold it too
-        except OSError:
+        except OSError as error:
+            if error.errno in HELD:
+                raise GradlabError(
+                    f"another gradlab is grading {lab} in {course}: wait for it to finish, or stop it"
+                ) from None
             raise GradlabError(
-                f"another gradlab is grading {lab} in {course}: wait for it to finish, or stop it"
+                f"{path} can't be locked: {error}\n    fix: keep the course on a file system that has locks"
             ) from None
         yield

@@ -87,8 +87,8 @@ def mark(
     open_assignment(course, lab).refuse_self_marking()
     try:
         content, notes = read_file(notebook)
-    except RefusedSubmission as refused:
-        raise GradlabError(f"{notebook} can't be read: {refused}") from None
+    except (RefusedSubmission, OSError) as error:
+        raise GradlabError(f"{notebook} can't be read: {error}") from None
     if settings.isolation != "full":
         notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
     task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)

@@ -11,9 +11,10 @@ from typing import Any
 import torch
 
 from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_use
-from autograder.examiner.connection import Stopped, check_range, check_ranges, expect
+from autograder.examiner.connection import Stopped
 from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
+from autograder.rpc.fields import check_bytes, check_list, check_number, check_numbers, check_text, expect
 from autograder.rpc.flags import Flags, read_torch_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText
@@ -56,8 +57,8 @@ class Callbacks:
         self._last_checks[number] = self._get_check()
         return number
 
-    def get_object(self, number: Any) -> Any:
-        return self._objects[check_range(number, len(self._objects))]
+    def get_object(self, number: WireValue) -> Any:
+        return self._objects[check_number(number, len(self._objects))]
 
     def _is_from_earlier_check(self, number: int) -> bool:
         """Whether an earlier check passed this object, so the running check wouldn't see its use."""
@@ -65,7 +66,7 @@ class Callbacks:
 
     def forget(self, nodes: WireValue) -> None:
         """Forget these nodes, which the student process can't reach any more. Raises ProtocolError."""
-        self._nodes.forget(check_ranges(nodes, 2**62))
+        self._nodes.forget(check_numbers(nodes, 2**62))
 
     def serve(self, request: WireValue) -> WireValue:
         """Return the reply to a use. Raises ProtocolError for a malformed request, and Stopped."""
@@ -106,7 +107,7 @@ class Callbacks:
         if flags is not None:
             self._flags = unpack_flags(flags)
         if state is not None:
-            self._state = state
+            self._state = check_bytes(state)
         if self._flags is None or not self._state:
             raise ProtocolError("a state that was never sent")
         return self._flags
@@ -120,8 +121,8 @@ class Callbacks:
         return state
 
     def _use(self, use: Use) -> OperationReply:
-        value, operate = self.get_object(use.number), OPERATIONS[use.operation]
-        if self._is_from_earlier_check(use.number):
+        value, operate = self.get_object(use.number), OPERATIONS[check_text(use.operation)]
+        if self._is_from_earlier_check(check_number(use.number)):
             operate = refuse_use
         exchange = self._create_exchange()
         args, kwargs = split_arguments(exchange.unpack(use.arguments), use.keywords, MaskedText)
@@ -142,14 +143,14 @@ class Callbacks:
         return OperationReply(None, packed, exchange.read_changed_blocks(blocks), node, edges, outputs)
 
     def _serve_product(self, product: Product) -> OperationReply:
-        node = self._nodes.get(check_range(product.node))
+        node = self._nodes.get(check_number(product.node))
         exchange = self._create_exchange()
         grads = exchange.unpack(product.gradients)
         edges = [n for n, grad in enumerate(exchange.objects) if is_differentiable(grad)]
         incoming = [find_gradient_edge(exchange.objects[n]) for n in edges]
-        needed = [check_range(n, len(node.inputs)) for n in product.needed]
+        needed = [check_number(n, len(node.inputs)) for n in check_list(product.needed)]
         backward_pass = BackwardPass(
-            check_range(product.task),
+            check_number(product.task),
             product.retain_graph is True,
             product.create_graph is True,
             product.accumulate is True,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, Stopped
 from autograder.examiner.process_time_limit import ProcessTimeLimit
+from autograder.rpc.frames import WireValue
 from labkit.cause import Cause, StopReason
+from labkit.outcome import Outcome
 
 SHORT_SECONDS = 1.0  # for each further check of an exercise after one ran out of time
 
@@ -19,6 +21,11 @@ class ConnectionSource(Protocol):
     def begin_limit(self, seconds: float) -> ProcessTimeLimit: ...
     def explain_end(self) -> str: ...
     def kill_group(self, name: str) -> None: ...
+
+
+def has_short_limit(outcome: Outcome) -> bool:
+    """Return whether the check reached the limit that applies after another check of its exercise ran out of time."""
+    return outcome.limit == SHORT_SECONDS
 
 
 class CheckConnection:
@@ -60,7 +67,7 @@ class CheckConnection:
         except Stopped as stopped:
             self.connection, self.reason = None, stopped.reason
 
-    def ask(self, request: Any, callbacks: CallbackServer) -> Any:
+    def ask(self, request: WireValue, callbacks: CallbackServer) -> WireValue:
         if self.connection is None:
             raise Stopped(self.reason)
         try:

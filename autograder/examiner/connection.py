@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import socket
-from typing import Any, Protocol
+from typing import Protocol, TypeGuard
 
 from autograder.examiner.process_time_limit import ProcessTimeLimit
+from autograder.rpc.fields import expect
 from autograder.rpc.frames import (
     CALLBACK,
     ConnectionClosed,
@@ -133,29 +134,8 @@ def build_timeout(seconds: float) -> StopReason:
     return StopReason(f"the time limit of {seconds:g} s for a check was reached", Cause.TIME, seconds)
 
 
-def _is_use(message: WireValue) -> bool:
+def _is_use(message: WireValue) -> TypeGuard[list[WireValue]]:
     return isinstance(message, list) and len(message) == 2 and message[0] == CALLBACK
-
-
-def expect(reply: WireValue, length: int) -> list[Any]:
-    """Return the reply if it is a list of this length. Raises ProtocolError."""
-    if not isinstance(reply, list) or len(reply) != length:
-        raise ProtocolError("a list of another length")
-    return reply
-
-
-def check_range(value: Any, below: int = 2**62) -> int:
-    """Return the value if it is an integer from 0 to below - 1. Raises ProtocolError."""
-    if type(value) is not int or not 0 <= value < below:
-        raise ProtocolError("a number out of range")
-    return value
-
-
-def check_ranges(values: Any, below: int) -> list[int]:
-    """Return the values if they are distinct integers from 0 to below - 1. Raises ProtocolError."""
-    if not isinstance(values, list) or len({check_range(v, below) for v in values}) != len(values):
-        raise ProtocolError("a repeated number")
-    return values
 
 
 class DroppedReferences:

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import DroppedReferences, build_invalid_reply, check_range, check_ranges
+from autograder.examiner.connection import DroppedReferences, build_invalid_reply
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
+from autograder.rpc.fields import check_number, check_numbers
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.requests import Product, ProductReply, read
 from autograder.rpc.tensors import Role, make_leaf
@@ -131,7 +132,7 @@ def _request_product(
             results = _check_gradients(exchange.unpack(product.gradients), [inputs[i] for i in needed])
             if product.node is not None:
                 graph_inputs = [*inputs, *(g for g in grads if g is not None and g.requires_grad)]
-                _record(reply, check_range(product.node), results, graph_inputs, product.history)
+                _record(reply, check_number(product.node), results, graph_inputs, product.history)
             return results
         error = rebuild_exception(product.raised, reply.owner.namespace)
     except Exception:
@@ -149,5 +150,5 @@ def _check_gradients(grads: Any, inputs: list[Tensor]) -> list[Tensor | None]:
 
 
 def _record(reply: Reply, node: int, grads: list[Tensor | None], inputs: list[Tensor], history: WireValue) -> None:
-    recorded = [grads[i] for i in check_ranges(history, len(grads))]
+    recorded = [grads[i] for i in check_numbers(history, len(grads))]
     RemoteNode.connect(Reply(reply.owner, node), inputs, [g for g in recorded if g is not None], [])

@@ -183,7 +183,7 @@ class StudentProcess:
             time.sleep(0.005)
         return reason or str(INVALID_REPLY)
 
-    def _request_reply(self, request: list[Any], time_limit: ProcessTimeLimit, max_bytes: int = MAX_FRAME) -> WireValue:
+    def _request_reply(self, request: WireValue, time_limit: ProcessTimeLimit, max_bytes: int = MAX_FRAME) -> WireValue:
         self._ask(request, time_limit.measure_wall_left())
         return self._receive_reply(time_limit, max_bytes)
 
@@ -191,7 +191,7 @@ class StudentProcess:
         time_limit.wait(self.control)
         return receive(self.control, time_limit.measure_wall_left(), max_bytes)
 
-    def _ask(self, request: list[Any], seconds: float) -> None:
+    def _ask(self, request: WireValue, seconds: float) -> None:
         if self.end_reason:
             raise Stopped(self.end_reason)
         self.control.settimeout(seconds)

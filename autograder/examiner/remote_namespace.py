@@ -10,19 +10,13 @@ import torch
 from torch import Tensor
 
 from autograder.examiner.callbacks import Callbacks
-from autograder.examiner.connection import (
-    DroppedReferences,
-    Requester,
-    build_invalid_reply,
-    check_range,
-    check_ranges,
-    expect,
-)
+from autograder.examiner.connection import DroppedReferences, Requester, build_invalid_reply
 from autograder.examiner.node import ArrivingTensors, RemoteNode, Reply, snapshot_history
 from autograder.examiner.proxies import StudentProxy
 from autograder.examiner.replayed_changes import Changes, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
+from autograder.rpc.fields import check_list, check_number, check_numbers, expect
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.requests import Call, CallReply, GraphNode, read
@@ -92,7 +86,8 @@ class RemoteNamespace:
         """Return the reply to a request. Raises ProbeError while a callback is served: the other side waits for it."""
         if self.callbacks.is_serving:
             raise ProbeError("a function that a check passes to a student's function uses the student's objects")
-        return self.connection.ask([*request, self.dropped.take()], self.callbacks)
+        reply: WireValue = self.connection.ask([*request, self.dropped.take()], self.callbacks)
+        return reply
 
     def _read_reply(self, exchange: ValueExchange, sent: SentState, reply: CallReply) -> Any:
         """Return the result, what to run later (it may call hooks), and the exception if one was raised."""
@@ -103,8 +98,8 @@ class RemoteNamespace:
         objects = sent.objects
         changes = Changes(objects, differences, sent.versions)
         changes.apply_before_connecting()
-        inputs = [_check_tensor(objects[n]) for n in check_ranges(reply.edges, len(objects))]
-        for n in check_ranges(reply.touched, 2**62):
+        inputs = [_check_tensor(objects[n]) for n in check_numbers(reply.edges, len(objects))]
+        for n in check_numbers(reply.touched, 2**62):
             inputs += self._proxies[n]._inputs
         if reply.nodes:
             self._connect(exchange.objects, len(objects), inputs, reply.nodes)
@@ -116,19 +111,20 @@ class RemoteNamespace:
 
     def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: WireValue) -> None:
         """Make the results of a call, and the tensors it changed in place, part of the graph."""
-        parts = [read(GraphNode, node) for node in nodes]
+        parts = [read(GraphNode, node) for node in check_list(nodes)]
         if len(parts) > 1:
-            changed = {id(objects[n]) for _, _, dirty, _ in parts for n in check_ranges(dirty, sent)}
+            changed = {id(objects[n]) for _, _, dirty, _ in parts for n in check_numbers(dirty, sent)}
             inputs = [snapshot_history(t) if id(t) in changed else t for t in inputs]
         for node, outputs, dirty, between in parts:
-            results = [_check_tensor(objects[n]) for n in check_ranges(outputs, len(objects))]
-            if any(n < sent for n in outputs):
+            numbers = check_numbers(outputs, len(objects))
+            results = [_check_tensor(objects[n]) for n in numbers]
+            if any(n < sent for n in numbers):
                 raise ProtocolError("an argument among the new results")
-            recorded = [_check_tensor(objects[n]) for n in check_ranges(dirty, sent)]
-            sources = [*inputs, *[_check_tensor(objects[n]) for n in check_ranges(between, len(objects))]]
+            recorded = [_check_tensor(objects[n]) for n in check_numbers(dirty, sent)]
+            sources = [*inputs, *[_check_tensor(objects[n]) for n in check_numbers(between, len(objects))]]
             source_ids = {id(t) for t in sources}
             sources += [t for t in recorded if id(t) not in source_ids]
-            RemoteNode.connect(Reply(self, check_range(node)), sources, results, recorded)
+            RemoteNode.connect(Reply(self, check_number(node)), sources, results, recorded)
 
     def _find_name(self, value: Any) -> str | None:
         name = allowed_names.find_name(value)
@@ -163,11 +159,12 @@ class RemoteNamespace:
             return self.callbacks.get_object(kinds)
         if not isinstance(kinds, list):
             raise ProtocolError("malformed handle")
-        proxy = self._proxies.get(check_range(target))
+        handle = check_number(target)
+        proxy = self._proxies.get(handle)
         if proxy is None:
-            proxy = self._proxies[target] = StudentProxy(self, target, tuple(str(k)[:200] for k in kinds[:20]))
+            proxy = self._proxies[handle] = StudentProxy(self, handle, tuple(str(k)[:200] for k in kinds[:20]))
             self._new.append(proxy)
-            self.dropped.remove_handle(target)
+            self.dropped.remove_handle(handle)
         return proxy
 
 

@@ -8,18 +8,22 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import labkit
 from autograder.base.errors import GradlabError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
+from autograder.forkserver.orders import Order, OrderKind, ServerSettings, read_layers, read_start, read_status
 from autograder.forkserver.server_process import ServerProcess, start_server
-from autograder.rpc.frames import ProtocolError, receive, send
+from autograder.rpc.fields import check_float, check_list, check_number, expect
+from autograder.rpc.frames import ProtocolError, WireValue, receive, send
 from autograder.sandbox import Limits, find_runtime_paths
+
+T = TypeVar("T")
 
 START_SECONDS = 600.0  # a cold import of torch on a busy machine takes two minutes
 CLOSED_SECONDS = 60.0  # to wait for the reason after a process closed its socket
@@ -62,8 +66,9 @@ class ForkServer:
         self.server = server or start_server()
         self.orders, *self.spare_sockets = self.server.orders
         try:
-            settings = [purpose.isolation, list(astuple(self.limits)), [str(path) for path in readable], self.device]
-            refusal, self.layers = self._ask([*settings, str(compiled or "")])
+            paths = tuple(str(path) for path in readable)
+            settings = ServerSettings(purpose.isolation, self.limits, paths, self.device, str(compiled or ""))
+            refusal, self.layers = self._ask(settings.to_message(), read_layers)
             if refusal:
                 raise GradlabError(refusal)
         except BaseException:
@@ -79,9 +84,9 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         try:
             with self._hold_exchange():
-                self._send(["start"])
+                self._send([*Order(OrderKind.START)])
                 socket.send_fds(self.orders, [b"s"], [theirs.fileno()])
-                pid, error = self._receive()
+                pid, error = self._receive(read_start)
         finally:
             theirs.close()
         if not pid:
@@ -100,15 +105,15 @@ class ForkServer:
 
     def adopt(self, pid: int, group: str) -> None:
         """Add the run's processes without a group to this group."""
-        self._ask(["adopt", pid, group])
+        self._ask([*Order(OrderKind.ADOPT, pid, group)], _read_nothing)
 
     def kill_group(self, pid: int, group: str) -> None:
         """Kill the processes of the group and all processes without a group."""
-        self._ask(["kill_group", pid, group])
+        self._ask([*Order(OrderKind.KILL_GROUP, pid, group)], _read_nothing)
 
     def explain_end(self, pid: int) -> str:
         """Return the limit that a run or its fork reached since the last call, or how it ended; "" if it's running."""
-        limit, status = self._ask(["check_status", pid])
+        limit, status = self._ask([*Order(OrderKind.CHECK_STATUS, pid)], read_status)
         if limit:
             limit_bytes = self.limits.memory if limit == "memory" else self.limits.gpu_memory
             return f"the {limit} limit of {limit_bytes / 2**30:.3g} GiB was reached"
@@ -124,11 +129,11 @@ class ForkServer:
 
     def measure_times(self, pid: int) -> list[CpuTime]:
         """Return the processor time of each process of a run."""
-        return [CpuTime(*row) for row in self._ask(["measure_times", pid])]
+        return self._ask([*Order(OrderKind.MEASURE_TIMES, pid)], _read_times)
 
     def stop(self, pid: int) -> None:
         """End a run and all that it started, and delete its files."""
-        self._ask(["stop", pid])
+        self._ask([*Order(OrderKind.STOP, pid)], _read_nothing)
 
     def connect_fork(self, orders: socket.socket) -> ForkServer:
         """Return a client of the fork of this server that serves this socket."""
@@ -154,11 +159,11 @@ class ForkServer:
         self.lost = True
         self.server.close()
 
-    def _ask(self, order: list[Any]) -> Any:
-        """Return the reply to an order."""
+    def _ask(self, order: WireValue, read: Callable[[WireValue], T]) -> T:
+        """Return the reply to an order, which `read` checks."""
         with self._hold_exchange():
             self._send(order)
-            return self._receive()
+            return self._receive(read)
 
     @contextlib.contextmanager
     def _hold_exchange(self) -> Iterator[None]:
@@ -177,21 +182,30 @@ class ForkServer:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, alarms)
 
-    def _send(self, order: list[Any]) -> None:
+    def _send(self, order: WireValue) -> None:
         try:
             send(self.orders, order)
         except ProtocolError as error:
             raise self._make_lost_error(error) from None
 
-    def _receive(self) -> Any:
+    def _receive(self, read: Callable[[WireValue], T]) -> T:
         try:
-            return receive(self.orders, START_SECONDS)
+            return read(receive(self.orders, START_SECONDS))
         except ProtocolError as error:
             raise self._make_lost_error(error) from None
 
     def _make_lost_error(self, error: ProtocolError) -> GradlabError:
         self.lost = True
         return GradlabError(f"the fork server is lost ({error}; exit status {self.server.process.poll()})")
+
+
+def _read_nothing(reply: WireValue) -> None:
+    """Read the reply to an order that has nothing to say."""
+
+
+def _read_times(reply: WireValue) -> list[CpuTime]:
+    rows = [expect(row, 3) for row in check_list(reply)]
+    return [CpuTime(check_number(pid), check_float(ran), check_float(waited)) for pid, ran, waited in rows]
 
 
 def start_fork_servers(

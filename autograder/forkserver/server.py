@@ -17,15 +17,15 @@ import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
 from autograder.base.fork_memory import make_forks_cheap
 from autograder.forkserver.imports import ALWAYS, EVERYTHING, FIGURES, FIRST_USED, LABKIT
+from autograder.forkserver.orders import Order, OrderKind, read_order, read_server_settings
 from autograder.forkserver.supervisor import Supervisor
-from autograder.rpc.frames import ConnectionClosed, receive, send
+from autograder.rpc.frames import ConnectionClosed, WireValue, receive, send
 from autograder.sandbox import (
-    Limits,
     adopt_orphans,
     choose_network,
     find_layers,
@@ -41,7 +41,7 @@ POLL_SECONDS = 0.05
 
 
 def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
-    """Receive [isolation, limits, readable paths, device, compiled], answer [error, layers], and take orders.
+    """Receive ServerSettings, answer [error, layers], and take orders.
 
     The libraries are imported while the settings haven't arrived, or else after the answer.
     """
@@ -52,24 +52,29 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     has_settings, _, _ = select.select(clients[:1], [], [], 0)
     serve = None if has_settings else _import_libraries(groups)
     try:
-        level, limits, readable, device, compiled = receive(clients[0])
+        settings = read_server_settings(receive(clients[0]))
     except ConnectionClosed:
         return  # there was nothing to grade
     try:
-        layers = require(level, states)
+        layers = require(settings.isolation, states)
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return
     send(clients[0], ["", list_layer_names(layers)])
     serve = serve or _import_libraries(groups)
-    if compiled:
+    if settings.compiled:
         importlib.import_module("torch._inductor.compile_fx")
         make_forks_cheap()
     orders = _fork_for_each(clients)
     adopt_orphans()
-    paths = (*find_runtime_paths(), *map(Path, readable))
+    paths = (*find_runtime_paths(), *map(Path, settings.readable))
     runs = Supervisor(
-        layers, Limits(*limits), paths, choose_network(layers), device, lambda control: serve(control, compiled)
+        layers,
+        settings.limits,
+        paths,
+        choose_network(layers),
+        settings.device,
+        lambda control: serve(control, settings.compiled),
     )
     try:
         _serve(orders, runs)
@@ -99,7 +104,7 @@ def _serve(orders: socket.socket, runs: Supervisor) -> None:
     while True:
         ready, _, _ = select.select([orders], [], [], POLL_SECONDS if runs.running else None)
         if ready:
-            send(orders, _carry_out(receive(orders), orders, runs))
+            send(orders, _carry_out(read_order(receive(orders)), orders, runs))
         if time.monotonic() - last_poll > POLL_SECONDS:
             runs.poll()
             last_poll = time.monotonic()
@@ -141,22 +146,25 @@ def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:
     return kernel
 
 
-def _carry_out(order: Any, orders: socket.socket, runs: Supervisor) -> Any:
-    """Carry out an order and return the answer: ["start"], followed by a socket, or [method, pid, ...]."""
-    name, *arguments = order
-    if name == "start":
-        _, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
-        if not descriptors:
-            raise ConnectionClosed("the client ended within an order")
-        return runs.start(descriptors[0])
-    methods: dict[str, Any] = {
-        "adopt": runs.adopt,
-        "kill_group": runs.kill_group,
-        "check_status": runs.check_status,
-        "measure_times": runs.measure_times,
-        "stop": runs.stop,
-    }
-    return methods[name](*arguments)
+def _carry_out(order: Order, orders: socket.socket, runs: Supervisor) -> WireValue:
+    """Carry out an order and return the answer, None if there's nothing to say."""
+    match order.kind:
+        case OrderKind.START:
+            _, descriptors, _, _ = socket.recv_fds(orders, 1, 1)
+            if not descriptors:
+                raise ConnectionClosed("the client ended within an order")
+            return runs.start(descriptors[0])
+        case OrderKind.ADOPT:
+            runs.adopt(order.pid, order.group)
+        case OrderKind.KILL_GROUP:
+            runs.kill_group(order.pid, order.group)
+        case OrderKind.CHECK_STATUS:
+            return runs.check_status(order.pid)
+        case OrderKind.MEASURE_TIMES:
+            return runs.measure_times(order.pid)
+        case OrderKind.STOP:
+            runs.stop(order.pid)
+    return None
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from nbgrader.api import (
     TaskCell,
 )
 
+from autograder.base.line_file import append_line
+
 Cells = Mapping[str, Mapping[str, Any]]  # the columns of each cell's row, by name
 LOST_MARKS = "marks_of_cells_that_are_gone.jsonl"  # in results/LAB
 KINDS: Mapping[str, Any] = {"grade": GradeCell, "solution": SolutionCell, "task": TaskCell, "source": SourceCell}
@@ -112,10 +114,7 @@ def update_notebooks(gradebook: Gradebook, assignment: Any, now: Mapping[str, Se
 def write_lost_marks(changes: ChangedCells, course: Path, lab: str) -> None:
     """Write the lost marks to a file before the gradebook drops them."""
     if changes.lost:
-        path = course / "results" / lab / LOST_MARKS
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(row) + "\n" for row in changes.lost)
+        append_line(course / "results" / lab / LOST_MARKS, "\n".join(json.dumps(row) for row in changes.lost))
 
 
 def _list_names(notebook: Notebook) -> set[str]:

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import AliasChoices, ConfigDict, Field
+from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
+from autograder.base.line_file import append_line
 from autograder.gradebook.excuses import Excused
 from autograder.model.course import StrictModel
 from autograder.model.versions import Versions
@@ -49,10 +50,16 @@ def get_history_path(course: Path, lab: str, student: str) -> Path:
 
 
 def read_history(course: Path, lab: str, student: str) -> list[HistoryEntry]:
-    """Read the marks, oldest first, without a line that a crash cut off."""
+    """Read the marks, oldest first, without lines that a crash cut off or a disk damaged."""
     path = get_history_path(course, lab, student)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [HistoryEntry.model_validate_json(line) for line in lines if line.endswith("}")]
+    lines = path.read_bytes().split(b"\n") if path.exists() else []
+    entries = []
+    for line in lines:
+        try:
+            entries.append(HistoryEntry.model_validate_json(line))
+        except ValidationError:  # also the empty line at the end
+            continue
+    return entries
 
 
 def remember_mark(
@@ -73,10 +80,7 @@ def remember_mark(
     before = read_history(course, result.lab, result.student)
     if before and before[-1].model_copy(update={"when": entry.when, "command": command}) == entry:
         return
-    path = get_history_path(course, result.lab, result.student)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(entry.model_dump_json(by_alias=True) + "\n")
+    append_line(get_history_path(course, result.lab, result.student), entry.model_dump_json(by_alias=True))
 
 
 def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ answer is now blank, there is nothing to read, and the score of the earlier text
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -78,7 +79,7 @@ def open_gradebook(db_url: str, course_id: str = "default_course") -> Iterator[G
     except (ImportError, NoSuchModuleError, OperationalError) as error:
         address = make_url(db_url).render_as_string(hide_password=True)
         cause = getattr(error, "orig", None) or error
-        if isinstance(error, OperationalError) and "locked" in str(cause):
+        if isinstance(error, OperationalError) and _is_locked(error):
             raise GradlabError(_describe_trouble(error, "then run the same command again")) from None
         raise GradlabError(
             f"the gradebook {address} can't be opened: {cause}\n    fix: correct c.CourseDirectory.db_url in "
@@ -114,15 +115,25 @@ def write_with_retries(gradebook: Gradebook, write: Callable[[], None], advice: 
             return
         except OperationalError as error:
             gradebook.db.rollback()
-            if wait is None or "locked" not in str(error.orig):
+            if wait is None or not _is_locked(error):
                 raise GradlabError(_describe_trouble(error, advice)) from None
             time.sleep(wait)
 
 
+def _is_locked(error: OperationalError) -> bool:
+    return _get_sqlite_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _get_sqlite_code(error: OperationalError) -> int | None:
+    """Return SQLite's primary code for the error, which is the lowest byte; None for another database."""
+    code = getattr(error.orig, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF
+
+
 def _describe_trouble(error: OperationalError, advice: str) -> str:
-    if "locked" in str(error.orig):
+    if _is_locked(error):
         return f"another program has locked the gradebook: close it (the formgrader, or another nbgrader); {advice}"
-    if "full" in str(error.orig):
+    if _get_sqlite_code(error) == sqlite3.SQLITE_FULL:
         return f"the gradebook can't be written, since the disk is full: free some space; {advice}"
     return f"the gradebook can't be written: {error.orig}; {advice}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.examination import StepResult, examine
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
+from autograder.grading.check_device import set_check_device
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
@@ -30,7 +30,7 @@ from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank, repair
 from autograder.intake.submitted_cells import build_released_cell, is_answer
-from autograder.model.fingerprint import collect_environment_parts, get_versions
+from autograder.model.fingerprint import collect_environment, get_versions
 from autograder.model.marks import MarkSheet, compute_marks
 from autograder.model.metadata import (
     get_cell_name,
@@ -113,11 +113,11 @@ def grade_notebook(
     Raises GradlabError if no student process can be started.
     """
     device = submission.device
-    os.environ["GRADLAB_DEVICE"] = device  # for labkit.device() in checks; the student process has the same value
     cells = parse_cells(notebook)
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
-    results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts)
+    with set_check_device(device):
+        results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts)
     graded = []
     for cell in cells:
         cell.node.execution_count = cell.number
@@ -192,7 +192,7 @@ def _compute_checksums(source: bytes) -> dict[str, str]:
 def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) -> dict[str, str]:
     """Return a digest, for each check cell, of everything that its outcomes depend on."""
     code = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
-    shared = digest(*code, device, *collect_environment_parts(layers).values())
+    shared = digest(*code, device, *collect_environment(layers).label_parts().values())
     return {cell.name: digest(shared, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -14,9 +13,10 @@ from autograder.base.digest import digest
 from autograder.examiner.connection import Stopped
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
+from autograder.grading.check_device import set_check_device
 from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
 from autograder.grading.notebook_text import format_notebook
-from autograder.grading.task import NotebookFile, Task, compute_key, compute_part_digests
+from autograder.grading.task import NotebookFile, Settings, Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_waiting
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.model.marks import MarkSheet
@@ -37,10 +37,10 @@ _inside_cells: dict[str, frozenset[str]] = {}  # cached results of find_inside_c
 
 def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
     """Grade one submission. Raises GradlabError if no student process can be started."""
-    os.environ["GRADLAB_DEVICE"] = task.settings.device
     notebooks, cells, notes, remarks, missing, stopped = {}, [], [], [], [], []
     submitted = {each.name: each for each in task.notebooks}
-    files: list[tuple[str, bytes]] = []  # its notebooks so far: a later one may run an earlier one
+    files = list(task.support_files)  # and its notebooks so far: a later one may run an earlier one
+    course_files = [(path, content) for path, content in files if path in task.course_files]
     for source in _parse_content(task.source).notebooks:
         notebook, repair_notes = _repair_notebook(source, submitted.get(source.name))
         notes += repair_notes
@@ -50,7 +50,9 @@ def grade_stock_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
             cells += make_zero_cells(notebook, source.name)
         else:
             files.append((f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()))
-            run = run_stock_notebook(notebook, source, fork_server, task, files)
+            run = run_stock_notebook(
+                notebook, source, fork_server, task.settings, files, course_files, task.isolates_tests
+            )
             cells += run.cells
             notes += run.notes
             remarks += run.remarks
@@ -81,32 +83,36 @@ def run_stock_notebook(
     notebook: NotebookNode,
     source: StockNotebook,
     fork_server: ForkServer,
-    task: Task,
-    notebooks: Sequence[tuple[str, bytes]] = (),
+    settings: Settings,
+    files: Sequence[tuple[str, bytes]],
+    course_files: Sequence[tuple[str, bytes]],
+    isolates_tests: bool = False,
 ) -> NotebookRun:
     """Run a repaired notebook in its own student process, whose home contains the submission's other files.
 
     Args:
         source: The course's version of the notebook.
         fork_server: The fork server that starts the process.
-        task: The submission that it belongs to.
-        notebooks: This notebook and the earlier ones, which cells may read as files.
+        settings: How to grade it.
+        files: The paths and contents of what cells may read, this notebook and the earlier ones too.
+        course_files: Those that are the course's.
+        isolates_tests: Whether tests outside the student process run in a child of this process.
     """
     start_process = functools.partial(fork_server.start_process, restores_names=False)  # the course has no labkit
-    start, timeouts = provide_files(start_process, [*task.support_files, *notebooks]), task.settings.timeouts
+    start, timeouts = provide_files(start_process, files), settings.timeouts
 
     def apply_limits(outputs: NotebookNode) -> NotebookNode:
-        return apply_preprocessors(outputs, task.settings.preprocessors)
+        return apply_preprocessors(outputs, settings.preprocessors)
 
-    course_files = [(path, content) for path, content in task.support_files if path in task.course_files]
     parts = (part for path, content in course_files for part in (path, content))
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
-    if key not in _inside_cells:
-        _inside_cells[key] = find_inside_cells(
-            source, provide_files(start_process, course_files), timeouts, apply_limits
-        )
-    plan = DecisionPlan(_inside_cells[key], task.isolates_tests)
-    return run_notebook(notebook, source, start, timeouts, apply_limits, plan)
+    with set_check_device(settings.device):
+        if key not in _inside_cells:
+            _inside_cells[key] = find_inside_cells(
+                source, provide_files(start_process, course_files), timeouts, apply_limits
+            )
+        plan = DecisionPlan(_inside_cells[key], isolates_tests)
+        return run_notebook(notebook, source, start, timeouts, apply_limits, plan)
 
 
 def compute_stock_marks(

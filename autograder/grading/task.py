@@ -10,7 +10,7 @@ from typing import Any
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.model.assignments import AssignmentKind
-from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, collect_environment_parts
+from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, collect_environment
 from autograder.model.result import GradedCell
 from autograder.sandbox import Limits
 from autograder.stock.settings import get_cell_seconds
@@ -113,11 +113,12 @@ def _digest_task(task: Task) -> dict[str, str]:
 
 def compute_key(task: Task, layers: Sequence[str]) -> str:
     """Compute a digest of everything that a task's result depends on: equal keys mean equal results."""
-    return digest(
-        task.assignment, task.student, *collect_environment_parts(layers).values(), *_digest_task(task).values()
-    )
+    environment = collect_environment(layers).label_parts()
+    return digest(task.assignment, task.student, *environment.values(), *_digest_task(task).values())
 
 
 def compute_part_digests(task: Task, layers: Sequence[str]) -> dict[str, str]:
     """Compute short digests of the key's parts. Those that differ show why a submission is graded again."""
-    return collect_environment_parts(layers) | {name: value[:SHORT] for name, value in _digest_task(task).items()}
+    return collect_environment(layers).label_parts() | {
+        name: value[:SHORT] for name, value in _digest_task(task).items()
+    }

@@ -11,6 +11,7 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4.convert import upgrade_cell
 
+from autograder.base.atomic_files import is_of_one_name
 from autograder.base.text import join_first, make_readable
 from autograder.intake.claims import Claims, read_claims, write_claims
 from autograder.intake.file_decoding import AGAIN, RefusedSubmission, decode
@@ -75,13 +76,18 @@ def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> Notebo
 
 
 def _read_content(path: Path) -> bytes:
-    """Read a regular file that isn't too large, without following links or waiting for pipes."""
+    """Read a regular file that isn't too large, without following links or waiting for pipes.
+
+    Raises OSError if the machine can't read it, for which the student isn't to blame.
+    """
     refusal = RefusedSubmission("This is a link, a folder, a pipe or a device. Hand in the notebook itself.")
     if path.parent.is_symlink():
         raise refusal
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    except OSError as error:
+        if not is_of_one_name(error):  # the grader's own trouble must not cost a mark
+            raise
         raise refusal from None
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -92,19 +93,31 @@ def get_versions() -> Versions:
     return Versions(gradlab=version("gradlab"), python=platform.python_version(), torch=torch.__version__)
 
 
-def collect_environment_parts(layers: Sequence[str]) -> dict[str, str]:
-    """Describe what results depend on besides their task: two machines with the same description grade alike.
+@dataclass(frozen=True)
+class Environment:
+    """What results depend on besides their task: two machines with equal environments grade alike."""
+
+    code: str
+    """A digest of Gradlab's code, which says more than its version."""
+    python: str
+    torch: str
+    layers: tuple[str, ...] | None
+    """The sandbox layers between the submission and the grader, in order; None for a machine that only sends tasks."""
+
+    def label_parts(self) -> dict[str, str]:
+        """Return the parts by the names that messages and Result.made_of use."""
+        sandbox = {} if self.layers is None else {"the sandbox": ", ".join(self.layers)}
+        return {CODE: self.code, "Python": self.python, "torch": self.torch, **sandbox}
+
+
+def collect_environment(layers: Sequence[str] | None) -> Environment:
+    """Describe the environment of this process.
 
     Args:
-        layers: The sandbox layers between the submission and the grader.
+        layers: The sandbox layers between the submission and the grader, None if no submission runs here.
     """
-    versions = get_versions()  # Gradlab's own version says less than its code
-    return {
-        CODE: digest_code(MARKS)[:SHORT],
-        "Python": versions.python,
-        "torch": versions.torch,
-        "the sandbox": ", ".join(sorted(layers)),
-    }
+    versions, sandbox = get_versions(), None if layers is None else tuple(sorted(layers))
+    return Environment(digest_code(MARKS)[:SHORT], versions.python, versions.torch, sandbox)
 
 
 def digest_lab(source: bytes) -> str:

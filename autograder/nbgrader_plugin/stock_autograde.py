@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from autograder.gradebook.writer import open_gradebook
 from autograder.grading.lab_submission import get_device_versions, read_preprocessor_settings
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.stock_submission import digest_answers, make_zero_cells, run_stock_notebook
-from autograder.grading.task import Task, apply_stock_limits
+from autograder.grading.task import apply_stock_limits
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_file, read_notebook
 from autograder.intake.repair import read_notes
@@ -74,23 +73,19 @@ def examine_notebook(
     settings = apply_stock_limits(replace(settings, preprocessors=read_preprocessor_settings(config)), config)
     rules = CopyRules(ignore, get_student_files(config, ids["assignment"]))
     paths = list_companion_files(course, ids["assignment"], ids["student"], rules)
-    files, course_files, messages = read_companion_files(course, ids["assignment"], ids["student"], paths)
-    # This process grades the whole class and can't be replaced, so tests run in a child process.
-    task = Task(
-        ids["assignment"],
-        ids["student"],
-        (),
-        b"",
-        settings,
-        support_files=files,
-        course_files=course_files,
-        isolates_tests=True,
-    )
+    files, course_paths, messages = read_companion_files(course, ids["assignment"], ids["student"], paths)
     notes = [*read_notes(notebook), *(Note(words=words, notebook=source.name) for words in messages)]
     empty = is_refused(notes)
-    os.environ["GRADLAB_DEVICE"] = settings.device
     file = f"{source.name}.ipynb", format_notebook(build_released_notebook(notebook, source)).encode()
-    ran = None if empty else run_stock_notebook(notebook, source, fork_server, task, [file])
+    course_files = [(path, content) for path, content in files if path in course_paths]
+    # This process grades the whole class and can't be replaced, so tests run in a child process.
+    ran = (
+        None
+        if empty
+        else run_stock_notebook(
+            notebook, source, fork_server, settings, [*files, file], course_files, isolates_tests=True
+        )
+    )
     return Result(
         lab=ids["assignment"],
         student=ids["student"],

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
-from autograder.base.errors import GradlabError
 from autograder.model.course import Lab
 from autograder.proving.proof import Proof, prove_lab
 from autograder.sandbox.privileges import set_death_signal
@@ -19,7 +18,7 @@ def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str =
     if min(jobs, len(labs)) < 2:
         yield from (prove_lab(lab, mutate, only) for lab in labs)
         return
-    prove = functools.partial(_prove, mutate=mutate, only=only)
+    prove = functools.partial(prove_lab, mutate=mutate, only=only)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, context, initializer=set_death_signal, initargs=(os.getpid(),)) as pool:
         # The later labs take longest: if one of them began last, it would run alone at the end.
@@ -29,10 +28,3 @@ def prove_labs(labs: Sequence[Lab], jobs: int, mutate: bool = False, only: str =
                 yield proof.result()
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _prove(lab: Lab, mutate: bool, only: str) -> Proof:
-    try:
-        return prove_lab(lab, mutate, only)
-    except GradlabError as error:
-        raise GradlabError(str(error)) from None  # its subclasses can't be sent between processes

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autograder.examiner.check_connection import SHORT_SECONDS
+from autograder.examiner.check_connection import SHORT_SECONDS, has_short_limit
 from autograder.gradebook.excuses import set_passed
 from autograder.gradebook.submission_result import ExerciseResult, SubmissionResult
 from autograder.model.term import Tell
@@ -87,9 +87,9 @@ def _find_short_limit_ids(outcomes: Sequence[Outcome]) -> set[int]:
     See CheckConnection.
     """
     late = [outcome for outcome in outcomes if outcome.cause in (Cause.TIME, Cause.BUSY)]
-    if not late or late[0].limit == SHORT_SECONDS:  # the lab's own limit is as short
+    if not late or has_short_limit(late[0]):  # the lab's own limit is as short
         return set()
-    return {id(outcome) for outcome in late[1:] if outcome.limit == SHORT_SECONDS}
+    return {id(outcome) for outcome in late[1:] if has_short_limit(outcome)}
 
 
 def is_shown(outcome: Outcome, tell: Tell) -> bool:

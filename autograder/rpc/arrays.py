@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from autograder.rpc.blocks import Block, check_size
+from autograder.rpc.fields import check_int, check_list
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.values import parse_numpy_dtype
 
@@ -18,18 +19,31 @@ def pack_array_layout(a: Array, offset: int) -> list[WireValue]:
     return [a.dtype.str, offset, list(a.shape), list(a.strides), bool(a.flags.writeable), bool(a.flags.owndata)]
 
 
-def rebuild_array(block: Block, dtype: Any, offset: Any, shape: Any, strides: Any, writeable: Any, owns: Any) -> Array:
+def rebuild_array(
+    block: Block,
+    dtype: WireValue,
+    offset: WireValue,
+    shape: WireValue,
+    strides: WireValue,
+    writeable: WireValue,
+    owns: WireValue,
+) -> Array:
     """Build the array that pack_array_layout() packed."""
     kind = parse_numpy_dtype(dtype)
-    _check(block, kind, offset, shape, strides)
-    a = _create_owned(block, kind, tuple(shape), list(strides)) if owns else None
+    start, sizes, steps = check_int(offset), _check_ints(shape), _check_ints(strides)
+    _check(block, kind, start, sizes, steps)
+    a = _create_owned(block, kind, tuple(sizes), steps) if owns else None
     if a is None:
-        a = _create_view(block, kind, offset, tuple(shape), tuple(strides))
+        a = _create_view(block, kind, start, tuple(sizes), tuple(steps))
     a.flags.writeable = bool(writeable)
     return a
 
 
-def _check(block: Block, dtype: np.dtype[Any], offset: Any, shape: Any, strides: Any) -> None:
+def _check_ints(received: WireValue) -> list[int]:
+    return [check_int(number) for number in check_list(received)]
+
+
+def _check(block: Block, dtype: np.dtype[Any], offset: int, shape: list[int], strides: list[int]) -> None:
     """Refuse an array that reaches beyond the block. NumPy's own check overflows with huge strides."""
     numbers = [offset, *shape, *strides]
     if any(type(n) is not int or abs(n) >= 2**40 for n in numbers) or not len(shape) == len(strides) <= 32:

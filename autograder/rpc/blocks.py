@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from autograder.rpc.frames import ProtocolError
+from autograder.rpc.frames import ProtocolError, WireValue
 
 MAX_BLOCK = 192 * 2**20  # bytes
 NOWHERE = -(2**62)  # the address of a block without memory so far
@@ -185,11 +185,13 @@ def build_array_block(a: np.ndarray[Any, Any]) -> Block:
     return _check_block_size(Block(low, high - low, "cpu", owner=a, writeable=_can_be_written(a)))
 
 
-def build_received_block(nbytes: Any, device: Any, content: Any) -> Block:
+def build_received_block(nbytes: WireValue, device: WireValue, content: WireValue) -> Block:
     """Build a block from what the other side sent. Raises ProtocolError if it's malformed."""
     if type(content) is not bytes or type(nbytes) is not int or not 0 < nbytes <= MAX_BLOCK or len(content) != nbytes:
         raise ProtocolError("malformed block")
-    if device != "cpu" and not (str(device).startswith("cuda") and torch.cuda.is_available()):
+    if not isinstance(device, str) or (
+        device != "cpu" and not (device.startswith("cuda") and torch.cuda.is_available())
+    ):
         raise ProtocolError(f"a block on {str(device)[:20]!r}, which this machine doesn't have")
     return Block(NOWHERE, nbytes, device, sent=content)
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from autograder.rpc.fields import check_list
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.tensors import DTYPE_NAMES, DTYPES
 
@@ -82,7 +83,7 @@ def pack_flags(flags: Flags) -> WireValue:
 def unpack_flags(packed: WireValue) -> Flags:
     """Unpack flags. Raises ProtocolError if they are malformed."""
     try:
-        return _check_flags(*packed)
+        return _check_flags(*check_list(packed))
     except TypeError:
         raise ProtocolError("malformed global state") from None
 

@@ -7,8 +7,8 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import msgpack
 
@@ -18,7 +18,8 @@ MAX_ITEMS = 2**20  # items of all lists of a message together: one byte of msgpa
 MAX_DEPTH = 200
 HEADER = struct.Struct(">Q")
 CALLBACK = "callback"  # the first item of a frame that uses an object of the other side, and of such an object
-WireValue = Any  # None, bool, int, float, str, bytes, and lists of these
+# What a frame holds. Tuples are sent as lists. What was received is checked by rpc/fields.py before it's used.
+WireValue: TypeAlias = "bool | int | float | str | bytes | Sequence[WireValue] | None"
 
 
 class ProtocolError(Exception):
@@ -62,7 +63,7 @@ def decode_message(data: bytes | bytearray) -> WireValue:
 
 def _unpack(data: bytes | bytearray, list_hook: Callable[[list[WireValue]], list[WireValue]] | None) -> WireValue:
     try:
-        return msgpack.unpackb(
+        value: WireValue = msgpack.unpackb(
             data,
             raw=False,
             use_list=True,
@@ -71,6 +72,7 @@ def _unpack(data: bytes | bytearray, list_hook: Callable[[list[WireValue]], list
             max_map_len=0,
             max_ext_len=0,
         )
+        return value
     except Exception as error:  # msgpack raises many types, RecursionError among them
         raise ProtocolError(f"not a message: {type(error).__name__}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from autograder.rpc.fields import check_bytes, check_list, expect
 from autograder.rpc.flags import Flags, pack_flags, read_torch_flags, set_flags, unpack_flags
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.random_states import RANDOM
@@ -33,10 +34,7 @@ class GlobalState:
 
     def take(self, state: WireValue) -> Flags:
         """Return the flags of the other end. Raises ProtocolError."""
-        try:
-            flags, _ = state
-        except (TypeError, ValueError):
-            raise ProtocolError("malformed global state") from None
+        flags, _ = expect(state, 2)
         if flags is not None:
             self.flags = unpack_flags(flags)
         if self.flags is None:
@@ -45,13 +43,13 @@ class GlobalState:
 
     def apply(self, state: WireValue) -> None:
         """Set the state of this process, except for inference mode."""
-        flags = self.take(state)
-        set_flags(flags, read_torch_flags())
+        set_flags(self.take(state), read_torch_flags())
+        _, states = expect(state, 2)
         try:
-            for n, packed in enumerate(state[1]):
+            for n, packed in enumerate(check_list(states)):
                 if packed is not None:
                     get, _, put = RANDOM[n]
-                    put(packed)
+                    put(check_bytes(packed))
                     self._states[n] = get()
         except ProtocolError:
             raise

@@ -37,7 +37,7 @@ class Packer:
         self, registry: ExchangeRegistry, find_name: FindName, pack_opaque: Callable[[Any], WireValue] | None
     ) -> None:
         self._registry, self._find_name, self._pack_opaque = registry, find_name, pack_opaque
-        self._places: list[tuple[list[WireValue], int, Block, int]] = []  # (packed, index of its offset, memory, unit)
+        self._places: list[tuple[list[Any], int, Block, int]] = []  # (packed, index of its offset, memory, unit)
 
     def pack(self, value: Any) -> WireValue:
         """Return [new blocks, packed value]. Raises ProtocolError if this isn't a value of the protocol."""
@@ -73,9 +73,11 @@ class Packer:
     def _pack(self, value: Any, depth: int) -> WireValue:
         kind = type(value)
         if kind in ATOMS:
-            return value
+            atom: WireValue = value
+            return atom
         if kind is int:
-            return value if -(2**63) <= value < 2**63 else ["int", *values.pack_int(value)]
+            number: int = value
+            return number if -(2**63) <= number < 2**63 else ["int", *values.pack_int(number)]
         if kind is str or kind is MaskedText:
             text: str = unmask_text(value)
             if not text.isascii():
@@ -85,9 +87,9 @@ class Packer:
             return unmask_bytes(value)
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
-        number = self._registry.get_number(value)
-        if number is not None:
-            return ["known", number]
+        known = self._registry.get_number(value)
+        if known is not None:
+            return ["known", known]
         return PACKERS.get(kind, Packer._pack_other)(self, value, depth + 1)
 
     def _pack_items(self, tag: str, items: Iterable[Any], depth: int) -> list[WireValue]:
@@ -107,7 +109,7 @@ class Packer:
 
     def _pack_dict(self, value: Any, depth: int) -> WireValue:
         self._registry.register(value)
-        pairs = [[self._pack(k, depth), self._pack(v, depth)] for k, v in value.items()]
+        pairs: list[WireValue] = [[self._pack(k, depth), self._pack(v, depth)] for k, v in value.items()]
         return ["dict" if type(value) is dict else "ordered", *pairs]
 
     def _pack_tensor(self, t: Tensor, depth: int) -> WireValue:
@@ -115,14 +117,14 @@ class Packer:
         root = None if (b := get_base(t)) is None else self._pack(b, depth)
         self._registry.register(t)
         grad = None if (g := get_gradient(t)) is None else self._pack(g, depth)
-        packed = ["tensor", -1, root, *pack_tensor_layout(t), grad]
+        packed: list[Any] = ["tensor", -1, root, *pack_tensor_layout(t), grad]
         self._places.append((packed, TENSOR_OFFSET, block, t.element_size()))
         return packed
 
     def _pack_array(self, a: np.ndarray[Any, Any], depth: int) -> WireValue:
         block = blocks.build_array_block(a)
         self._registry.register(a)
-        packed = ["array", -1, *pack_array_layout(a, a.ctypes.data - block.address)]
+        packed: list[Any] = ["array", -1, *pack_array_layout(a, a.ctypes.data - block.address)]
         self._places.append((packed, ARRAY_OFFSET, block, 1))
         return packed
 

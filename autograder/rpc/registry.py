@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autograder.rpc.blocks import Block
+from autograder.rpc.fields import check_list, expect
 from autograder.rpc.frames import ProtocolError, WireValue
 
 
@@ -33,12 +34,12 @@ class ExchangeRegistry:
         del self.objects[objects:], self.blocks[blocks:]
         self._numbers = {id(value): number for number, value in enumerate(self.objects)}
 
-    def get_object(self, number: Any) -> Any:
+    def get_object(self, number: WireValue) -> Any:
         if type(number) is not int or not 0 <= number < len(self.objects):
             raise ProtocolError("no such object")
         return self.objects[number]
 
-    def get_block(self, number: Any) -> Block:
+    def get_block(self, number: WireValue) -> Block:
         """Return the block of this number; -1 means one without memory."""
         if number == -1:
             return Block(0, 0, "cpu")
@@ -48,7 +49,7 @@ class ExchangeRegistry:
 
     def read_changed_blocks(self, count: int) -> list[WireValue]:
         """Return [number, bytes] of each of the first `count` blocks whose content differs from the other side's."""
-        changed = []
+        changed: list[WireValue] = []
         for number, block in enumerate(self.blocks[:count]):
             if block.has_changed():
                 block.sent = block.read()
@@ -57,10 +58,8 @@ class ExchangeRegistry:
 
     def write_blocks(self, changes: WireValue, count: int) -> None:
         """Apply the other side's read_changed_blocks(). Raises ProtocolError for any but the first `count` blocks."""
-        try:
-            for number, content in changes:
-                if type(number) is not int or not 0 <= number < count or not isinstance(content, bytes):
-                    raise ProtocolError("no such block")
-                self.blocks[number].write(content)
-        except (TypeError, ValueError):
-            raise ProtocolError("malformed changes of blocks") from None
+        for change in check_list(changes):
+            number, content = expect(change, 2)
+            if type(number) is not int or not 0 <= number < count or not isinstance(content, bytes):
+                raise ProtocolError("no such block")
+            self.blocks[number].write(content)

@@ -1,6 +1,7 @@
 """The requests and replies of calls and uses. In a frame, each is a list of its fields in this order.
 
-read() turns a received list into a message and only counts its fields. Code that uses a field must check it first.
+read() turns a received list into a message and only counts its fields, so a field whose type is only a WireValue must
+be checked before it's used (rpc/fields.py).
 `Packed` is a result of ValueExchange.pack.
 """
 
@@ -17,21 +18,21 @@ Message = TypeVar("Message", bound=tuple[Any, ...])
 class Call(NamedTuple):
     """A request from the examiner: run an operation on the object of this name, or on the handle of this number."""
 
-    target: str | int
-    operation: str
+    target: WireValue
+    operation: WireValue
     arguments: Packed
     """A tuple, keyword arguments last."""
-    keywords: list[str]
+    keywords: WireValue
 
 
 class GraphNode(NamedTuple):
     """A part of the autograd graph of a call. All fields but `number` are numbers of objects of the exchange."""
 
-    number: int
-    outputs: list[int]
-    changed: list[int]
+    number: WireValue
+    outputs: WireValue
+    changed: WireValue
     """Arguments that were changed in place."""
-    between: list[int]
+    between: WireValue
     """Results of other nodes of the same call."""
 
 
@@ -41,24 +42,25 @@ class CallReply(NamedTuple):
     raised: WireValue
     """A packed exception."""
     result: Packed
-    differences: Packed | None
+    differences: Packed
     """How the call changed its arguments."""
     blocks: WireValue
     """The changed memory of the arguments."""
-    edges: list[int]
+    edges: WireValue
     """Arguments that gradients go to."""
-    touched: list[int]
+    touched: WireValue
     """Handles that were used."""
-    nodes: list[GraphNode]
+    nodes: WireValue
+    """GraphNodes."""
 
 
 class Use(NamedTuple):
     """A request from the student process while it serves a call: use the check's object of this number."""
 
-    number: int
-    operation: str
+    number: WireValue
+    operation: WireValue
     arguments: Packed
-    keywords: list[str]
+    keywords: WireValue
 
 
 class OperationReply(NamedTuple):
@@ -67,25 +69,25 @@ class OperationReply(NamedTuple):
     raised: WireValue
     result: Packed
     blocks: WireValue
-    node: int | None
+    node: WireValue
     """The new node of the autograd graph, if there is one."""
-    edges: list[int]
+    edges: WireValue
     """Arguments that it takes as inputs."""
-    outputs: list[int]
+    outputs: WireValue
     """Results that it gives."""
 
 
 class Product(NamedTuple):
     """A request in either direction: compute the vector-Jacobian product of a node."""
 
-    node: int
+    node: WireValue
     gradients: Packed
-    needed: list[int]
+    needed: WireValue
     """Inputs whose gradients are needed."""
-    task: int
-    retain_graph: bool
-    create_graph: bool
-    accumulate: bool
+    task: WireValue
+    retain_graph: WireValue
+    create_graph: WireValue
+    accumulate: WireValue
 
 
 class ProductReply(NamedTuple):
@@ -94,8 +96,8 @@ class ProductReply(NamedTuple):
     raised: WireValue
     gradients: Packed
     blocks: WireValue
-    node: int | None
-    history: list[int]
+    node: WireValue
+    history: WireValue
     """Gradients that belong to the new node, if the backward pass recorded itself."""
 
 

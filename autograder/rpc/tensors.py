@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from autograder.rpc.blocks import MAX_BLOCK, Block, check_size
+from autograder.rpc.fields import check_list, check_number
 from autograder.rpc.frames import ProtocolError, WireValue
 
 # Without quantized dtypes, and those of less than eight bits, which support next to no operations.
@@ -77,7 +78,7 @@ def pack_tensor_layout(t: Tensor) -> list[WireValue]:
     )
     return [
         DTYPE_NAMES.get(t.dtype, str(t.dtype)),
-        t.storage_offset(),
+        int(t.storage_offset()),
         [*t.shape],
         [*t.stride()],
         bits,
@@ -85,23 +86,25 @@ def pack_tensor_layout(t: Tensor) -> list[WireValue]:
     ]
 
 
-def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -> Tensor:
+def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[WireValue]) -> Tensor:
     """Build the tensor that pack_tensor_layout() packed, over this block.
 
     Args:
         base: The tensor that it was a view of.
         enter: Makes it part of an autograd graph.
     """
-    name, offset, size, stride, bits, version = place
+    name, start, sizes, strides, bits, version = place
     dtype = DTYPES.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise ProtocolError(f"unknown dtype {str(name)[:20]!r}")
+    offset = check_number(start, MAX_NUMBER)
+    size, stride = _check_sizes(sizes), _check_sizes(strides)
     _check(block, dtype.itemsize, offset, size, stride)
     if type(bits) is not int or not 0 <= bits < len(ROLES):
         raise ProtocolError("malformed flags of a tensor")
     role = ROLES[bits]
     if role.requires_grad and not (dtype.is_floating_point or dtype.is_complex):
-        raise ProtocolError(f"a {name} tensor can't require gradients")
+        raise ProtocolError(f"a {DTYPE_NAMES[dtype]} tensor can't require gradients")
     if role.conj and not dtype.is_complex:
         raise ProtocolError("a conjugate of real numbers")
     if role.inference:
@@ -118,12 +121,12 @@ def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[Any]) -
         return t
     entered = enter(t, role)
     if version:
-        raise_version(entered, int(version))
+        raise_version(entered, check_number(version))
     return entered
 
 
 def _create_tensor(
-    block: Block, base: Tensor | None, dtype: torch.dtype, offset: int, size: Any, stride: Any
+    block: Block, base: Tensor | None, dtype: torch.dtype, offset: int, size: list[int], stride: list[int]
 ) -> Tensor:
     if base is None and offset == 0 and (whole := block.as_tensor(dtype, size, stride)) is not None:
         return whole
@@ -160,13 +163,15 @@ def is_differentiable(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad and not value.is_inference()
 
 
-def _set(block: Block, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor:
+def _set(block: Block, dtype: torch.dtype, offset: int, size: list[int], stride: list[int]) -> Tensor:
     t = torch.empty(0, dtype=dtype, device=block.device)
     t.set_(block.get_storage(), offset, size, stride)  # type: ignore[call-overload]
     return t.data  # with version 0: set_ counted as a change
 
 
-def _create_view(block: Block, base: Tensor, dtype: torch.dtype, offset: int, size: Any, stride: Any) -> Tensor | None:
+def _create_view(
+    block: Block, base: Tensor, dtype: torch.dtype, offset: int, size: list[int], stride: list[int]
+) -> Tensor | None:
     """Create the tensor as a view of the base, so they share a version counter. None if that isn't the same memory."""
     shift = base.untyped_storage().data_ptr() - block.address
     is_resolved = not (base.is_conj() or base.is_neg() or base.is_inference())
@@ -177,13 +182,14 @@ def _create_view(block: Block, base: Tensor, dtype: torch.dtype, offset: int, si
     return base.as_strided(size, stride, offset - shift // dtype.itemsize)
 
 
-def _check(block: Block, itemsize: int, offset: Any, size: Any, stride: Any) -> None:
+def _check_sizes(received: WireValue) -> list[int]:
+    return [check_number(number, MAX_NUMBER) for number in check_list(received)]
+
+
+def _check(block: Block, itemsize: int, offset: int, size: list[int], stride: list[int]) -> None:
     """Refuse a tensor that reaches beyond the block, or becomes huge with the first operation."""
-    if type(size) is not list or type(stride) is not list or not len(size) == len(stride) <= MAX_DIMENSIONS:
+    if not len(size) == len(stride) <= MAX_DIMENSIONS:
         raise ProtocolError("malformed geometry of a tensor")
-    for n in (offset, *size, *stride):
-        if type(n) is not int or not 0 <= n < MAX_NUMBER:
-            raise ProtocolError("malformed geometry of a tensor")
     count, last = 1, offset
     for n, step in zip(size, stride, strict=True):
         count *= n or 1

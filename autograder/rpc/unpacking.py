@@ -12,6 +12,7 @@ from torch import Tensor
 
 from autograder.rpc import blocks, values
 from autograder.rpc.arrays import rebuild_array
+from autograder.rpc.fields import check_list, check_number, check_text, expect
 from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, ProtocolError, WireValue
 from autograder.rpc.masked_text import mask
 from autograder.rpc.random_states import apply_torch_state
@@ -59,9 +60,10 @@ class Unpacker:
     def unpack(self, message: WireValue) -> Any:
         """Return the value of a message. Raises ProtocolError, or NameError for a handle."""
         try:
-            new_blocks, packed = message
+            new_blocks, packed = expect(message, 2)
             self._items, self._composite = 1, 0
-            for nbytes, device, content in new_blocks:
+            for block in check_list(new_blocks):
+                nbytes, device, content = expect(block, 3)
                 self._registry.blocks.append(blocks.build_received_block(nbytes, device, content))
             return self._unpack(packed, 0)
         except (ProtocolError, NameError):
@@ -77,11 +79,11 @@ class Unpacker:
 
     def _unpack(self, packed: WireValue, depth: int) -> Any:
         """Unpack a value that is counted already."""
-        if type(packed) is not list:
+        if not isinstance(packed, list):
             return mask(packed) if self._masked else packed
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
-        unpack = UNPACKERS.get(packed[0])
+        unpack = UNPACKERS.get(check_text(packed[0]))
         if unpack is None:
             value = values.unpack(packed[0], packed[1:], lambda v: self._unpack_item(v, depth + 1))
             self._bound_hashes(value)
@@ -133,7 +135,8 @@ class Unpacker:
     def _unpack_dict(self, packed: list[WireValue], depth: int) -> Any:
         table: dict[Any, Any] = {} if packed[0] == "dict" else OrderedDict()
         number, before = self._registry.register(table), self._items
-        for key, item in packed[1:]:
+        for pair in packed[1:]:
+            key, item = expect(pair, 2)
             unpacked = self._unpack_key(key, depth)
             table[unpacked] = self._unpack_item(item, depth)
         self._sizes[number] = self._items - before
@@ -158,14 +161,15 @@ class Unpacker:
         return t
 
     def _unpack_array(self, packed: list[WireValue], depth: int) -> np.ndarray[Any, Any]:
-        a = rebuild_array(self._registry.get_block(packed[1]), *packed[2:])
+        _, block, *place = packed
+        a = rebuild_array(self._registry.get_block(block), *place)
         self._charge_items(self._get_size(self._registry.register(a)))
         return a
 
     def _unpack_known(self, packed: list[WireValue], depth: int) -> Any:
         _, number = packed
         value = self._registry.get_object(number)
-        self._charge_items(self._get_size(number))
+        self._charge_items(self._get_size(check_number(number)))
         return value
 
     def _get_size(self, number: int) -> int:
@@ -176,7 +180,7 @@ class Unpacker:
         return self._sizes.get(number, 1)
 
     def _unpack_generator(self, packed: list[WireValue], depth: int) -> torch.Generator:
-        generator = torch.Generator(str(packed[1]))
+        generator = torch.Generator(check_text(packed[1]))
         apply_torch_state(generator, unpack_generator_state(packed[2]))
         self._registry.register(generator)
         return generator

@@ -46,7 +46,7 @@ class ValueExchange:
         self.unpack = Unpacker(registry, get_named, unpack_handle, enter, masked).unpack
 
 
-def split_arguments(values: Any, keywords: Any, text: type[str] = str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def split_arguments(values: Any, keywords: WireValue, text: type[str] = str) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Split the values of a call, keyword arguments last, into args and kwargs. Raises ProtocolError."""
     if not isinstance(values, tuple) or not isinstance(keywords, list) or len(keywords) > len(values):
         raise ProtocolError("malformed arguments")

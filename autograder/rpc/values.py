@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from autograder.rpc.fields import check_bytes, check_float, check_int, check_list, check_text, expect
 from autograder.rpc.frames import MAX_ITEMS, ProtocolError, WireValue
 from autograder.rpc.tensors import DTYPES
 
@@ -21,7 +22,7 @@ TORCH_CONSTANTS = {
 }
 MAX_FROZEN = 1_000  # members: any number of tuples can be made to collide
 MAX_INT = 2**14  # bytes
-Recurse = Callable[[Any], Any]
+Recurse = Callable[[Any], WireValue]  # packs what is inside a value
 
 
 def pack(value: Any, item: Recurse) -> WireValue:
@@ -69,28 +70,31 @@ def pack_tuple(value: tuple[Any, ...], item: Recurse) -> WireValue:
     return ["tuple", *items]
 
 
-def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
+def unpack(tag: WireValue, rest: list[WireValue], item: Callable[[WireValue], Any]) -> Any:
     """Unpack a value and check its fields. Raises an exception of any type."""
     match tag:
         case "size":
-            return torch.Size(rest)
+            return torch.Size([check_int(n) for n in rest])
         case "torch record":
-            kind = vars(torch.return_types)[rest[0]]
+            kind = vars(torch.return_types)[check_text(rest[0])]
             if not is_torch_record(kind):
                 _refuse("not a record of torch's")
             return kind(item(v) for v in rest[1:])
         case "record":
-            return _create_record_type(str(rest[0]), tuple(rest[1]))(*[item(v) for v in rest[2:]])
+            fields = tuple(check_text(field) for field in check_list(rest[1]))
+            return _create_record_type(check_text(rest[0]), fields)(*[item(v) for v in rest[2:]])
         case "int":
-            return int.from_bytes(rest[0], "big", signed=True) if len(rest[0]) <= MAX_INT else _refuse("a huge integer")
+            digits = check_bytes(rest[0])
+            return int.from_bytes(digits, "big", signed=True) if len(digits) <= MAX_INT else _refuse("a huge integer")
         case "dtype":
-            return DTYPES[rest[0]]
+            return DTYPES[check_text(rest[0])]
         case "device":
-            return torch.device(str(rest[0]))
+            return torch.device(check_text(rest[0]))
         case "complex":
-            return complex(float(rest[0]), float(rest[1]))
+            return complex(check_float(rest[0]), check_float(rest[1]))
         case "range":
-            numbers = range(*rest)
+            start, stop, step = (check_int(n) for n in expect(rest, 3))
+            numbers = range(start, stop, step)
             return numbers if len(numbers) <= MAX_ITEMS else _refuse("a range of too many numbers")
         case "slice":
             return slice(*[item(v) for v in rest])
@@ -104,16 +108,17 @@ def unpack(tag: Any, rest: list[Any], item: Recurse) -> Any:
         case "numpy dtype":
             return parse_numpy_dtype(rest[0])
         case "constant":
-            return TORCH_CONSTANTS[rest[0]]
+            return TORCH_CONSTANTS[check_text(rest[0])]
         case "scalar":
             dtype = parse_numpy_dtype(rest[0])
-            if len(rest[1]) != dtype.itemsize:
+            content = check_bytes(rest[1])
+            if len(content) != dtype.itemsize:
                 raise ProtocolError("malformed scalar")
-            return np.frombuffer(rest[1], dtype)[0]
+            return np.frombuffer(content, dtype)[0]
     raise ProtocolError(f"unknown value {str(tag)[:20]!r}")
 
 
-def parse_numpy_dtype(name: Any) -> np.dtype[Any]:
+def parse_numpy_dtype(name: WireValue) -> np.dtype[Any]:
     dtype = np.dtype(name) if isinstance(name, str) and len(name) < 8 else None
     if dtype is None or dtype.kind not in KINDS:
         raise ProtocolError("malformed dtype")

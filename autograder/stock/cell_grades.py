@@ -20,7 +20,6 @@ from labkit.outcome import Outcome
 LABEL = "the tests of this cell"
 PASSED_INSIDE = "it passed only in the submission's own process"
 DECIDED_INSIDE = "decided in the submission's own process"
-ONLY_INSIDE = "the course's own solution passes it only there"
 
 
 def is_automatic(cell: NotebookNode) -> bool:
@@ -55,7 +54,7 @@ def grade_cell(cell: NotebookNode, score: Score, run: NotebookRun, hidden: bool,
         points, reason = decision.points, decision.reason or PASSED_INSIDE
         run.reduced.add(name)
         run.add_note(name, reason, quiet)
-    if decision is not None and decision.points is None and decision.reason != ONLY_INSIDE:  # shown on the page anyway
+    if decision is not None and decision.points is None and not decision.is_planned:  # else the page shows it anyway
         run.add_note(name, f"{DECIDED_INSIDE}, since {decision.reason}", quiet)
     if score.note:
         run.add_note(name, score.note, quiet)

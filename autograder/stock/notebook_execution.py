@@ -23,7 +23,7 @@ from autograder.model.metadata import get_cell_name
 from autograder.model.notes import NoteKind
 from autograder.rpc.global_state import GlobalState
 from autograder.stock.assignment import StockNotebook
-from autograder.stock.cell_grades import ONLY_INSIDE, find_quiet_cells, grade_cell, is_automatic
+from autograder.stock.cell_grades import find_quiet_cells, grade_cell, is_automatic
 from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_course_source
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
 from autograder.stock.proxy_tests import ProxyDecision, decide
@@ -114,7 +114,7 @@ def _run_cells(
                 decide, facts=course_source, runner=runner, clock=clock, seconds=seconds, isolate=plan.isolate
             )
             run.decisions[name] = (
-                ProxyDecision(None, ONLY_INSIDE)
+                ProxyDecision(None, is_planned=True)
                 if name in plan.inside_cells
                 else _decide_in_fork(cell, runner, decide_tests)
             )

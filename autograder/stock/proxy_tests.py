@@ -49,6 +49,8 @@ class ProxyDecision:
     """Why points are missing, or why they can't be decided here."""
     cause: Cause | None = None
     """Why the process, or the grader's work on results, didn't finish."""
+    is_planned: bool = False
+    """Whether they aren't tried here, since the course's own solution passes only in the student process."""
 
 
 def decide(

@@ -20,6 +20,7 @@ from torch import Tensor
 from autograder.rpc import allowed_names
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exceptions import unpack_exception
+from autograder.rpc.fields import check_bytes, check_list, check_number, expect
 from autograder.rpc.flags import Flags, pack_flags, read_torch_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
@@ -79,9 +80,9 @@ class CallbackProxies:
         if reply.raised is not None:
             raise unpack_exception(reply.raised, self._namespace)
         if reply.node is not None:
-            inputs = [exchange.objects[n] for n in reply.edges]
-            outputs = [exchange.objects[n] for n in reply.outputs if n >= count]
-            self._connect(reply.node, inputs, outputs)
+            inputs = _select(exchange.objects, reply.edges)
+            outputs = [exchange.objects[n] for n in map(check_number, check_list(reply.outputs)) if n >= count]
+            self._connect(check_number(reply.node), inputs, outputs)
         return result
 
     def request_product(
@@ -100,8 +101,8 @@ class CallbackProxies:
         if reply.raised is not None:
             raise unpack_exception(reply.raised, self._namespace)
         if reply.node is not None:
-            incoming = [exchange.objects[n] for n in reply.edges]
-            self._connect(reply.node, [*inputs, *incoming], [results[n] for n in reply.outputs])
+            incoming = _select(exchange.objects, reply.edges)
+            self._connect(check_number(reply.node), [*inputs, *incoming], _select(results, reply.outputs))
         return results
 
     def _connect(self, node: int, inputs: list[Tensor], outputs: list[Tensor]) -> None:
@@ -126,10 +127,10 @@ class CallbackProxies:
             flags, state = read_torch_flags(), read_torch_state()
             changes = [None if flags == sent_flags else pack_flags(flags), None if state == sent_state else state]
             send(self._channel, [CALLBACK, [*request, *changes, self._take_dropped()]])
-            *reply, new_state = receive(self._channel)
+            *reply, new_state = check_list(receive(self._channel))
             if new_state is not None:
                 set_torch_state(new_state)
-                state = new_state
+                state = check_bytes(new_state)
             self._sent = count + 1, flags, state
             token = COUNT.pack(count + 1)
         finally:
@@ -145,7 +146,8 @@ class CallbackProxies:
         raise TypeError(f"a {type(value).__name__} can't be passed here, but numbers, texts, tensors and lists can")
 
     def _unpack_handle(self, packed: WireValue) -> Callback:
-        return self.get_proxy(packed[1])
+        _, number = expect(packed, 2)
+        return self.get_proxy(check_number(number))
 
 
 class Callback:
@@ -220,6 +222,10 @@ class _Use(torch.autograd.Function):
         for n, grad in zip(needed, needed_grads, strict=True):
             result[n] = grad
         return (None, None, None, None, *result)
+
+
+def _select(objects: list[Any], numbers: WireValue) -> list[Any]:
+    return [objects[check_number(n, len(objects))] for n in check_list(numbers)]
 
 
 def _enter(t: Tensor, role: Role) -> Tensor:

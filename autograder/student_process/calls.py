@@ -12,6 +12,7 @@ from torch import Tensor
 
 from autograder.rpc import allowed_names, global_state
 from autograder.rpc.exceptions import pack_exception
+from autograder.rpc.fields import check_int, check_list, check_number, check_text, expect
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.operations import OPERATIONS
@@ -57,8 +58,9 @@ class Calls:
         A request is ["call", *Call, dropped] or ["vjp", *Product, dropped].
         """
         try:
-            (kind, *rest, dropped), state = request
-            self._drop(*dropped)
+            parts, state = expect(request, 2)
+            kind, *rest, dropped = check_list(parts)
+            self._drop(dropped)
             with silence(), use_inference_mode(False):
                 if kind == "call":
                     return [*self._call(state, read(Call, rest)), self.callbacks.end_call()]
@@ -74,7 +76,7 @@ class Calls:
         shadows = Shadows()
         exchange = self._create_exchange(shadows)
         self._touched, self._new = [], []
-        operate = OPERATIONS[call.operation]
+        operate = OPERATIONS[check_text(call.operation)]
         if isinstance(call.target, int):
             self._unpack_handle(call.target)
         try:
@@ -157,14 +159,20 @@ class Calls:
             return exchange.pack(None), pack_exception(failure)
 
     def _compute_vjp(self, state: WireValue, product: Product) -> tuple[ProductReply, WireValue]:
-        node = self.nodes[product.node]
-        backward_pass = BackwardPass(product.task, product.retain_graph, product.create_graph, product.accumulate)
+        node = self.nodes[check_number(product.node)]
+        needed = [check_number(n) for n in check_list(product.needed)]
+        backward_pass = BackwardPass(
+            check_int(product.task),
+            product.retain_graph is True,
+            product.create_graph is True,
+            product.accumulate is True,
+        )
         exchange = self._create_exchange(Shadows())
         grads = exchange.unpack(product.gradients)
         blocks = len(exchange.blocks)
         self._ambient.apply(state)
         try:
-            results = compute_vjp(node, grads, product.needed, backward_pass)
+            results = compute_vjp(node, grads, needed, backward_pass)
         except Exception as error:
             return ProductReply(pack_exception(error), exchange.pack([]), [], None, []), self._ambient.read()
         packed = exchange.pack(results)
@@ -179,19 +187,20 @@ class Calls:
     def _get_target(self, target: WireValue) -> Any:
         if isinstance(target, int):
             return self.handles[target]
-        if target.startswith(allowed_names.PROBE):
-            probe = target.removeprefix(allowed_names.PROBE)
+        name = check_text(target)
+        if name.startswith(allowed_names.PROBE):
+            probe = name.removeprefix(allowed_names.PROBE)
             return self._get_named(probe) if probe.startswith(allowed_names.GIVEN) else allowed_names.get_probe(probe)
-        if target not in self.namespace:
-            raise NameError(f"name {target!r} is not defined")
-        return self.namespace[target]
+        if name not in self.namespace:
+            raise NameError(f"name {name!r} is not defined")
+        return self.namespace[name]
 
     def _create_exchange(self, shadows: Shadows) -> ValueExchange:
         return ValueExchange(self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, shadows.enter)
 
     def _unpack_handle(self, target: WireValue) -> Any:
         if isinstance(target, list):
-            return self.callbacks.get_proxy(target[1])
+            return self.callbacks.get_proxy(check_number(target[1]))
         value = self._get_target(target)
         if isinstance(target, int) and target not in self._touched:
             self._touched.append(target)
@@ -223,11 +232,12 @@ class Calls:
         self.nodes[self._last_number] = node
         return self._last_number
 
-    def _drop(self, nodes: list[int], handles: list[int]) -> None:
-        """Forget nodes and handles that the client can't use any more."""
-        for number in nodes:
+    def _drop(self, dropped: WireValue) -> None:
+        """Forget [nodes, handles] that the client can't use any more."""
+        nodes, handles = expect(dropped, 2)
+        for number in map(check_number, check_list(nodes)):
             self.nodes.pop(number, None)
-        for number in handles:
+        for number in map(check_number, check_list(handles)):
             self._numbers.pop(id(self.handles.pop(number, None)), None)
             self.origins.pop(number, None)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from autograder.rpc.fields import check_bytes, check_int, check_list, check_text, expect
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send
 from autograder.rpc.random_states import seed_all
 from autograder.student_process.calls import Calls
@@ -74,18 +75,20 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
     while True:
         forks = [pid for pid in forks if not _has_ended(pid)]
         try:
-            kind, *rest = receive(control)
+            kind, *rest = check_list(receive(control))
             if kind == "run":
-                source, number, names = rest
+                source, number, protected = expect(rest, 3)
+                names = [check_text(name) for name in check_list(protected)]
                 if names:
                     course.restore_labkit()
-                outputs = _encode_outputs(kernel.run(source, number))
+                outputs = _encode_outputs(kernel.run(check_text(source), check_int(number)))
                 course.protect(names)
                 send(control, outputs)
             elif kind == "list_changed":
                 send(control, course.list_changed())
             elif kind == "put":
-                _put(*rest)
+                path, content = expect(rest, 2)
+                _put(check_text(path), check_bytes(content))
                 send(control, "ready")
             elif kind == "ping":
                 send(control, "ready")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.base.errors import GradlabError
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.model.fingerprint import collect_environment_parts
+from autograder.model.fingerprint import Environment, collect_environment
 from autograder.workers.cluster_process import describe_difference, grade_on_worker, inspect_worker
 from autograder.workers.executors import choose_device
 from autograder.workers.worker import STUCK_SECONDS, Failure, plan_next_try, take_tasks
@@ -49,8 +49,8 @@ class DaskExecutor:
         """Find the layers between a submission and the grader on its workers. Raises GradlabError like grade()."""
         with _connect_client(self.address, self.wait) as client:
             slots = _wait_for_slots(client, self.address, settings, self.wait, Event())
-            layers = _require_same_environment(client, slots, settings, [str(path) for path in secret])["the sandbox"]
-            return layers.split(", ") if layers else []
+            environment = _require_same_environment(client, slots, settings, [str(path) for path in secret])
+            return list(environment.layers or ())
 
     def grade(
         self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
@@ -169,27 +169,24 @@ def _make_no_worker_error(client: Client, address: str, settings: Settings, wait
 
 def _require_same_environment(
     client: Client, workers: Iterable[str], settings: Settings, secret: Sequence[str]
-) -> dict[str, str]:
+) -> Environment:
     """Return the environment that all workers and this machine grade with. Raises GradlabError if they differ."""
-    expected = collect_environment_parts(())
-    del expected["the sandbox"]  # this machine may have none, since it runs no submission
-    replies = client.run(
-        inspect_worker, settings.isolation, secret, dict(expected), workers=list(workers), on_error="return"
-    )
+    expected = collect_environment(None)
+    replies = client.run(inspect_worker, settings.isolation, secret, expected, workers=list(workers), on_error="return")
     for worker, environment in replies.items():
         if isinstance(environment, OSError):
             continue  # it has just ended
-        if not isinstance(environment, dict):
+        if not isinstance(environment, Environment):
             raise GradlabError(f"the worker {worker} can't grade: {environment}")
         if problem := describe_difference(environment, expected):
             raise GradlabError(f"the worker {worker} is refused: {problem}")
-        expected["the sandbox"] = environment["the sandbox"]
-    if "the sandbox" not in expected:
+        expected = environment
+    if expected.layers is None:
         raise GradlabError("every worker of the cluster ended during the inspection: see the workers' logs")
     return expected
 
 
-def _submit(client: Client, task: Task, secret: Sequence[str], expected: dict[str, str]) -> Future[bytes | str]:
+def _submit(client: Client, task: Task, secret: Sequence[str], expected: Environment) -> Future[bytes | str]:
     settings = task.settings
     seconds = settings.timeouts.submission + STUCK_SECONDS
     with warnings.catch_warnings():

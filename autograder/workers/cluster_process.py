@@ -13,17 +13,21 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
 from autograder.base.errors import GradlabError
+
+if TYPE_CHECKING:
+    from autograder.model.fingerprint import Environment
 
 START_SECONDS = 120.0  # a cold import of torch on a busy machine
 
 GraderKey = tuple[str, tuple[str, ...], str]  # isolation, secret folders, Gradlab's code
 _local = threading.local()
 _spare: dict[GraderKey, Grader] = {}  # started for an inspection, and kept for the first thread that needs one
-_inspections: dict[GraderKey, dict[str, str] | str] = {}
+_inspections: dict[GraderKey, Environment | str] = {}
 
 
 class Grader:
@@ -32,7 +36,7 @@ class Grader:
     Raises GradlabError if this machine doesn't isolate as much as requested.
 
     Attributes:
-        environment: What it grades with; see model.fingerprint.collect_environment_parts().
+        environment: What it grades with.
     """
 
     def __init__(self, isolation: str, secret: Sequence[str]) -> None:
@@ -58,7 +62,7 @@ class Grader:
         if isinstance(environment, str):
             self.close()
             raise GradlabError(environment)
-        self.environment: dict[str, str] = environment
+        self.environment: Environment = environment
 
     def grade(self, task: bytes, seconds: float) -> bytes | None:
         """Return the pickled outcome of a pickled task; None if the process ended or took longer than `seconds`."""
@@ -80,7 +84,7 @@ class Grader:
 
 
 def grade_on_worker(
-    task: bytes, isolation: str, secret: Sequence[str], expected: Mapping[str, str], seconds: float
+    task: bytes, isolation: str, secret: Sequence[str], expected: Environment, seconds: float
 ) -> bytes | str:
     """Return the pickled outcome, or how this thread's grader process ended unexpectedly.
 
@@ -94,17 +98,18 @@ def grade_on_worker(
     return f"exit status {grader.close()}"
 
 
-async def inspect_worker(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
+async def inspect_worker(isolation: str, secret: Sequence[str], expected: Environment) -> Environment | str:
     """Return what this worker grades with, or why it can't. It inspects once for each expected version of the code."""
     return await asyncio.to_thread(_inspect_worker, isolation, secret, expected)
 
 
-def describe_difference(environment: Mapping[str, str], expected: Mapping[str, str]) -> str:
+def describe_difference(environment: Environment, expected: Environment) -> str:
     """Describe how a worker's environment differs from the expected one; empty if it doesn't."""
+    parts = environment.label_parts()
     differing = [
-        f"{name} is {environment.get(name)} and must be {value}"
-        for name, value in expected.items()
-        if environment.get(name) != value
+        f"{name} is {parts.get(name)} and must be {value}"
+        for name, value in expected.label_parts().items()
+        if parts.get(name) != value
     ]
     if not differing:
         return ""
@@ -113,7 +118,7 @@ def describe_difference(environment: Mapping[str, str], expected: Mapping[str, s
     )
 
 
-def _inspect_worker(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> dict[str, str] | str:
+def _inspect_worker(isolation: str, secret: Sequence[str], expected: Environment) -> Environment | str:
     key = _make_grader_key(isolation, secret, expected)
     if key not in _inspections:
         try:
@@ -128,7 +133,7 @@ def _inspect_worker(isolation: str, secret: Sequence[str], expected: Mapping[str
     return _inspections[key]
 
 
-def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> Grader:
+def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Environment) -> Grader:
     key = _make_grader_key(isolation, secret, expected)
     grader, grader_key = getattr(_local, "grader", None) or (None, None)
     if grader is None or grader_key != key:
@@ -146,5 +151,5 @@ def _get_thread_grader(isolation: str, secret: Sequence[str], expected: Mapping[
     return grader
 
 
-def _make_grader_key(isolation: str, secret: Sequence[str], expected: Mapping[str, str]) -> GraderKey:
-    return isolation, tuple(secret), expected.get("Gradlab's code", "")
+def _make_grader_key(isolation: str, secret: Sequence[str], expected: Environment) -> GraderKey:
+    return isolation, tuple(secret), expected.code

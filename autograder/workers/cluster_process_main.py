@@ -28,12 +28,12 @@ def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
         return
     import torch
 
-    from autograder.model.fingerprint import collect_environment_parts
+    from autograder.model.fingerprint import collect_environment
     from autograder.workers.worker import serve_tasks
 
     torch.set_num_threads(1)  # as in a pool: another order of summation would change results
     threading.Thread(target=_exit_with_worker, args=(descriptor,), daemon=True).start()
-    connection.send(collect_environment_parts(layers))
+    connection.send(collect_environment(layers))
     serve_tasks(connection, secret, {})
 
 

@@ -153,20 +153,30 @@ def test_twelve_labs_build_in_one_process_in_seconds(tmp_path: Path) -> None:
     assert time.process_time() - start < 20
 
 
+ENTRY = '[[labs]]\nname = "a"\ntitle = "A"\n'
+
+
 @pytest.mark.parametrize(
-    ("manifest", "word"),
+    ("manifest", "word", "line"),
     [
-        ("title =", "not a course"),
-        ("labs = 3\n", "not a course"),
-        ('title = "t"\n[[labs]]\nname = "a"\ntitle = "A"\nminutes = "many"\n', "not a course"),
-        ('title = "t"\n[[labs]]\nname = "a"\ntitle = "A"\nminutes = 1\nneeds = ["b"]\n', "needs a lab"),
+        ('\ntitle = "t"\nlabs = [', "not a course", 3),
+        ('title = "t"\nlabs = }\n[[labs]]\n', "not a course", 2),
+        ('title = "t"\nlabs = [] # \udcff\n', "not a course", 2),
+        ("title =", "not a course", 1),
+        ("labs = 3\n", "not a course", 1),
+        (f"{ENTRY}minutes = 1\n", "not a course", 1),
+        (f'title = "t"\n{ENTRY}minutes = "many"\n', "not a course", 2),
+        (f'title = "t"\n{ENTRY}minutes = 1\n{ENTRY}minutes = "many"\n', "not a course", 6),
+        (f'title = "t"\n{ENTRY}minutes = 1\nneeds = ["b"]\n', "needs a lab", 2),
+        (f'title = "t"\n\n{ENTRY}minutes = 1\n{ENTRY}minutes = 1\n', "listed twice", 3),
     ],
 )
-def test_a_bad_manifest_is_refused(tmp_path: Path, manifest: str, word: str) -> None:
+def test_a_bad_manifest_is_refused(tmp_path: Path, manifest: str, word: str, line: int) -> None:
     (tmp_path / "labs").mkdir()
-    (tmp_path / "labs" / "course.toml").write_text(manifest)
-    with pytest.raises(SourceError, match=word):
+    (tmp_path / "labs" / "course.toml").write_bytes(manifest.encode("utf-8", "surrogateescape"))
+    with pytest.raises(SourceError, match=word) as caught:
         read_course(tmp_path)
+    assert caught.value.line == line
 
 
 def test_a_folder_without_a_course_and_an_unknown_lab_are_named(tmp_path: Path, small_course: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,6 +60,28 @@ def test_a_full_disk_stops_all(small_course: Path, two_graders: LocalExecutor) -
     finally:
         subprocess.run(["umount", full], check=True)
     assert error.value.errno == errno.ENOSPC
+
+
+@pytest.mark.slow
+def test_a_file_that_the_machine_cannot_read_leaves_the_mark(
+    small_course: Path, two_graders: LocalExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slow: a class is graded three times."""
+    hand_in(small_course, {"ada": None, "ben": None})
+    assert set(list_failures(small_course, two_graders).values()) == {""}
+    before, open_file = read_gradebook_rows(small_course), os.open
+
+    def fail(path: Any, *arguments: Any, **keywords: Any) -> int:
+        if str(path).endswith(f"submitted/ben/{LAB}/{LAB}.ipynb"):
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+        return open_file(path, *arguments, **keywords)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "open", fail)
+        outcomes = {each.student: each for each in grade_lab(open_course(small_course), LAB, two_graders, again=True)}
+    assert not outcomes["ada"].failure and os.strerror(errno.ESTALE) in outcomes["ben"].failure
+    assert read_gradebook_rows(small_course) == before
+    assert set(list_failures(small_course, two_graders).values()) == {""}
 
 
 SOLUTION = "def sum_of_squares(x):\n    return (x * x).sum()\n"

@@ -1,5 +1,6 @@
 """A grading that was killed continues from where it stopped: nothing is lost, and nothing is graded twice."""
 
+import errno
 import os
 import random
 import re
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from autograder.authoring.course_folder import build, read_course
 from autograder.base.errors import GradlabError
+from autograder.classroom import class_grading
 from autograder.classroom.class_grading import grade_lab, lock_lab
 from autograder.classroom.summary import describe_regraded
 from autograder.cli import main
@@ -156,6 +158,38 @@ def test_two_gradings_of_a_lab_do_not_run_at_once(small_course: Path) -> None:
         raise GradlabError(process.stderr)
     with lock_lab(small_course, LAB):
         pass
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.EAGAIN, "another gradlab is grading"),
+        (errno.EACCES, "another gradlab is grading"),
+        (errno.ENOLCK, "can't be locked: .*No locks"),
+    ],
+)
+def test_only_a_lock_that_is_held_is_reported_as_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    monkeypatch.setattr(class_grading.fcntl, "lockf", raise_error(OSError(number, os.strerror(number))))
+    with pytest.raises(GradlabError, match=words), lock_lab(tmp_path, LAB):
+        pass
+
+
+def test_a_second_grading_renames_no_folder(small_course: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = small_course / "submitted" / "a\nb"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(class_grading.fcntl, "lockf", raise_error(BlockingIOError(errno.EAGAIN, "held")))
+    with pytest.raises(GradlabError, match="another gradlab is grading"):
+        list(grade_lab(open_course(small_course), LAB))
+    assert folder.exists()
+
+
+def raise_error(error: Exception) -> Callable[..., None]:
+    def raise_it(*_: Any) -> None:
+        raise error
+
+    return raise_it
 
 
 class LosingExecutor(LocalExecutor):

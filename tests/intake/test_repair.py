@@ -1,8 +1,10 @@
 """A submission is data: repaired if the repair is clear, refused with a reason if not."""
 
 import copy
+import errno
 import functools
 import json
+import os
 import tempfile
 import tracemalloc
 from collections.abc import Callable
@@ -318,6 +320,22 @@ def test_a_link_and_a_huge_file_are_refused_unread(tmp_path: Path) -> None:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(RefusedSubmission, match="100 MB"):
         read_submission(tmp_path / "huge.ipynb")
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ESTALE, errno.EMFILE])
+def test_a_fault_of_the_machine_is_no_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    path, open_file = tmp_path / "n.ipynb", os.open
+    path.write_text("{}")
+
+    def fail(opened: Any, *arguments: Any, **keywords: Any) -> int:
+        if opened == path:
+            raise OSError(number, os.strerror(number))
+        return open_file(opened, *arguments, **keywords)
+
+    monkeypatch.setattr(os, "open", fail)
+    with pytest.raises(OSError) as error:
+        read_submission(path)
+    assert error.value.errno == number
 
 
 def test_a_refused_submission_counts_as_empty_and_says_why(lab: Lab) -> None:

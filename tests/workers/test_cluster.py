@@ -25,6 +25,7 @@ from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.store import load_result
 from autograder.grading.task import NotebookFile, Settings, Task
+from autograder.model.fingerprint import collect_environment
 from autograder.workers import cluster, cluster_process
 from autograder.workers.cluster import DaskExecutor
 from autograder.workers.executors import LocalExecutor
@@ -294,7 +295,7 @@ def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path,
 
 
 def test_a_worker_that_joins_later_is_checked_too() -> None:
-    expected = {"torch": "0.1"}
+    expected = replace(collect_environment(None), torch="0.1")
     with pytest.raises(GradlabError, match=r"torch is .* and must be 0.1"):
         cluster_process.grade_on_worker(b"", "full", (), expected, 1.0)
 

@@ -1,0 +1,88 @@
+"""The orders that a client gives to a fork server, as lists of their fields, and the replies."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, fields
+from enum import StrEnum
+from typing import NamedTuple
+
+from autograder.rpc.fields import check_int, check_list, check_number, check_text, expect
+from autograder.rpc.frames import ProtocolError, WireValue
+from autograder.sandbox import Limits
+
+
+class ServerSettings(NamedTuple):
+    """The settings of all student processes of a fork server: its first order."""
+
+    isolation: str
+    """A level of `gradlab doctor`."""
+    limits: Limits
+    readable: tuple[str, ...]
+    """Paths that student processes can read, besides Python's own."""
+    device: str
+    compiled: str
+    """The path of a cache of torch.compile, or ""."""
+
+    def to_message(self) -> WireValue:
+        return [self.isolation, astuple(self.limits), self.readable, self.device, self.compiled]
+
+
+class OrderKind(StrEnum):
+    """What to do, by the method of Supervisor that does it."""
+
+    START = "start"
+    """A socket follows."""
+    ADOPT = "adopt"
+    KILL_GROUP = "kill_group"
+    CHECK_STATUS = "check_status"
+    MEASURE_TIMES = "measure_times"
+    STOP = "stop"
+
+
+class Order(NamedTuple):
+    """An order about one run."""
+
+    kind: OrderKind
+    pid: int = 0
+    """The run's; 0 if it's only to be started."""
+    group: str = ""
+    """A group of its processes."""
+
+
+def read_server_settings(received: WireValue) -> ServerSettings:
+    """Return what ServerSettings.to_message() described. Raises ProtocolError."""
+    isolation, limits, readable, device, compiled = expect(received, 5)
+    numbers = [None if limit is None else check_int(limit) for limit in expect(limits, len(fields(Limits)))]
+    return ServerSettings(
+        check_text(isolation),
+        Limits(*numbers),  # type: ignore[arg-type]
+        tuple(check_text(path) for path in check_list(readable)),
+        check_text(device),
+        check_text(compiled),
+    )
+
+
+def read_order(received: WireValue) -> Order:
+    """Return the order in a frame. Raises ProtocolError."""
+    kind, pid, group = expect(received, 3)
+    if kind not in list(OrderKind):
+        raise ProtocolError("no such order")
+    return Order(OrderKind(check_text(kind)), check_number(pid), check_text(group))
+
+
+def read_layers(reply: WireValue) -> tuple[str, list[str]]:
+    """Return why the settings are refused, or "", and the sandbox's layers. Raises ProtocolError."""
+    refusal, layers = expect(reply, 2)
+    return check_text(refusal), [check_text(layer) for layer in check_list(layers)]
+
+
+def read_start(reply: WireValue) -> tuple[int, str]:
+    """Return the pid of a run, or 0 and why it wasn't started. Raises ProtocolError."""
+    pid, error = expect(reply, 2)
+    return check_number(pid), check_text(error)
+
+
+def read_status(reply: WireValue) -> tuple[str, int | None]:
+    """Return the limit that a run reached, or "", and its wait status if it ended. Raises ProtocolError."""
+    limit, status = expect(reply, 2)
+    return check_text(limit), None if status is None else check_number(status)
