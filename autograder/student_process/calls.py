@@ -32,8 +32,7 @@ class Calls:
 
     Args:
         namespace: The notebook's.
-        given: Course names in it, which mean the same object for the client. Names by which it passes a function are
-            added.
+        given: Course names that mean the same object for the client; the names of functions that it passes are added.
         channel: The socket on which the client waits for the reply to a call.
     """
 

@@ -36,7 +36,7 @@ def test_all_questions_answered_by_letters_pass_whether_right_or_wrong() -> None
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        (None, "your result is a NoneType"),
+        (None, "your result is None"),
         ({"q1": "a"}, r"your keys are \['q1'\]"),
         ({"q1": "a", "q2": "b", "q3": "c", "q4": "d"}, "your keys are"),
         ({"q1": "a", "q2": " ", "q3": "c"}, "q2 has no letters"),
