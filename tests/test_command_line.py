@@ -252,4 +252,4 @@ def test_the_demo_runs_and_every_mark_is_right(small_course: Path, cli: CommandL
         assert output.count("│") > 3 * 12
     assert (small_course / "show" / "results" / "01_squares.html").exists()
     (small_course / "show" / ".gradlab-demo").unlink()
-    assert "something other than a demo" in cli("demo --folder show", status=1)
+    assert "files that aren't from a demo" in cli("demo --folder show", status=1)

@@ -252,7 +252,7 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
         return {step.id: one_submission.StepResult() for step in steps}
 
     monkeypatch.setattr(one_submission, "examine", examine)
-    fork_server = type("NoWarm", (), {"layers": (), "student": None})
+    fork_server = type("NoWarm", (), {"layers": (), "start_process": None})
     first = one_submission.grade_notebook(
         notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()
     )  # type: ignore[arg-type]

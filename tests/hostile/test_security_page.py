@@ -1,5 +1,8 @@
 """docs/security.md agrees with the code: its tests exist, its limits are the ones in force."""
 
+import contextlib
+import functools
+import importlib
 import re
 
 from autograder.examiner.clock import Timeouts
@@ -25,6 +28,24 @@ def test_every_test_that_the_table_of_attacks_names_is_there() -> None:
                 assert (ROOT / place).exists(), name
             else:
                 assert any(re.fullmatch(name.replace("*", ".*"), attack) for attack in attacks), name
+
+
+def test_what_attacks_replace_in_gradlab_is_there() -> None:
+    """An attack on a name that was renamed would fail for that reason only."""
+    texts = [path.read_text() for path in (ROOT / "tests" / "hostile" / "attacks").glob("*/*.py")]
+    names = {name for text in texts for name in re.findall(r"\b(?:autograder|labkit)(?:\.\w+)+", text)}
+    assert len(names) > 15
+    assert not [name for name in names - {"labkit.py", "autograder.py"} if not _exists(name)]
+
+
+def _exists(name: str) -> bool:
+    """Whether this is a module, or leads from one to an attribute."""
+    parts = name.split(".")
+    for count in range(1, len(parts) + 1):
+        with contextlib.suppress(ModuleNotFoundError, AttributeError):
+            functools.reduce(getattr, parts[count:], importlib.import_module(".".join(parts[:count])))
+            return True
+    return False
 
 
 def test_the_limits_are_those_of_the_code() -> None:

@@ -5,13 +5,13 @@
 import autograder.student_process.calls as calls
 import autograder.student_process.main as main
 
-honest = calls.Calls.answer
+honest = calls.Calls.reply
 
 
-def answer(self, request):
+def reply_falsely(self, request):
     reply = honest(self, request)
     return [True for _ in reply]
 
 
-calls.Calls.answer = answer
+calls.Calls.reply = reply_falsely
 main.serve_calls = lambda channel, served: channel.sendall(b"passed" * 1000)

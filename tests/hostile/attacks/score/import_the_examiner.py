@@ -1,9 +1,11 @@
 # The examiner is imported in the student process and patched to pass everything.
 
 # %% before
-for name in "examiner.examination examiner.course_cells examiner.process grading.one gradebook.store plugin proving.judge".split():
+for name in """autograder.examiner.examination autograder.examiner.course_cells autograder.examiner.process
+        autograder.grading.lab_submission autograder.gradebook.store autograder.nbgrader_plugin
+        autograder.proving.judge""".split():
     try:
-        module = __import__(f"autograder.{name}", fromlist=["x"])
+        module = __import__(name, fromlist=["x"])
         for each in list(vars(module)):
             if callable(getattr(module, each)):
                 setattr(module, each, lambda *a, **k: 2.0)
