@@ -24,12 +24,12 @@ from tests.hostile.edits import (
 )
 
 
-@edit_case("A check cell is edited: the student printed something in it.", note="put back as they were: check-double")
+@edit_case("A check cell is edited: the student printed something in it.", note="course cells were restored: check-double")
 def edited_check(notebook: Notebook) -> None:
     find_cell(notebook, CHECK)["source"] = "print(double(torch.ones(1)))"
 
 
-@edit_case("A given cell is edited: another constant was tried and left there.", note="changed were put back")
+@edit_case("A given cell is edited: another constant was tried and left there.", note="course cells were restored")
 def edited_given(notebook: Notebook) -> None:
     find_constant(notebook)["source"] = "STEP = 5.0"
 
