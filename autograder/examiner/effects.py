@@ -37,7 +37,7 @@ class EffectAnalysis:
             return False
 
     def _follow_cell(self, source: str, given: bool) -> bool:
-        """Return the same as follow_cell(), and keep what the next cells depend on. Raises _LimitExceeded."""
+        """Do as follow_cell(), and record what later cells depend on. Raises _LimitExceeded."""
         self._characters -= 0 if given else len(source)
         if self._characters < 0:
             raise _LimitExceeded

@@ -1,4 +1,4 @@
-"""Proves several labs at a time, each in its own process, since a proof takes nearly only CPU time of one thread."""
+"""Proves several labs at a time, each in its own process, since a proof is almost entirely single-threaded CPU work."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def serve_tasks(connection: Connection, secret: Sequence[Path], fork_servers: Fo
 
 
 def take_tasks(tasks: Iterator[Task | None], limit: int) -> Iterator[Task]:
-    """Take up to `limit` tasks, fewer if no more are available now: there are none left, or there is a None."""
+    """Take up to `limit` tasks, fewer if there are no more or a None arrives."""
     for _, task in zip(range(limit), tasks, strict=False):
         if task is None:
             return
