@@ -68,4 +68,4 @@ def _parse_part(raw: RawCell) -> str:
             return "answers"
         if words in ORDER[:4] and not raw.label and not raw.options:
             return words
-    raise SourceError(raw.path, raw.line, "an exercise has no cell of this kind", FORM)
+    raise SourceError(raw.path, raw.line, "unknown kind of cell in an exercise", FORM)

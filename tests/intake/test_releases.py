@@ -51,7 +51,7 @@ def test_the_courses_own_changes_are_reported_as_the_courses(earlier_course: Pat
     messages, cells = collect_notes(earlier_course, {"raise NotImplementedError()": "return x"})
     (course_note,) = [note for note in messages if "The course changed these cells after you fetched the lab" in note]
     assert "check-shift" in course_note and "check-double" not in course_note
-    assert not any("changed were put back" in note or "missing" in note for note in messages)
+    assert not any("Changed course cells were restored" in note or "missing" in note for note in messages)
     assert "STEP = 3.5" in cells.values() and "STEP = 3.0" not in cells.values() and "NEW = 1" in cells.values()
     assert "return x" in cells["exercise-double"]
 
@@ -66,7 +66,7 @@ def test_a_students_change_to_an_old_cell_is_still_reported(earlier_course: Path
     messages, _ = collect_notes(
         earlier_course, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"}
     )
-    (change_note,) = [note for note in messages if "changed were put back" in note]
+    (change_note,) = [note for note in messages if "Changed course cells were restored" in note]
     assert "check-shift" in change_note
 
 

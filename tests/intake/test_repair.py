@@ -86,7 +86,7 @@ def test_a_changed_check_or_given_cell_is_restored_and_reported(lab: Lab, tmp_pa
 
     repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
     assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
-    assert any(CHECK in note and "put back" in note for note in describe_notes(repaired.notes))
+    assert any(CHECK in note and "were restored" in note for note in describe_notes(repaired.notes))
 
 
 def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_files_that_a_tool_would_run_are_renamed_from_the_start(tmp_path: Path) 
 def test_no_name_in_a_zip_leads_out_of_submitted(name: str, tmp_path: Path) -> None:
     course = tmp_path / "course"
     course.mkdir()
-    with pytest.raises(GradlabError, match="mixes forms"):
+    with pytest.raises(GradlabError, match="mixes layouts"):
         collect(write_zip(tmp_path / "a.zip", {name: b"x", **CANVAS}), course, LAB, PEOPLE)
     below = {f"Ada Lovelace_501_assignsubmission_file_/{name}": b"x"}
     collect(write_zip(tmp_path / "a.zip", below | MOODLE), course, LAB, PEOPLE)

@@ -59,7 +59,7 @@ def test_no_name_in_moodles_online_text_changes_the_owner_of_a_file(first: str, 
 )
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_zip_of_several_forms_is_refused_whole(files: dict[str, bytes], order: int, tmp_path: Path) -> None:
-    with pytest.raises(GradlabError, match="mixes forms"):
+    with pytest.raises(GradlabError, match="mixes layouts"):
         collect(write_zip(tmp_path / "a.zip", dict(list(files.items())[::order])), tmp_path, LAB, PEOPLE)
     assert not (tmp_path / "submitted").exists()
 
