@@ -16,7 +16,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.gradebook_writer import ClassPolicy, GradebookWriter
+from autograder.classroom.class_grader import ClassPolicy, ClassGrader
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.preparation import prepare
 from autograder.classroom.term_names import refuse_unknown_names
@@ -67,14 +67,14 @@ def grade_lab(
     """
     executor = executor or LocalExecutor()
     with open_class(nbgrader, lab, executor, student) as opened:
-        yield from opened.writer.grade(opened.students, executor, again, stop or Event())
+        yield from opened.grader.grade(opened.students, executor, again, stop or Event())
 
 
 @dataclass(frozen=True)
 class OpenClass:
     """A class whose submissions of one lab can be graded."""
 
-    writer: GradebookWriter
+    grader: ClassGrader
     students: Sequence[str]
     """The students who handed it in."""
     excluded: Sequence[str]
@@ -87,7 +87,7 @@ class OpenClass:
 def open_class(
     nbgrader: NbgraderCourse, lab: str, executor: Executor, student: str = "", command: str = "grade"
 ) -> Iterator[OpenClass]:
-    """Open the writer of this lab's marks, and find the students who handed it in.
+    """Open this lab's grader, and find the students who handed it in.
 
     Meanwhile no other process can open the lab.
 
@@ -125,11 +125,11 @@ def open_class(
         excluded = assignment.list_excluded(nbgrader.config, students, gradebook)
         students = [name for name in students if name not in excluded]
         policy = ClassPolicy(term, load_late_penalty(nbgrader.config), counting)
-        writer = GradebookWriter(nbgrader, assignment, settings, layers, gradebook, policy, command)
+        grader = ClassGrader(nbgrader, assignment, settings, layers, gradebook, policy, command)
         try:
-            yield OpenClass(writer, students, excluded, changes)
+            yield OpenClass(grader, students, excluded, changes)
         finally:
-            writer.flush()
+            grader.flush()
 
 
 def load_late_penalty(config: Any) -> Penalty:
