@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import NotebookFile, Task, make_settings
@@ -51,8 +51,8 @@ def student_memory(course: Path, lab: str, student: str) -> int:
     path = course / "submitted" / student / lab / f"{lab}.ipynb"
     source = (course / "source" / lab / path.name).read_bytes()
     settings = make_settings(find_strongest_level(find_layers()))
-    purpose = Purpose(settings.isolation, settings.limits, compiled=prepare_compile_cache(source))
-    fork_server = ForkServer(purpose, [course])
+    process_settings = ProcessSettings(settings.isolation, settings.limits, compiled=prepare_compile_cache(source))
+    fork_server = ForkServer(process_settings, [course])
     seen = [0]
     ask = fork_server._ask
 

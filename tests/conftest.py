@@ -99,10 +99,10 @@ def labs(course: Course) -> list[Lab]:
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     """One for all tests that only need student processes: starting one imports torch."""
-    from autograder.forkserver.client import ForkServer, Purpose
+    from autograder.forkserver.client import ForkServer, ProcessSettings
     from autograder.sandbox import find_layers, find_strongest_level
 
-    process = ForkServer(Purpose(find_strongest_level(find_layers())))
+    process = ForkServer(ProcessSettings(find_strongest_level(find_layers())))
     yield process
     process.close()
 

@@ -32,7 +32,7 @@ from autograder.model.metadata import get_cell_name, read_facts
 from autograder.model.nbgrader_cells import is_by_hand
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.workers.worker import ForkServers, grade_with_retries, make_purpose
+from autograder.workers.worker import ForkServers, grade_with_retries, make_process_settings
 from labkit.mark_file import get_marks_path, get_page_path
 from labkit.notebook_progress import digest_sources
 from labkit.points import format_points
@@ -93,7 +93,7 @@ def mark(
         notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
     task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
     if server and not fork_servers:
-        fork_servers[make_purpose(task)] = ForkServer(make_purpose(task), [course], server)
+        fork_servers[make_process_settings(task)] = ForkServer(make_process_settings(task), [course], server)
     graded = grade_with_retries(task, [course], fork_servers)
     if not isinstance(graded, GradedSubmission):
         raise GradlabError(graded.reason)

@@ -30,7 +30,7 @@ CLOSED_SECONDS = 60.0  # to wait for the reason after a process closed its socke
 
 
 @dataclass(frozen=True)
-class Purpose:
+class ProcessSettings:
     """The settings of student processes."""
 
     isolation: str = "full"
@@ -56,10 +56,10 @@ class ForkServer:
     """
 
     def __init__(
-        self, purpose: Purpose | None = None, secret: Iterable[Path] = (), server: ServerProcess | None = None
+        self, process_settings: ProcessSettings | None = None, secret: Iterable[Path] = (), server: ServerProcess | None = None
     ) -> None:
-        purpose = purpose or Purpose()
-        self.limits, self.device, compiled = purpose.limits, purpose.device, purpose.compiled
+        process_settings = process_settings or ProcessSettings()
+        self.limits, self.device, compiled = process_settings.limits, process_settings.device, process_settings.compiled
         readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
         refuse_readable(secret, (*find_runtime_paths(), *readable))
         self.lost = False
@@ -67,7 +67,7 @@ class ForkServer:
         self.orders, *self.spare_sockets = self.server.orders
         try:
             paths = tuple(str(path) for path in readable)
-            settings = ServerSettings(purpose.isolation, self.limits, paths, self.device, str(compiled or ""))
+            settings = ServerSettings(process_settings.isolation, self.limits, paths, self.device, str(compiled or ""))
             refusal, self.layers = self._ask(settings.to_message(), read_layers)
             if refusal:
                 raise GradlabError(refusal)
@@ -210,7 +210,7 @@ def _read_times(reply: WireValue) -> list[CpuTime]:
 
 def start_fork_servers(
     jobs: int,
-    purpose: Purpose | None = None,
+    process_settings: ProcessSettings | None = None,
     secret: Iterable[Path] = (),
     server: ServerProcess | None = None,
 ) -> list[ForkServer]:
@@ -218,7 +218,7 @@ def start_fork_servers(
 
     Closing the first one ends all. Raises GradlabError as ForkServer does.
     """
-    first = ForkServer(purpose, secret, server or start_server(jobs))
+    first = ForkServer(process_settings, secret, server or start_server(jobs))
     for orders in first.spare_sockets[jobs - 1 :]:
         orders.close()  # the process was started for more jobs
     return [first, *[first.connect_fork(orders) for orders in first.spare_sockets[: jobs - 1]]]

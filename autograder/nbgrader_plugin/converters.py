@@ -13,7 +13,7 @@ from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAut
 from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.gradebook.extensions import set_extension
@@ -216,7 +216,7 @@ def _get_fork_server(isolation: str, limits: Limits, course: Path, groups: froze
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:
         close_fork_servers()
-        _open[key] = ForkServer(Purpose(isolation, limits), [course], start_server(1, groups))
+        _open[key] = ForkServer(ProcessSettings(isolation, limits), [course], start_server(1, groups))
     return _open[key]
 
 

@@ -11,7 +11,7 @@ import nbformat
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import examine
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.task import make_settings
 from autograder.sandbox import find_layers, find_strongest_level
@@ -32,7 +32,7 @@ def run(context: Context) -> PartResult:
             notebook = build_source_notebook(lab)
             steps = [cell.step for cell in parse_cells(notebook)]
             compiled = prepare_compile_cache(nbformat.writes(notebook).encode())
-            fork_server = ForkServer(Purpose(level, limits, context.device, compiled))
+            fork_server = ForkServer(ProcessSettings(level, limits, context.device, compiled))
             alone, whole = [], []
             for _ in range(1 + TURNS):
                 alone.append(floor.run(steps).wall)

@@ -8,7 +8,7 @@ import pytest
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.examination import Step, StepResult, examine
 from autograder.examiner.process_time_limit import ProcessTimeLimit
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.server_process import start_server
 from autograder.sandbox import Limits, find_layers, find_strongest_level
 from labkit.cause import Cause
@@ -51,7 +51,7 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(Purpose(find_strongest_level(find_layers()), LIMITS), server=start_server(1, ()))
+    process = ForkServer(ProcessSettings(find_strongest_level(find_layers()), LIMITS), server=start_server(1, ()))
     yield process
     process.close()
 

@@ -16,7 +16,7 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.examination import Step, examine
 from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.forkserver import client
-from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
+from autograder.forkserver.client import ForkServer, ProcessSettings, refuse_readable
 from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.nbgrader_plugin import converters
@@ -72,7 +72,7 @@ FIGURES = {
 
 def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, source in FIGURES.items()]
-    with contextlib.closing(ForkServer(Purpose(LEVEL), server=start_server(1, ()))) as light:
+    with contextlib.closing(ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))) as light:
         first, second = (examine(steps, server.start_process) for server in (fork_server, light))
     for name in FIGURES:
         assert "image/" in str(first[name].outputs)
@@ -80,7 +80,7 @@ def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_th
 
 
 def test_honest_labs_work_without_rarely_used_imports() -> None:
-    with contextlib.closing(ForkServer(Purpose(LEVEL), server=start_server(1, ()))) as light:
+    with contextlib.closing(ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))) as light:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
         )
@@ -149,7 +149,7 @@ def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server:
 
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
-    fork_server = ForkServer(Purpose(LEVEL), server=start_server(1, ()))
+    fork_server = ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))
     runner = SubmissionRunner(fork_server.start_process, Clock(Timeouts()))
     runner.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.server.process.pid}/task")) == 1
@@ -183,7 +183,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
     def break_off(*_: object) -> None:
         raise Stopped("working with this result took too long")
 
-    server = ForkServer(Purpose(find_strongest_level(find_layers()), Limits()), server=start_server(1, ()))
+    server = ForkServer(ProcessSettings(find_strongest_level(find_layers()), Limits()), server=start_server(1, ()))
     try:
         with monkeypatch.context() as broken:
             broken.setattr(client, "receive", break_off)
@@ -198,7 +198,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
 
 def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
     with pytest.raises(GradlabError, match="no level"):
-        ForkServer(Purpose("strict"))
+        ForkServer(ProcessSettings("strict"))
 
 
 def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) -> None:

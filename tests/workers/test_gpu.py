@@ -19,7 +19,7 @@ from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.examiner.clock import Limit
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.supervisor import Supervisor
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import NotebookFile, Task, make_settings
@@ -97,7 +97,7 @@ cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
     settings = make_settings(LEVEL, device="cuda", gpu_memory_gib=2)
-    process = ForkServer(Purpose(LEVEL, settings.limits, "cuda"))
+    process = ForkServer(ProcessSettings(LEVEL, settings.limits, "cuda"))
     yield process
     process.close()
 

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from autograder.examiner.examination import Step, examine
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache
 from tests.conftest import need
@@ -53,7 +53,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def fork_server(cache: Path) -> Iterator[ForkServer]:
-    process = ForkServer(Purpose(find_strongest_level(find_layers()), compiled=cache))
+    process = ForkServer(ProcessSettings(find_strongest_level(find_layers()), compiled=cache))
     yield process
     process.close()
 
