@@ -40,7 +40,9 @@ def run() -> str:
             notebook = build_source_notebook(lab)
             steps = [cell.step for cell in parse_cells(notebook)]
             checks = sum(step.kind == "check" for step in steps)
-            fork_server = ForkServer(ProcessSettings(compiled=prepare_compile_cache(nbformat.writes(notebook).encode())))
+            fork_server = ForkServer(
+                ProcessSettings(compiled=prepare_compile_cache(nbformat.writes(notebook).encode()))
+            )
             layers = frozenset(fork_server.layers)
             turns = [
                 (_examined([], fork_server), floor.run(steps).cpu, _examined(steps, fork_server))

@@ -56,7 +56,10 @@ class ForkServer:
     """
 
     def __init__(
-        self, process_settings: ProcessSettings | None = None, secret: Iterable[Path] = (), server: ServerProcess | None = None
+        self,
+        process_settings: ProcessSettings | None = None,
+        secret: Iterable[Path] = (),
+        server: ServerProcess | None = None,
     ) -> None:
         process_settings = process_settings or ProcessSettings()
         self.limits, self.device, compiled = process_settings.limits, process_settings.device, process_settings.compiled

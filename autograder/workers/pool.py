@@ -24,7 +24,14 @@ from autograder.forkserver.imports import find_groups
 from autograder.forkserver.server_process import ServerProcess, start_server
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.workers.worker import STUCK_SECONDS, Failure, make_process_settings, plan_next_try, serve_tasks, take_tasks
+from autograder.workers.worker import (
+    STUCK_SECONDS,
+    Failure,
+    make_process_settings,
+    plan_next_try,
+    serve_tasks,
+    take_tasks,
+)
 
 POLL_SECONDS = 0.2
 
@@ -92,7 +99,12 @@ class Pool:
     """Workers that grade one task each at a time. Only one thread may use a pool."""
 
     def __init__(
-        self, process_settings: ProcessSettings, seconds: float, secret: tuple[Path, ...], jobs: int, server: ServerProcess | None
+        self,
+        process_settings: ProcessSettings,
+        seconds: float,
+        secret: tuple[Path, ...],
+        jobs: int,
+        server: ServerProcess | None,
     ) -> None:
         self.process_settings, self.seconds, self.secret = process_settings, seconds, secret
         self.fork = multiprocessing.get_context("fork")
