@@ -16,7 +16,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.class_grader import ClassPolicy, ClassGrader
+from autograder.classroom.class_grader import ClassGrader, ClassPolicy
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.preparation import prepare
 from autograder.classroom.term_names import refuse_unknown_names

@@ -10,9 +10,9 @@ from threading import Event
 from typing import Any
 
 from autograder.base.errors import GradlabError
+from autograder.classroom.class_grader import ClassGrader
 from autograder.classroom.class_grading import open_class
 from autograder.classroom.decisions import read_checks
-from autograder.classroom.class_grader import ClassGrader
 from autograder.classroom.grading_outcome import GradingOutcome, run_guarded
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import NbgraderCourse

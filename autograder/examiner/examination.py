@@ -94,7 +94,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
                 last.stopped = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
         if step.kind == "check" or (step.kind == "given" and can_use_names(step.source, defined)):
-            runner.mark_state(step.id)
+            runner.add_replay_point(step.id)
     last.changed = runner.find_changed_names()
     _blame(last, runner.share_last_state)
     return results

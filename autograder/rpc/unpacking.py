@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from autograder.rpc import blocks, values
-from autograder.rpc.arrays import rebuild_array
+from autograder.rpc.arrays import unpack_array
 from autograder.rpc.fields import check_list, check_number, check_text, expect
 from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, ProtocolError, WireValue
 from autograder.rpc.masked_text import mask
 from autograder.rpc.random_states import apply_torch_state
 from autograder.rpc.registry import ExchangeRegistry
-from autograder.rpc.tensors import Enter, check_acyclic, rebuild, unpack_generator_state
+from autograder.rpc.tensors import Enter, check_acyclic, unpack_generator_state, unpack_tensor
 
 MAX_COMPOSITE = 1_000
 # Types whose hashes a student can choose.
@@ -152,17 +152,19 @@ class Unpacker:
         return key
 
     def _unpack_tensor(self, packed: list[WireValue], depth: int) -> Tensor:
-        _, block, root, *place, grad = packed
+        _, block, root, *layout, grad = packed
         base = None if root is None else self._unpack_item(root, depth)
-        t = rebuild(self._registry.get_block(block), base if isinstance(base, Tensor) else None, self._enter, place)
+        t = unpack_tensor(
+            self._registry.get_block(block), base if isinstance(base, Tensor) else None, self._enter, layout
+        )
         self._charge_items(self._get_size(self._registry.register(t)))
         if grad is not None:
             t.grad = check_acyclic(t, self._unpack_item(grad, depth))
         return t
 
     def _unpack_array(self, packed: list[WireValue], depth: int) -> np.ndarray[Any, Any]:
-        _, block, *place = packed
-        a = rebuild_array(self._registry.get_block(block), *place)
+        _, block, *layout = packed
+        a = unpack_array(self._registry.get_block(block), *layout)
         self._charge_items(self._get_size(self._registry.register(a)))
         return a
 

@@ -149,7 +149,7 @@ def _decide_in_fork(
     """Decide the cell's tests in a fork of the process, made before the cell runs."""
     name = get_cell_name(cell)
     try:
-        runner.mark_state(name)
+        runner.add_replay_point(name)
         runner.keep_state()
         return decide_tests(cell, name)
     except Stopped as stopped:

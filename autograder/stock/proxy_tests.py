@@ -66,7 +66,7 @@ def run_tests_on_proxies(
 
     Args:
         cell: The test cell.
-        name: The name under which the process's state was marked.
+        name: The name of the replay point whose state they use.
         source: Facts from the notebook's source.
         runner: Runs the submission whose functions the tests call.
         clock: Limits the calls.

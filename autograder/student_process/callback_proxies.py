@@ -25,7 +25,7 @@ from autograder.rpc.flags import Flags, pack_flags, read_torch_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
 from autograder.rpc.requests import OperationReply, Product, Use, read
-from autograder.rpc.tensors import Role, make_leaf
+from autograder.rpc.tensors import TensorTraits, make_leaf
 from autograder.rpc.value_exchange import ValueExchange
 from autograder.rpc.vjp import get_current_pass
 
@@ -228,6 +228,6 @@ def _select(objects: list[Any], numbers: WireValue) -> list[Any]:
     return [objects[check_number(n, len(objects))] for n in check_list(numbers)]
 
 
-def _enter(t: Tensor, role: Role) -> Tensor:
+def _enter(t: Tensor, traits: TensorTraits) -> Tensor:
     """Make leaves and parameters. Tensors with a history for the examiner get it later, in _connect()."""
-    return make_leaf(t, role) if role.is_leaf else t
+    return make_leaf(t, traits) if traits.is_leaf else t

@@ -16,8 +16,8 @@ from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import LONG_SECONDS
 from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
-from autograder.classroom.class_grading import open_class, read_settings
 from autograder.classroom.class_grader import ClassGrader
+from autograder.classroom.class_grading import open_class, read_settings
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.exchange.attempts import COMMAND, describe_attempts
 from autograder.exchange.collection import ChangedError, collect_submission
