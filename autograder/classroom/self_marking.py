@@ -28,7 +28,7 @@ from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.model.assignments import require_source
 from autograder.model.marks import Mark
-from autograder.model.metadata import get_cell_name, read_facts
+from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.nbgrader_cells import is_by_hand
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import find_layers, find_strongest_level
@@ -139,13 +139,13 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
     lab = graded.result.lab
     rows, cells = [], {}
     for cell in notebook.cells:
-        facts = read_facts(cell)
-        if facts is None or not is_grade(cell):
+        metadata = read_cell_metadata(cell)
+        if metadata is None or not is_grade(cell):
             continue
         name, by_hand = get_cell_name(cell), is_by_hand(cell.cell_type, is_solution(cell))
         points = None if by_hand else graded.result.get_points(name) or 0.0
         rows.append(CellRow(lab, name, auto=points, manual=None, extra=0.0, waits=by_hand))
-        cells[lab, name] = GradebookCell(lab, name, facts.points, by_hand)
+        cells[lab, name] = GradebookCell(lab, name, metadata.points, by_hand)
     row = SubmissionRow(submitted=None, until=None, seconds_late=0.0, penalty=0.0, cells=rows)
     return build_result(STUDENT, lab, row, graded.result, cells)
 

@@ -193,18 +193,18 @@ def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) 
     """Return a digest, for each check cell, of everything that its outcomes depend on."""
     code = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
     shared = digest(*code, device, *collect_environment(layers).label_parts().values())
-    return {cell.name: digest(shared, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
+    return {cell.name: digest(shared, cell.source, str(cell.metadata.points)) for cell in cells if cell.is_graded}
 
 
 def _grade_cell(cell: LabCell, result: StepResult, key: str) -> GradedCell:
-    facts = cell.facts
-    hidden = {check.id for check in facts.checks if check.hidden}
-    visible = {check.id for check in facts.checks if not check.hidden}
+    metadata = cell.metadata
+    hidden = {check.id for check in metadata.checks if check.hidden}
+    visible = {check.id for check in metadata.checks if not check.hidden}
     outcomes = [
         replace(o, hidden=o.id in hidden, difference=o.difference if o.id in visible else None) for o in result.outcomes
     ]
-    points = compute_earned(result.outcomes, facts.points)
-    return GradedCell(id=cell.name, key=key, points=points, worth=facts.points, checks=tuple(outcomes))
+    points = compute_earned(result.outcomes, metadata.points)
+    return GradedCell(id=cell.name, key=key, points=points, worth=metadata.points, checks=tuple(outcomes))
 
 
 def _has_stopped_check(result: StepResult) -> bool:
@@ -213,7 +213,7 @@ def _has_stopped_check(result: StepResult) -> bool:
 
 
 def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:
-    verdict = Verdict(cell.facts.exercise, list(graded.checks), graded.worth, graded.points, folds=False)
+    verdict = Verdict(cell.metadata.exercise, list(graded.checks), graded.worth, graded.points, folds=False)
     data = NotebookNode(verdict._repr_mimebundle_())
     return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=cell.number)
 

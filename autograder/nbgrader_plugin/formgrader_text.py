@@ -22,7 +22,7 @@ from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 
 from autograder.model.course import Kind
-from autograder.model.metadata import read_facts
+from autograder.model.metadata import read_cell_metadata
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 from autograder.reports.prose import PAGE_PIXELS, Budget, bound_page, render_prose
 from autograder.reports.safe_svg import count_safe_pixels
@@ -97,8 +97,8 @@ def render_html(context: Context, html: str) -> str:
     if isinstance(html, Markup):
         return html
     cell: Any = context.get("cell")
-    facts = read_facts(cell) if cell else None
-    if facts is not None and facts.kind is Kind.CHECK:
+    metadata = read_cell_metadata(cell) if cell else None
+    if metadata is not None and metadata.kind is Kind.CHECK:
         return str(clean_html(html))
     output: Any = context.get("output") or {}
     text = output.get("data", {}).get("text/plain", "") if isinstance(output, Mapping) else ""
