@@ -18,7 +18,7 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.class_grader import ClassGrader, ClassPolicy
 from autograder.classroom.grading_outcome import GradingOutcome
-from autograder.classroom.preparation import prepare
+from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.term_names import refuse_unknown_names
 from autograder.gradebook.counting_submissions import find_counting_submissions
 from autograder.gradebook.extensions import revoke_extensions
@@ -120,7 +120,7 @@ def open_class(
         refuse_stale(course, lab)
         gradebook = stack.enter_context(nbgrader.open_gradebook())
         refuse_unknown_names(course, lab, term, gradebook)
-        changes = prepare(nbgrader, assignment, gradebook, term)
+        changes = prepare_gradebook(nbgrader, assignment, gradebook, term)
         revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
         excluded = assignment.list_excluded(nbgrader.config, students, gradebook)
         students = [name for name in students if name not in excluded]

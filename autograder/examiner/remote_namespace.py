@@ -19,7 +19,7 @@ from autograder.rpc import allowed_names
 from autograder.rpc.fields import check_list, check_number, check_numbers, expect
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
-from autograder.rpc.requests import Call, CallReply, GraphNode, read
+from autograder.rpc.requests import Call, CallReply, GraphNode, read_message
 from autograder.rpc.value_exchange import ValueExchange
 from labkit.probes import ProbeError
 
@@ -65,7 +65,7 @@ class RemoteNamespace:
         try:
             # In inference mode too, a reply consists of ordinary tensors, except those marked as inference tensors.
             with use_inference_mode(False), torch.no_grad():
-                result, deferred, error = self._read_reply(exchange, sent, read(CallReply, reply))
+                result, deferred, error = self._read_reply(exchange, sent, read_message(CallReply, reply))
                 arriving.retain_gradients()
         except Exception:
             raise build_invalid_reply() from None
@@ -111,7 +111,7 @@ class RemoteNamespace:
 
     def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: WireValue) -> None:
         """Make the results of a call, and the tensors it changed in place, part of the graph."""
-        parts = [read(GraphNode, node) for node in check_list(nodes)]
+        parts = [read_message(GraphNode, node) for node in check_list(nodes)]
         if len(parts) > 1:
             changed = {id(objects[n]) for _, _, dirty, _ in parts for n in check_numbers(dirty, sent)}
             inputs = [snapshot_history(t) if id(t) in changed else t for t in inputs]

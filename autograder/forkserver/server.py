@@ -31,7 +31,7 @@ from autograder.sandbox import (
     find_layers,
     find_runtime_paths,
     list_layer_names,
-    require,
+    require_level,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     except ConnectionClosed:
         return  # there was nothing to grade
     try:
-        layers = require(settings.isolation, states)
+        layers = require_level(settings.isolation, states)
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return

@@ -24,7 +24,7 @@ from autograder.rpc.fields import check_bytes, check_list, check_number, expect
 from autograder.rpc.flags import Flags, pack_flags, read_torch_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
-from autograder.rpc.requests import OperationReply, Product, Use, read
+from autograder.rpc.requests import OperationReply, Product, Use, read_message
 from autograder.rpc.tensors import TensorTraits, make_leaf
 from autograder.rpc.value_exchange import ValueExchange
 from autograder.rpc.vjp import get_current_pass
@@ -135,7 +135,7 @@ class CallbackProxies:
             token = COUNT.pack(count + 1)
         finally:
             os.write(self._turn[1], token)
-        return read(OperationReply, reply)
+        return read_message(OperationReply, reply)
 
     def _create_exchange(self) -> ValueExchange:
         return ValueExchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)

@@ -16,7 +16,7 @@ from autograder.rpc.fields import check_int, check_list, check_number, check_tex
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.operations import OPERATIONS
-from autograder.rpc.requests import Call, CallReply, GraphNode, Product, ProductReply, read
+from autograder.rpc.requests import Call, CallReply, GraphNode, Product, ProductReply, read_message
 from autograder.rpc.tensors import is_differentiable
 from autograder.rpc.value_exchange import ValueExchange, split_arguments
 from autograder.rpc.vjp import BackwardPass, Node, compute_vjp, find_gradient_edge
@@ -62,9 +62,9 @@ class Calls:
             self._drop(dropped)
             with silence(), use_inference_mode(False):
                 if kind == "call":
-                    return [*self._call(state, read(Call, rest)), self.callbacks.end_call()]
+                    return [*self._call(state, read_message(Call, rest)), self.callbacks.end_call()]
                 if kind == "vjp":
-                    return [*self._compute_vjp(state, read(Product, rest)), self.callbacks.end_call()]
+                    return [*self._compute_vjp(state, read_message(Product, rest)), self.callbacks.end_call()]
             raise ProtocolError("a request of an unknown kind")
         except ProtocolError:
             raise

@@ -14,7 +14,7 @@ from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.decisions import excuse, grant_extension
-from autograder.classroom.preparation import prepare
+from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.history import get_history_path, read_history
@@ -234,7 +234,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
     def worth_after(exercise: str) -> float:
         (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
         with api.open_gradebook() as gradebook:
-            prepare(api, open_assignment(small_course, LAB), gradebook, read_term(small_course))
+            prepare_gradebook(api, open_assignment(small_course, LAB), gradebook, read_term(small_course))
             return float(gradebook.find_assignment(LAB).max_score)
 
     assert worth_after("sum_of_squares") == 0

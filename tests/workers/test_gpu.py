@@ -24,7 +24,14 @@ from autograder.forkserver.supervisor import Supervisor
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import NotebookFile, Task, make_settings
 from autograder.model.course import Course
-from autograder.sandbox import Limits, choose_network, find_layers, find_runtime_paths, find_strongest_level, require
+from autograder.sandbox import (
+    Limits,
+    choose_network,
+    find_layers,
+    find_runtime_paths,
+    find_strongest_level,
+    require_level,
+)
 from autograder.sandbox.gpu import list_gpus, measure_gpu_memory
 
 LEVEL = find_strongest_level(find_layers())
@@ -53,7 +60,7 @@ def test_without_a_driver_there_are_no_figures() -> None:
 
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
-    layers = require(LEVEL)
+    layers = require_level(LEVEL)
     limits = Limits(gpu_memory=1 << 30)
     running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", _enter_and_wait)
     yield running
