@@ -109,7 +109,7 @@ class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
         return cell, resources
 
 
-def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
+def normalize_submission(assignment: str, student: str, notebooks: list[str]) -> None:
     """Make the folder safe to copy, since nbgrader, which calls this hook before it copies, follows links."""
     folder = Path(notebooks[0]).parent
     if find_kind(Path.cwd(), assignment) is AssignmentKind.STOCK:  # nbgrader changes to the course's folder first

@@ -94,7 +94,7 @@ def start_process() -> StudentProcess:
     return process
 
 
-def branch(process: StudentProcess) -> StudentProcess:
+def fork_process(process: StudentProcess) -> StudentProcess:
     """Fork the process as it is now, so ending the fork leaves the process alone. Raises ForkError."""
     try:
         forked = process.fork("a branch", FORK_SECONDS)

@@ -76,10 +76,10 @@ def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
             f"its grader ended {tries} times, most recently with {ending}: free memory on the machine that graded it, "
             "and run the same command again, or grade it by hand"
         )
-    return list_attempts(task)[tries]
+    return list_fallback_tasks(task)[tries]
 
 
-def list_attempts(task: Task) -> tuple[Task, Task, Task]:
+def list_fallback_tasks(task: Task) -> tuple[Task, Task, Task]:
     """List what to try in turn: the task, with its tests in a child of the grader, and as an empty submission."""
     return task, replace(task, isolates_tests=True), task.make_refused(UNGRADABLE)
 
@@ -92,7 +92,7 @@ def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkSer
     the outcome is a Failure.
     """
     log = ""
-    for attempt in list_attempts(task):
+    for attempt in list_fallback_tasks(task):
         try:
             graded = _grade(attempt, secret, fork_servers)
             return replace(graded, problem=log) if attempt is not task else graded
