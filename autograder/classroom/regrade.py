@@ -91,7 +91,7 @@ def regrade(
         raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, exercises)}")
     with open_class(nbgrader, lab, executor, scope.student, "regrade") as opened:
         grader = opened.grader
-        before = {name: row.scores for name, row in read_submission_rows(grader.gradebook, lab).items()}
+        before = {name: row.auto_scores for name, row in read_submission_rows(grader.gradebook, lab).items()}
         submissions, changes, failures = [], [], []
         for each in grader.iter_outcomes(opened.students, executor, scope.again, stop):
             if isinstance(each, GradingOutcome):

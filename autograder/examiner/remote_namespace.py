@@ -13,7 +13,7 @@ from autograder.examiner.callbacks import Callbacks
 from autograder.examiner.connection import DroppedReferences, Requester, build_invalid_reply
 from autograder.examiner.node import ArrivingTensors, RemoteNode, Reply, snapshot_history
 from autograder.examiner.proxies import StudentProxy
-from autograder.examiner.replayed_changes import Changes, read_versions
+from autograder.examiner.replayed_changes import ReportedChanges, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
 from autograder.rpc.fields import check_list, check_number, check_numbers, expect
@@ -24,7 +24,7 @@ from autograder.rpc.value_exchange import ValueExchange
 from labkit.probes import ProbeError
 
 
-class SentState(NamedTuple):
+class SentExchange(NamedTuple):
     """The exchange of a call as it was sent."""
 
     blocks: int
@@ -57,10 +57,10 @@ class RemoteNamespace:
         """Run an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
         arriving = ArrivingTensors()
         exchange = ValueExchange(
-            self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, arriving.enter, masked=True
+            self._find_name, self._resolve_function, self._pack_opaque, self._unpack_handle, arriving.enter, masked=True
         )
         message = exchange.pack((*args, *kwargs.values()))
-        sent = SentState(len(exchange.blocks), list(exchange.objects), read_versions(exchange.objects))
+        sent = SentExchange(len(exchange.blocks), list(exchange.objects), read_versions(exchange.objects))
         reply = self.ask("call", *Call(target, operation, message, [*kwargs]))
         try:
             # In inference mode too, a reply consists of ordinary tensors, except those marked as inference tensors.
@@ -89,14 +89,14 @@ class RemoteNamespace:
         reply: WireValue = self.connection.ask([*request, self.dropped.take()], self.callbacks)
         return reply
 
-    def _read_reply(self, exchange: ValueExchange, sent: SentState, reply: CallReply) -> Any:
+    def _read_reply(self, exchange: ValueExchange, sent: SentExchange, reply: CallReply) -> Any:
         """Return the result, what to run later (it may call hooks), and the exception if one was raised."""
         self._new = []
         result = exchange.unpack(reply.result)
         differences = None if reply.differences is None else exchange.unpack(reply.differences)
         exchange.write_blocks(reply.blocks, sent.blocks)
         objects = sent.objects
-        changes = Changes(objects, differences, sent.versions)
+        changes = ReportedChanges(objects, differences, sent.versions)
         changes.apply_before_connecting()
         inputs = [_check_tensor(objects[n]) for n in check_numbers(reply.edges, len(objects))]
         for n in check_numbers(reply.touched, 2**62):
@@ -137,7 +137,7 @@ class RemoteNamespace:
             name = next((n for n, given in self.namespace.items() if given is value), None)
         return None if name is None else f"{allowed_names.GIVEN}{name}"
 
-    def _get_named(self, name: str) -> Any:
+    def _resolve_function(self, name: str) -> Any:
         if not name.startswith(allowed_names.GIVEN):
             return allowed_names.get_pure_named(name)
         given = self.namespace.get(name.removeprefix(allowed_names.GIVEN))

@@ -21,7 +21,7 @@ from autograder.examiner.connection import Stopped
 from autograder.examiner.examination import StepResult, examine
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
-from autograder.grading.check_device import set_check_device
+from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
@@ -116,7 +116,7 @@ def grade_notebook(
     cells = parse_cells(notebook)
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
-    with set_check_device(device):
+    with use_examiner_device(device):
         results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts)
     graded = []
     for cell in cells:

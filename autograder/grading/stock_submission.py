@@ -13,7 +13,7 @@ from autograder.base.digest import digest
 from autograder.examiner.connection import Stopped
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
-from autograder.grading.check_device import set_check_device
+from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import NotebookFile, Settings, Task, compute_key, compute_part_digests
@@ -106,7 +106,7 @@ def run_stock_notebook(
 
     parts = (part for path, content in course_files for part in (path, content))
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
-    with set_check_device(settings.device):
+    with use_examiner_device(settings.device):
         if key not in _inside_cells:
             _inside_cells[key] = find_inside_cells(
                 source, provide_files(start_process, course_files), timeouts, apply_limits

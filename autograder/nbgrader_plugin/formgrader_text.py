@@ -31,12 +31,12 @@ MAX_COLOURED, MAX_LINES = 100_000, 500  # characters and lines of code on a page
 MAX_SHOWN = 100_000  # characters of a value
 MAX_ELEMENTS = 40_000  # of a page's texts; begin and end count separately
 MAX_COLOURS = 2_000  # changes of colour in the outputs of a page
-SHARE = "gradlab_share"  # the key of the page's budget in its resources
+BUDGET = "gradlab_budget"  # the key of the page's budget in its resources
 NO_FORMULAS = Markup('<div class="tex2jax_ignore mathjax_ignore">{}</div>')  # MathJax would make links in them
 
 
 @dataclass
-class Share:
+class PageBudget:
     """What the rest of one page may use."""
 
     texts: Budget = field(default_factory=lambda: Budget(elements=MAX_ELEMENTS))
@@ -47,11 +47,11 @@ class Share:
     """Changes of colour in outputs."""
 
 
-def get_share(context: Context) -> Share:
+def get_page_budget(context: Context) -> PageBudget:
     """Return what the rest of the current page may use."""
     resources: Any = context.get("resources")
-    share: Share = resources.setdefault(SHARE, Share()) if isinstance(resources, dict) else Share()
-    return share
+    budget: PageBudget = resources.setdefault(BUDGET, PageBudget()) if isinstance(resources, dict) else PageBudget()
+    return budget
 
 
 class BoundPictures(Preprocessor):  # type: ignore[misc]
@@ -87,7 +87,7 @@ def render_text(context: Context, source: str) -> Markup:
         renderer = IPythonRenderer(escape=False, attachments=attachments)
         with contextlib.suppress(InvalidNotebook):  # raised for a missing picture
             return Markup(MarkdownWithMath(renderer=renderer).render(source))
-    with bound_page(get_share(context).texts):
+    with bound_page(get_page_budget(context).texts):
         return NO_FORMULAS.format(render_prose(source, attachments))
 
 
@@ -109,19 +109,19 @@ def render_html(context: Context, html: str) -> str:
 @pass_context
 def colour_code(context: Context, source: str, language: str | None = None, metadata: Any = None) -> str:
     """Show code in colours, or without if it exceeds the page's budget."""
-    share = get_share(context)
+    budget = get_page_budget(context)
     cost = len(source) + MAX_COLOURED // MAX_LINES * source.count("\n")
-    if cost > share.code:
+    if cost > budget.code:
         return f'<div class="highlight"><pre>{escape(source)}</pre></div>'
-    share.code -= cost
+    budget.code -= cost
     return str(Highlight2HTML(pygments_lexer="python3")(source, language=language, metadata=metadata))
 
 
 @pass_context
 def show_output(context: Context, text: str) -> str:
     """Show what a cell printed in its colours, or without if they exceed the page's budget."""
-    share, changes = get_share(context), text.count("\x1b[")
-    if changes > share.colours:
+    budget, changes = get_page_budget(context), text.count("\x1b[")
+    if changes > budget.colours:
         return str(escape(strip_ansi(text)))
-    share.colours -= changes
+    budget.colours -= changes
     return str(ansi2html(text))

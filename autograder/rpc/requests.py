@@ -1,7 +1,7 @@
 """The requests and replies of calls and uses. In a frame, each is a list of its fields in this order.
 
-read_message() turns a received list into a message and only counts its fields, so a field whose type is only a WireValue
-must be checked before it's used (rpc/fields.py).
+read_message() turns a received list into a message and only counts its fields, so a field whose type is only a
+WireValue must be checked before it's used (rpc/fields.py).
 `Packed` is a result of ValueExchange.pack.
 """
 

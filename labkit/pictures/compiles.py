@@ -35,7 +35,7 @@ def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Pictu
     """
     if not inputs:
         raise ValueError("there are no inputs")
-    runs = {mode: follow(f, inputs, dynamic) for mode, dynamic in MODES.items()}
+    runs = {mode: record_compilations(f, inputs, dynamic) for mode, dynamic in MODES.items()}
     width = max(map(len, MODES))
     sizes = [format_shape(x.shape) for x in inputs]
     lines = [f"{mode:{width}}  {len(run.graphs)} graphs: {_describe_calls(run)}" for mode, run in runs.items()]
@@ -43,7 +43,7 @@ def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Pictu
     return Picture("\n".join(words), lambda: draw(runs, sizes, words))
 
 
-def follow(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool | None) -> CompileRun:
+def record_compilations(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool | None) -> CompileRun:
     """Record what Dynamo does in these calls."""
     import torch._dynamo
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from autograder.examiner import submission_runner
-from autograder.examiner.cell_source import MAX_SOURCE, CellSource, inspect_source
+from autograder.examiner.cell_analysis import MAX_SOURCE, CellSource, inspect_source
 from autograder.examiner.effects import EffectAnalysis
 from autograder.examiner.examination import Step, examine
 from autograder.examiner.process import StudentProcess
