@@ -6,7 +6,7 @@ import contextlib
 import errno
 import fcntl
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from shlex import quote
 from threading import Event
@@ -20,6 +20,7 @@ from autograder.classroom.class_grader import ClassGrader, ClassPolicy
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.term_names import refuse_unknown_names
+from autograder.examiner.clock import Timeouts
 from autograder.gradebook.counting_submissions import find_counting_submissions
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
@@ -159,7 +160,12 @@ def load_late_penalty(config: Any) -> Penalty:
 
 def read_settings(config: Any, device: str = "cpu") -> Settings:
     """Read the settings for grading in nbgrader_config.py."""
-    return make_settings(**{**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)})
+    examine = dict(config.get("Examine", {}))
+    names = [each.name for each in fields(Timeouts) if f"{each.name}_seconds" in examine]
+    timeouts = Timeouts(**{name: examine.pop(f"{name}_seconds") for name in names})
+    return make_settings(
+        **{**examine, "timeouts": timeouts, "device": device, **read_preprocessor_settings(config)},
+    )
 
 
 @contextlib.contextmanager

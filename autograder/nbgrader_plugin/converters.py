@@ -136,9 +136,8 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course = Path(self.parent.parent.coursedir.root).resolve()
         ids = resources["nbgrader"]
-        settings = make_settings(
-            self.isolation, self.memory_gib, self.cell_seconds, self.check_seconds, self.submission_seconds
-        )
+        timeouts = Timeouts(self.cell_seconds, self.check_seconds, self.submission_seconds)
+        settings = make_settings(self.isolation, self.memory_gib, timeouts)
         fork_server = _get_fork_server(
             settings.isolation, settings.limits, course, find_course_groups(course, [ids["assignment"]])
         )
