@@ -160,12 +160,10 @@ def load_late_penalty(config: Any) -> Penalty:
 
 def read_settings(config: Any, device: str = "cpu") -> Settings:
     """Read the settings for grading in nbgrader_config.py."""
-    examine = dict(config.get("Examine", {}))
-    names = [each.name for each in fields(Timeouts) if f"{each.name}_seconds" in examine]
-    timeouts = Timeouts(**{name: examine.pop(f"{name}_seconds") for name in names})
-    return make_settings(
-        **{**examine, "timeouts": timeouts, "device": device, **read_preprocessor_settings(config)},
-    )
+    given = {**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)}
+    names = [each.name for each in fields(Timeouts) if f"{each.name}_seconds" in given]
+    timeouts = Timeouts(**{name: given.pop(f"{name}_seconds") for name in names})
+    return make_settings(timeouts=timeouts, **given)
 
 
 @contextlib.contextmanager
