@@ -16,7 +16,7 @@ import torch
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.fork_memory import make_forks_cheap
-from autograder.examiner.examination import Step, examine
+from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.workers.solution_cache import prepare_compile_cache
@@ -70,7 +70,7 @@ def run() -> str:
 def _examined(steps: Sequence[Step], fork_server: ForkServer) -> float:
     """Seconds of CPU of the examiner, the fork server and the student process."""
     before = _own(resource.RUSAGE_SELF) + _of_warm(fork_server)
-    seen = examine(steps, fork_server.start_process)
+    seen = examine_steps(steps, fork_server.start_process)
     took = _own(resource.RUSAGE_SELF) + _of_warm(fork_server) - before
     if not all(compute_earned(came.outcomes, 1) == 1 for step, came in seen.items() if step.startswith("check-")):
         raise SystemExit("a worked solution lost a point: nothing can be compared")

@@ -110,7 +110,7 @@ def fork_server() -> Iterator[ForkServer]:
 @pytest.fixture(scope="session")
 def course_without_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built once."""
-    from autograder.authoring.course_folder import build, read_course
+    from autograder.authoring.course_folder import build_course, read_course
     from autograder.authoring.new_lab import create_lab
 
     root = tmp_path_factory.mktemp("built")
@@ -118,7 +118,7 @@ def course_without_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "labs" / "course.toml").write_text('title = "A small course"\n')
     shutil.copy(ROOT / "nbgrader_config.py", root)
     create_lab(root, "01_squares")
-    build(read_course(root))
+    build_course(read_course(root))
     return root
 
 

@@ -19,6 +19,6 @@ def desk(
 ) -> None:
     """Read answers and mark them by hand, in a browser. Other options are passed to Jupyter Server."""
     from autograder.desk.course_desk import find_course
-    from autograder.desk.desk_server import serve
+    from autograder.desk.desk_server import serve_desk
 
-    serve(find_course(course), port, not no_browser, context.args)
+    serve_desk(find_course(course), port, not no_browser, context.args)

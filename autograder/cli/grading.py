@@ -121,7 +121,7 @@ def watch(
             stack.callback(server.close)
         with pause_gc():  # while the fork server imports, too
             from autograder.gradebook.nbgrader_course import open_course
-            from autograder.watch.watch_loop import watch as watch_exchange
+            from autograder.watch.watch_loop import watch_exchange
             from autograder.watch.watch_start import list_released, prepare_all, start_pool
             from autograder.workers.executors import LocalExecutor, make_executor
 

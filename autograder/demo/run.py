@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import show_progress
 from autograder.base.text import format_count
@@ -71,7 +71,7 @@ def _create_course(course: Path, folder: Path) -> list[Lab]:
     shutil.copytree(course / "labs", folder / "labs", ignore=ignore)
     shutil.copy(course / "nbgrader_config.py", folder)
     copied = read_course(folder)
-    build(copied)
+    build_course(copied)
     return list(read_labs(copied))
 
 

@@ -14,7 +14,7 @@ from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_us
 from autograder.examiner.connection import Stopped
 from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
-from autograder.rpc.fields import check_bytes, check_list, check_number, check_numbers, check_text, expect
+from autograder.rpc.fields import check_bytes, check_length, check_list, check_number, check_numbers, check_text
 from autograder.rpc.flags import Flags, read_torch_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText
@@ -179,7 +179,7 @@ class Callbacks:
 
     def _unpack_handle(self, packed: WireValue) -> Any:
         """Return the check's own object that the student process passed back."""
-        tag, number = expect(packed, 2)
+        tag, number = check_length(packed, 2)
         if tag != CALLBACK:
             raise ProtocolError("a student's object in a use")
         return self.get_object(number)

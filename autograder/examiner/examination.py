@@ -50,7 +50,7 @@ class StepResult:
     """For the last step, the course names that the submission rebound or patched."""
 
 
-def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, StepResult]:
+def examine_steps(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, StepResult]:
     """Run the steps and return the result of each by its id. In checks, exercise names are proxies.
 
     Executes only course code in this process: `given` and `check` steps must be the course's. Restores the state of

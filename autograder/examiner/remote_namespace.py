@@ -16,7 +16,7 @@ from autograder.examiner.proxies import StudentProxy
 from autograder.examiner.replayed_changes import ReportedChanges, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
-from autograder.rpc.fields import check_list, check_number, check_numbers, expect
+from autograder.rpc.fields import check_length, check_list, check_number, check_numbers
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.requests import Call, CallReply, GraphNode, read_message
@@ -154,7 +154,7 @@ class RemoteNamespace:
         return [CALLBACK, number]
 
     def _unpack_handle(self, packed: WireValue) -> Any:
-        target, kinds = expect(packed, 2)
+        target, kinds = check_length(packed, 2)
         if target == CALLBACK:
             return self.callbacks.get_object(kinds)
         if not isinstance(kinds, list):

@@ -19,7 +19,7 @@ from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
 from autograder.forkserver.orders import Order, OrderKind, ServerSettings, read_layers, read_start, read_status
 from autograder.forkserver.server_process import ServerProcess, start_server
-from autograder.rpc.fields import check_float, check_list, check_number, expect
+from autograder.rpc.fields import check_float, check_length, check_list, check_number
 from autograder.rpc.frames import ProtocolError, WireValue, receive, send
 from autograder.sandbox import Limits, find_runtime_paths
 
@@ -207,7 +207,7 @@ def _read_nothing(reply: WireValue) -> None:
 
 
 def _read_times(reply: WireValue) -> list[CpuTime]:
-    rows = [expect(row, 3) for row in check_list(reply)]
+    rows = [check_length(row, 3) for row in check_list(reply)]
     return [CpuTime(check_number(pid), check_float(ran), check_float(waited)) for pid, ran, waited in rows]
 
 

@@ -18,7 +18,7 @@ from traitlets.config import Config
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.connection import Stopped
-from autograder.examiner.examination import StepResult, examine
+from autograder.examiner.examination import StepResult, examine_steps
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
 from autograder.grading.examiner_device import use_examiner_device
@@ -28,7 +28,7 @@ from autograder.grading.task import Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
-from autograder.intake.repair import build_blank, repair
+from autograder.intake.repair import build_blank, repair_lab_notebook
 from autograder.intake.submitted_cells import build_released_cell, is_answer
 from autograder.model.fingerprint import collect_environment, get_versions
 from autograder.model.marks import MarkSheet, compute_marks
@@ -70,7 +70,9 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         if file.content is None:
             raise RefusedSubmission(file.refusal)
         with bound_work():
-            repaired = repair(read_notebook(file.content, file.notes), source_notebook, read_releases(task.releases))
+            repaired = repair_lab_notebook(
+                read_notebook(file.content, file.notes), source_notebook, read_releases(task.releases)
+            )
     except Stopped:
         repaired = build_blank(source_notebook, TOO_MUCH)
     except RefusedSubmission as refused:
@@ -117,7 +119,9 @@ def grade_notebook(
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
     with use_examiner_device(device):
-        results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts)
+        results = examine_steps(
+            [cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts
+        )
     graded = []
     for cell in cells:
         cell.node.execution_count = cell.number

@@ -27,7 +27,7 @@ from autograder.model.result import GradedCell, Result
 from autograder.stock.assignment import StockContent, StockNotebook
 from autograder.stock.cell_grades import is_automatic
 from autograder.stock.notebook_execution import provide_files, run_notebook
-from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair
+from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair_stock_notebook
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
 from autograder.stock.worked_solution import find_inside_cells
 from labkit.outcome import Outcome
@@ -190,7 +190,7 @@ def _repair_notebook(source: StockNotebook, file: NotebookFile | None) -> tuple[
         return None, build_blank(source, reason)[1]
     try:
         with bound_work():
-            return repair(read_notebook(file.content, file.notes), source)
+            return repair_stock_notebook(read_notebook(file.content, file.notes), source)
     except Stopped:
         return None, build_blank(source, TOO_MUCH)[1]
     except RefusedSubmission as refused:

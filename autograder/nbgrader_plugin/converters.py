@@ -28,7 +28,7 @@ from autograder.grading.task import make_settings
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
-from autograder.intake.repair import build_blank, read_notes, repair
+from autograder.intake.repair import build_blank, read_notes, repair_lab_notebook
 from autograder.model.assignments import AssignmentKind, find_kind
 from autograder.model.marks import compute_marks
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
@@ -68,7 +68,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         course = read_course_notebook(Path(get_source_path(autograde.coursedir, ids)))
         try:
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
-            repaired = repair(read_submission(Path(filename)), course, releases)
+            repaired = repair_lab_notebook(read_submission(Path(filename)), course, releases)
         except RefusedSubmission as refused:
             repaired = build_blank(course, str(refused))
         for note in repaired.notes:

@@ -24,7 +24,7 @@ from autograder.model.metadata import read_cell_metadata
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
 from autograder.reports.exercise_cells import find_another_way, find_quiz, is_blank, read_ticks, render_question
-from autograder.reports.page_templates import render
+from autograder.reports.page_templates import render_template
 from autograder.reports.prose import bound_page, render_prose
 from autograder.reports.standing import format_duration
 from autograder.reports.stock_cells import group_stock_cells, select_part
@@ -153,7 +153,7 @@ def render_feedback_page(
         "duration": format_duration,
         "notes": describe_notes(result.notes, len(result.notebooks)),
     }
-    return render(
+    return render_template(
         "feedback.html.j2", result=result, matrices=_render_matrices, hints=_render_hints, prose=render_prose, **values
     )
 

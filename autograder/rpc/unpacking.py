@@ -12,9 +12,9 @@ from torch import Tensor
 
 from autograder.rpc import blocks, values
 from autograder.rpc.arrays import unpack_array
-from autograder.rpc.fields import check_list, check_number, check_text, expect
+from autograder.rpc.fields import check_length, check_list, check_number, check_text
 from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, ProtocolError, WireValue
-from autograder.rpc.masked_text import mask
+from autograder.rpc.masked_text import mask_value
 from autograder.rpc.random_states import apply_torch_state
 from autograder.rpc.registry import ExchangeRegistry
 from autograder.rpc.tensors import Enter, check_acyclic, unpack_generator_state, unpack_tensor
@@ -60,10 +60,10 @@ class Unpacker:
     def unpack(self, message: WireValue) -> Any:
         """Return the value of a message. Raises ProtocolError, or NameError for a handle."""
         try:
-            new_blocks, packed = expect(message, 2)
+            new_blocks, packed = check_length(message, 2)
             self._items, self._composite = 1, 0
             for block in check_list(new_blocks):
-                nbytes, device, content = expect(block, 3)
+                nbytes, device, content = check_length(block, 3)
                 self._registry.blocks.append(blocks.build_received_block(nbytes, device, content))
             return self._unpack(packed, 0)
         except (ProtocolError, NameError):
@@ -80,7 +80,7 @@ class Unpacker:
     def _unpack(self, packed: WireValue, depth: int) -> Any:
         """Unpack a value that is counted already."""
         if not isinstance(packed, list):
-            return mask(packed) if self._masked else packed
+            return mask_value(packed) if self._masked else packed
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
         unpack = UNPACKERS.get(check_text(packed[0]))
@@ -136,7 +136,7 @@ class Unpacker:
         table: dict[Any, Any] = {} if packed[0] == "dict" else OrderedDict()
         number, before = self._registry.register(table), self._items
         for pair in packed[1:]:
-            key, item = expect(pair, 2)
+            key, item = check_length(pair, 2)
             unpacked = self._unpack_key(key, depth)
             table[unpacked] = self._unpack_item(item, depth)
         self._sizes[number] = self._items - before

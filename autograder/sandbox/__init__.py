@@ -16,7 +16,7 @@ from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.home import build_process_environment, create_scratch
 from autograder.sandbox.kill import adopt_orphans, kill_run
 from autograder.sandbox.layers import list_layer_names
-from autograder.sandbox.memory_watch import MemoryWatch, measure_memory, watch
+from autograder.sandbox.memory_watch import MemoryWatch, measure_memory, watch_memory
 from autograder.sandbox.plan import Layer, Limits, Plan, find_runtime_paths
 from autograder.sandbox.privileges import make_undumpable
 from autograder.sandbox.processes import Run
@@ -48,5 +48,5 @@ __all__ = [
     "report_layers",
     "require_level",
     "select_layers",
-    "watch",
+    "watch_memory",
 ]

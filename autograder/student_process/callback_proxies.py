@@ -20,7 +20,7 @@ from torch import Tensor
 from autograder.rpc import allowed_names
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exceptions import unpack_exception
-from autograder.rpc.fields import check_bytes, check_list, check_number, expect
+from autograder.rpc.fields import check_bytes, check_length, check_list, check_number
 from autograder.rpc.flags import Flags, pack_flags, read_torch_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
@@ -146,7 +146,7 @@ class CallbackProxies:
         raise TypeError(f"a {type(value).__name__} can't be passed here, but numbers, texts, tensors and lists can")
 
     def _unpack_handle(self, packed: WireValue) -> Callback:
-        _, number = expect(packed, 2)
+        _, number = check_length(packed, 2)
         return self.get_proxy(check_number(number))
 
 

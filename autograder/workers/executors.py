@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from autograder.base.entry_points import load
+from autograder.base.entry_points import load_entry_point
 from autograder.base.errors import GradlabError
 from autograder.forkserver.server_process import ServerProcess
 from autograder.grading.lab_submission import GradedSubmission
@@ -73,7 +73,7 @@ class LocalExecutor:
 
 def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> Executor:
     """Make the executor with this name. Raises GradlabError if no installed package provides it."""
-    executor: Executor = load(GROUP, name, type)(address, device=device, wait=wait)
+    executor: Executor = load_entry_point(GROUP, name, type)(address, device=device, wait=wait)
     return executor
 
 

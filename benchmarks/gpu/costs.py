@@ -10,7 +10,7 @@ import nbformat
 
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.examination import examine
+from autograder.examiner.examination import examine_steps
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.task import make_settings
@@ -37,7 +37,7 @@ def run(context: Context) -> PartResult:
             for _ in range(1 + TURNS):
                 alone.append(floor.run(steps).wall)
                 start = time.perf_counter()
-                seen = examine(steps, fork_server.start_process, Timeouts())
+                seen = examine_steps(steps, fork_server.start_process, Timeouts())
                 whole.append(time.perf_counter() - start)
             fork_server.close()
             lost += [

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREY, RED, draw_circle, draw_line, draw_rect, draw_text, emphasize
+from labkit.pictures.svg import BLUE, GREY, RED, draw_circle, draw_line, draw_rect, draw_text, emphasize_parts
 
 MODES = {"dynamic=None": None, "dynamic=False": False, "dynamic=True": True}
 
@@ -108,7 +108,7 @@ def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]
         inside += [
             draw_text(left + step * (n + 0.5), y, size, anchor="middle", size=11) for n, size in enumerate(sizes)
         ]
-        parts.append(emphasize([0, position], *inside))
+        parts.append(emphasize_parts([0, position], *inside))
         y += 30
     parts.append(
         draw_text(4, y - 2, "square: a graph is compiled, dot: one is there already, cross: none, eager", size=11)

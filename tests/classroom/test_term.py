@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.authoring.course_folder import build, read_course
+from autograder.authoring.course_folder import build_course, read_course
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.class_grading import grade_lab
@@ -158,7 +158,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     text = exercise.read_text()
     start, end = text.index('with check("empty"'), text.index('with check("keeps_input"')
     exercise.write_text((text[:start] + text[end:]).replace(",empty", ""))
-    build(read_course(course))
+    build_course(read_course(course))
     results: list[RegradeResult] = []
 
     def answer(yes: bool) -> RegradeResult:
@@ -183,7 +183,7 @@ def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
     """Slow: a class is graded twice more."""
     exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("an empty tensor gives zero", "an empty one gives zero"))
-    build(read_course(course))
+    build_course(read_course(course))
 
     def older() -> set[bool]:
         return {member.older for member in read_class(f"sqlite:///{course}/gradebook.db", course, LAB).members}

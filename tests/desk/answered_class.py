@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.preparation import prepare_gradebook
 from autograder.demo.students import fill_notebook
@@ -53,7 +53,7 @@ CLASS: Mapping[str, str | None] = {
 def add_question(course: Path) -> None:
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text() + SOURCE)
-    build(read_course(course))
+    build_course(read_course(course))
 
 
 def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = "") -> None:

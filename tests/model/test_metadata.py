@@ -9,7 +9,7 @@ import pytest
 import autograder
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.base.errors import GradlabError
-from autograder.intake.repair import repair
+from autograder.intake.repair import repair_lab_notebook
 from autograder.model.course import Check, Kind, Lab
 from autograder.model.metadata import (
     CellMetadata,
@@ -81,7 +81,7 @@ def test_a_name_holds_the_kind_and_the_exercise(kind: Kind) -> None:
 def test_a_source_notebook_that_was_not_built_is_an_error_with_its_fix() -> None:
     old = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("a = 1")])
     with pytest.raises(GradlabError, match="gradlab build"):
-        repair(nbformat.v4.new_notebook(), old)
+        repair_lab_notebook(nbformat.v4.new_notebook(), old)
 
 
 def test_a_lab_has_seven_to_ten_exercises_choices_and_a_question_in_words(labs: list[Lab]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.examiner.examination import Step, examine
+from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache
@@ -62,7 +62,7 @@ def run_and_print(fork_server: ForkServer, *cells: str) -> list[str]:
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(cells, start=1)]
     return [
         "".join(o.get("text", o.get("evalue", "")) for o in s.outputs)
-        for s in examine(steps, fork_server.start_process).values()
+        for s in examine_steps(steps, fork_server.start_process).values()
     ]
 
 
