@@ -62,7 +62,6 @@ FIXED = set(
     gradients_of trained on_second_device
     cell exercise lab points""".split()
 )
-
 # Functions of one word that other modules import without their module's name: of commands and nbgrader_config.py, known
 # from other libraries, of sockets, system calls, the acts of a sandboxed run in their order, and probes that labs name.
 SINGLE = set(
