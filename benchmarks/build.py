@@ -52,13 +52,13 @@ def _course_of_copies(course: Path) -> list[str]:
 
 
 def _inside(course: Path) -> float:
-    from autograder.authoring.course_folder import build, read_course, read_labs, render_files
+    from autograder.authoring.course_folder import build_course, read_course, read_labs, render_files
 
     next(iter(render_files(next(read_labs(read_course(course))), course)))  # first-use imports
     for kind in ("source", "release", "solutions"):
         shutil.rmtree(course / kind)
     started = time.perf_counter()
-    build(read_course(course))
+    build_course(read_course(course))
     return time.perf_counter() - started
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.model.course import Lab
@@ -27,7 +27,7 @@ def new_course(folder: Path) -> list[Lab]:
     light = f'[[labs]]\nname = "{LIGHT}"\ntitle = "A light lab"\nminutes = 20\n\n'
     manifest.write_text(f"{head}{light}[[labs]]{rest}")
     shutil.copy(ROOT / "nbgrader_config.py", folder)
-    build(read_course(folder))
+    build_course(read_course(folder))
     labs = list(read_labs(read_course(folder)))
     with open_course(folder).api.gradebook:
         pass  # nbgrader's commands find a gradebook then, and need no program of its makers on the PATH

@@ -16,8 +16,8 @@ import torch
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.base.fork_memory import make_forks_cheap
-from autograder.examiner.examination import Step, examine
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.examiner.examination import Step, examine_steps
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import new_floor
@@ -40,7 +40,9 @@ def run() -> str:
             notebook = build_source_notebook(lab)
             steps = [cell.step for cell in parse_cells(notebook)]
             checks = sum(step.kind == "check" for step in steps)
-            fork_server = ForkServer(Purpose(compiled=prepare_compile_cache(nbformat.writes(notebook).encode())))
+            fork_server = ForkServer(
+                ProcessSettings(compiled=prepare_compile_cache(nbformat.writes(notebook).encode()))
+            )
             layers = frozenset(fork_server.layers)
             turns = [
                 (_examined([], fork_server), floor.run(steps).cpu, _examined(steps, fork_server))
@@ -68,7 +70,7 @@ def run() -> str:
 def _examined(steps: Sequence[Step], fork_server: ForkServer) -> float:
     """Seconds of CPU of the examiner, the fork server and the student process."""
     before = _own(resource.RUSAGE_SELF) + _of_warm(fork_server)
-    seen = examine(steps, fork_server.start_process)
+    seen = examine_steps(steps, fork_server.start_process)
     took = _own(resource.RUSAGE_SELF) + _of_warm(fork_server) - before
     if not all(compute_earned(came.outcomes, 1) == 1 for step, came in seen.items() if step.startswith("check-")):
         raise SystemExit("a worked solution lost a point: nothing can be compared")

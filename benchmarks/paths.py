@@ -7,12 +7,12 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import NotebookFile, Task, make_settings
 from autograder.intake.notebook_reading import read_file, read_notebook
-from autograder.intake.repair import repair
+from autograder.intake.repair import repair_lab_notebook
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache
 from benchmarks.floor import Run, new_floor
@@ -26,7 +26,7 @@ def floor(course: Path, lab: str) -> dict[str, Run]:
     """Of each student who handed in this lab, after one run that warms up."""
     source = nbformat.read(course / "source" / lab / f"{lab}.ipynb", as_version=4)
     handed_in = {folder.name: folder / lab / f"{lab}.ipynb" for folder in sorted((course / "submitted").iterdir())}
-    repaired = {name: repair(read_notebook(*read_file(path)), source) for name, path in handed_in.items()}
+    repaired = {name: repair_lab_notebook(read_notebook(*read_file(path)), source) for name, path in handed_in.items()}
     steps = {name: [cell.step for cell in parse_cells(one.notebook)] for name, one in repaired.items()}
     with new_floor() as process:
         process.run(next(iter(steps.values())))
@@ -51,8 +51,8 @@ def student_memory(course: Path, lab: str, student: str) -> int:
     path = course / "submitted" / student / lab / f"{lab}.ipynb"
     source = (course / "source" / lab / path.name).read_bytes()
     settings = make_settings(find_strongest_level(find_layers()))
-    purpose = Purpose(settings.isolation, settings.limits, compiled=prepare_compile_cache(source))
-    fork_server = ForkServer(purpose, [course])
+    process_settings = ProcessSettings(settings.isolation, settings.limits, compiled=prepare_compile_cache(source))
+    fork_server = ForkServer(process_settings, [course])
     seen = [0]
     ask = fork_server._ask
 

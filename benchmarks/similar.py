@@ -13,7 +13,7 @@ from typing import Any
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import collect_reference
 from autograder.model.course import Lab
-from autograder.reports.similar_pairs import search
+from autograder.reports.similar_pairs import search_pairs
 from benchmarks.planted import planted_class, pool_of
 
 ROOT = Path(__file__).parent.parent
@@ -61,7 +61,7 @@ def _tried(lab: Lab, kind: dict[str, Any]) -> tuple[int, int, int, int]:
     false = []
     for seed in range(CLASSES):
         made = planted_class(pool_of(lab), seed, SIZE, COPIES, **kind)
-        pairs = {(pair.first, pair.second) for pair in search(made.written, known).pairs}
+        pairs = {(pair.first, pair.second) for pair in search_pairs(made.written, known).pairs}
         found, planted = found + len(pairs & made.copies), planted + len(made.copies)
         false.append(len(pairs - made.copies))
     return found, planted, sum(false), max(false)

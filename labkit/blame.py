@@ -44,13 +44,13 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
     """
     kind = type(error).__name__
     if getattr(error, "from_course", False):
-        return Blame(f"this check doesn't work: {shorten(str(error))}", kind, "check")
+        return Blame(f"this check doesn't work: {shorten_text(str(error))}", kind, "check")
     if isinstance(reason := getattr(error, "reason", None), StopReason):
         return Blame(reason.words, kind, "process", reason.cause, reason.seconds)
     unwritten = Blame(NOT_WRITTEN, kind, "student", Cause.UNWRITTEN)
     is_unwritten = isinstance(error, NotImplementedError) and not error.args
     if getattr(error, "from_student", False):  # raised in a student process
-        return unwritten if is_unwritten else Blame(f"raised {kind}: {shorten(str(error))}", kind, "student")
+        return unwritten if is_unwritten else Blame(f"raised {kind}: {shorten_text(str(error))}", kind, "student")
     frames = _list_frames(trace)
     student_frames = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
     if student_frames:
@@ -59,17 +59,17 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
         file, line = student_frames[-1]
         source = linecache.getline(file, line).strip()
         place = f", at your line: {source}" if source else ""
-        return Blame(f"raised {kind}: {shorten(str(error))}{place}", kind, "student")
+        return Blame(f"raised {kind}: {shorten_text(str(error))}{place}", kind, "student")
     if isinstance(error, AssertionError):
-        return Blame(shorten(str(error)))
+        return Blame(shorten_text(str(error)))
     if isinstance(error, NameError):
         return Blame(f"{error}. Run the cell that defines it first.", kind, "check")
     in_probe = any(name.startswith(_PROBES) for name, _ in frames)
     in_backward = [name for name, _ in frames[-1:]] == [_ENGINE]
     whose = "student" if in_probe or in_backward else "check"
     if "'NoneType' object" in str(error):
-        return Blame(f"it returned None, or a part of it is None: {kind}: {shorten(str(error))}", kind, whose)
-    return Blame(f"your result could not be used: {kind}: {shorten(str(error))}", kind, whose)
+        return Blame(f"it returned None, or a part of it is None: {kind}: {shorten_text(str(error))}", kind, whose)
+    return Blame(f"your result could not be used: {kind}: {shorten_text(str(error))}", kind, whose)
 
 
 def _list_frames(trace: TracebackType | None) -> list[tuple[str, int]]:
@@ -84,6 +84,6 @@ def _is_library(file: str) -> bool:
     return file.startswith((_HERE, *_LIBRARIES)) or file.startswith("<frozen")
 
 
-def shorten(text: str, limit: int = 300) -> str:
+def shorten_text(text: str, limit: int = 300) -> str:
     text = str(text).strip()  # a masked text shows its length only
     return text if len(text) <= limit else text[: limit - 4] + " ..."

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import NamedTuple
 
-from labkit.blame import blame_exception, shorten
+from labkit.blame import blame_exception, shorten_text
 from labkit.cell_digests import digest_cell
 from labkit.compare import Mismatch
 from labkit.difference import compute_difference
@@ -92,15 +92,15 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         outcome = self.outcome
         outcome.passed = error is None
         if isinstance(error, Mismatch):
-            outcome.seen, outcome.expected = shorten(error.seen), shorten(error.expected)
+            outcome.seen, outcome.expected = shorten_text(error.seen), shorten_text(error.expected)
             outcome.misconception, outcome.difference = error.misconception, compute_difference(error.pair)
             outcome.cause = error.cause
         elif error is not None:
             blame = blame_exception(error, trace, self._cell)
             outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = blame
-        outcome.notes = [shorten(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
+        outcome.notes = [shorten_text(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
-            outcome.notes.append(shorten(text, 2_000))
+            outcome.notes.append(shorten_text(text, 2_000))
         _record(outcome, self._cell)
         return True
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from labkit.value_text import describe
+from labkit.value_text import describe_value
 
 STATEMENTS = "abcde"
 
@@ -29,7 +29,7 @@ def read_letters(answers: object, question: str) -> str:
 def assert_answered(answers: object, questions: int) -> None:
     """Raise AssertionError unless `answers` is a dict with letters from a to e for q1, q2, ... and no other key."""
     if not isinstance(answers, dict):
-        raise AssertionError(f"your result is {describe(answers)}")
+        raise AssertionError(f"your result is {describe_value(answers)}")
     if set(answers) != {f"q{number}" for number in range(1, questions + 1)}:
         raise AssertionError(f"your keys are {sorted(map(str, answers))}")
     for question in answers:

@@ -17,7 +17,14 @@ from torch import Tensor
 
 from labkit.cause import Cause
 from labkit.difference import Pair
-from labkit.value_text import describe, format_distinct, format_dtype, format_item_count, format_key_count, show_key
+from labkit.value_text import (
+    describe_value,
+    format_distinct,
+    format_dtype,
+    format_item_count,
+    format_key_count,
+    show_key,
+)
 
 # (rtol, atol): wide enough for a different order of summation, narrow enough to fail a wrong formula.
 TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
@@ -104,13 +111,13 @@ def assert_close(
     elif isinstance(want, float):
         _assert_numbers_close(got, want, rtol, atol, name)
     elif isinstance(got, Tensor | np.ndarray) or isinstance(want, bool) != isinstance(got, bool) or got != want:
-        raise _build_mismatch(got, name, describe(want))
+        raise _build_mismatch(got, name, describe_value(want))
 
 
 def _build_mismatch(got: Any, name: str, expected: str) -> Mismatch:
     """Return the Mismatch for a value of the wrong kind. If the whole result is None, a return is probably missing."""
     is_nothing = got is None and WHOLE_RESULT.fullmatch(name)
-    return Mismatch(f"{name} is {describe(got)}", expected, cause=Cause.NOTHING if is_nothing else None)
+    return Mismatch(f"{name} is {describe_value(got)}", expected, cause=Cause.NOTHING if is_nothing else None)
 
 
 def explain(got: Any, want: Any, misconceptions: Mapping[str, Any], **options: Any) -> None:
@@ -140,7 +147,7 @@ def _assert_tensors_close(
     name: str,
     check_device: bool = True,
 ) -> None:
-    description = describe(want)
+    description = describe_value(want)
     if not isinstance(got, Tensor):
         raise _build_mismatch(got, name, description)
     pair = Pair(got, want)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 
-def describe(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Describe a value briefly, with its shape, dtype and device if it has them."""
     if isinstance(value, Tensor):
         device = "" if value.device.type == "cpu" else f" on {value.device.type}"

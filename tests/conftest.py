@@ -99,10 +99,10 @@ def labs(course: Course) -> list[Lab]:
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     """One for all tests that only need student processes: starting one imports torch."""
-    from autograder.forkserver.client import ForkServer, Purpose
+    from autograder.forkserver.client import ForkServer, ProcessSettings
     from autograder.sandbox import find_layers, find_strongest_level
 
-    process = ForkServer(Purpose(find_strongest_level(find_layers())))
+    process = ForkServer(ProcessSettings(find_strongest_level(find_layers())))
     yield process
     process.close()
 
@@ -110,7 +110,7 @@ def fork_server() -> Iterator[ForkServer]:
 @pytest.fixture(scope="session")
 def course_without_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built once."""
-    from autograder.authoring.course_folder import build, read_course
+    from autograder.authoring.course_folder import build_course, read_course
     from autograder.authoring.new_lab import create_lab
 
     root = tmp_path_factory.mktemp("built")
@@ -118,7 +118,7 @@ def course_without_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "labs" / "course.toml").write_text('title = "A small course"\n')
     shutil.copy(ROOT / "nbgrader_config.py", root)
     create_lab(root, "01_squares")
-    build(read_course(root))
+    build_course(read_course(root))
     return root
 
 

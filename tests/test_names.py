@@ -60,7 +60,17 @@ FIXED = set(
     new desk roster doctor demo feedback similar status
     unchanged device hint nbytes progress on_device live_bytes captured operations ranks saved saved_bytes state_of
     gradients_of trained on_second_device
-    cell exercise lab source autograded points""".split()
+    cell exercise lab points""".split()
+)
+# Functions of one word that other modules import without their module's name: of commands and nbgrader_config.py, known
+# from other libraries, of sockets, system calls, the acts of a sandboxed run in their order, and probes that labs name.
+SINGLE = set(
+    """main run configure
+    digest pluralize truncate
+    send receive
+    call kill mount prctl syscall unshare wait
+    prepare enter launch
+    captured operations probe ranks replay saved trained""".split()
 )
 
 
@@ -110,6 +120,27 @@ def test_functions_return_what_their_verbs_promise() -> None:
         if not _keeps_promise(node.name, ast.unparse(node.returns))
     ]
     assert not wrong
+
+
+def test_functions_that_others_import_say_what_they_act_on() -> None:
+    trees = {".".join(path.relative_to(ROOT).with_suffix("").parts): _parse(path) for path in iter_modules()}
+    trees = {name.removesuffix(".__init__"): tree for name, tree in trees.items()}
+    functions = {
+        (module, node.name) for module, tree in trees.items() for node in tree.body if isinstance(node, ast.FunctionDef)
+    }
+    wrong = {
+        f"{node.module}: {alias.name}"
+        for tree in trees.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if (node.module, alias.name) in functions and "_" not in alias.name and alias.name not in SINGLE
+    }
+    assert not sorted(wrong)
+
+
+def _parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def _keeps_promise(name: str, returned: str) -> bool:

@@ -20,7 +20,7 @@ from nbgrader.apps import NbGraderApp
 from nbgrader.utils import notebook_hash
 from traitlets.config import Application
 
-from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.authoring.new_lab import create_lab
 from autograder.cli import main
 from autograder.demo.students import fill_notebook
@@ -112,7 +112,7 @@ def term(request: pytest.FixtureRequest, tmp_path: Path) -> TermFolder:
     wrong = tmp_path / "labs" / TWO / "exercises" / "sum_of_squares.py"
     assert EMPTY_IS_WRONG in wrong.read_text()
     wrong.write_text(wrong.read_text().replace(EMPTY_IS_WRONG, EMPTY_IS_WRONG.replace("0.0)", "1.0)")))
-    build(read_course(tmp_path))
+    build_course(read_course(tmp_path))
     (tmp_path / "exchange").mkdir(mode=0o777)
     settings, penalty = find_blocks("python")
     with (tmp_path / "nbgrader_config.py").open("a") as config:

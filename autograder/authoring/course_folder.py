@@ -64,7 +64,7 @@ def render_files(lab: Lab, root: Path) -> dict[Path, str]:
     return {root / kind / lab.name / f"{lab.name}.ipynb": to_text(make(lab)) for kind, make in GENERATED.items()}
 
 
-def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
+def build_course(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
     """Write files that differ, and remove notebooks of deleted labs. Returns the files that changed.
 
     Args:
@@ -84,7 +84,7 @@ def build(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
 
 
 def find_stale_files(course: Course, names: tuple[str, ...] = ()) -> list[Path]:
-    """Return generated files that differ from the sources, are missing, or have no lab. For `names`, see build()."""
+    """Return generated files that differ from the sources, are missing, or have no lab. `names`: see build_course()."""
     files = _render_course(course, names)
     return sorted(_find_differing(files) + ([] if names else _find_strays(course, files)))
 

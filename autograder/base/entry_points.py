@@ -16,7 +16,7 @@ def list_names(*groups: str) -> list[str]:
     return sorted({entry.name for group in groups for entry in entry_points(group=group)})
 
 
-def load(group: str, name: str, kind: type[Kind], names: Sequence[str] = ()) -> Kind:
+def load_entry_point(group: str, name: str, kind: type[Kind], names: Sequence[str] = ()) -> Kind:
     """Import the object of this name. Raises GradlabError if there isn't exactly one, or it isn't of this kind.
 
     Args:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 
-def append_line(path: Path, line: str) -> None:
+def add_line(path: Path, line: str) -> None:
     """Add a line to a file. If a crash or a full disk cut off the last line, it stays the only damaged one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:

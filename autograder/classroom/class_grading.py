@@ -6,7 +6,7 @@ import contextlib
 import errno
 import fcntl
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from shlex import quote
 from threading import Event
@@ -16,10 +16,11 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.gradebook_writer import ClassPolicy, GradebookWriter
+from autograder.classroom.class_grader import ClassGrader, ClassPolicy
 from autograder.classroom.grading_outcome import GradingOutcome
-from autograder.classroom.preparation import prepare
+from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.term_names import refuse_unknown_names
+from autograder.examiner.clock import Timeouts
 from autograder.gradebook.counting_submissions import find_counting_submissions
 from autograder.gradebook.extensions import revoke_extensions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
@@ -67,14 +68,14 @@ def grade_lab(
     """
     executor = executor or LocalExecutor()
     with open_class(nbgrader, lab, executor, student) as opened:
-        yield from opened.writer.grade(opened.students, executor, again, stop or Event())
+        yield from opened.grader.grade(opened.students, executor, again, stop or Event())
 
 
 @dataclass(frozen=True)
 class OpenClass:
     """A class whose submissions of one lab can be graded."""
 
-    writer: GradebookWriter
+    grader: ClassGrader
     students: Sequence[str]
     """The students who handed it in."""
     excluded: Sequence[str]
@@ -87,7 +88,7 @@ class OpenClass:
 def open_class(
     nbgrader: NbgraderCourse, lab: str, executor: Executor, student: str = "", command: str = "grade"
 ) -> Iterator[OpenClass]:
-    """Open the writer of this lab's marks, and find the students who handed it in.
+    """Open this lab's grader, and find the students who handed it in.
 
     Meanwhile no other process can open the lab.
 
@@ -120,16 +121,16 @@ def open_class(
         refuse_stale(course, lab)
         gradebook = stack.enter_context(nbgrader.open_gradebook())
         refuse_unknown_names(course, lab, term, gradebook)
-        changes = prepare(nbgrader, assignment, gradebook, term)
+        changes = prepare_gradebook(nbgrader, assignment, gradebook, term)
         revoke_extensions(course, lab, gradebook, term.get_extensions(lab))
         excluded = assignment.list_excluded(nbgrader.config, students, gradebook)
         students = [name for name in students if name not in excluded]
         policy = ClassPolicy(term, load_late_penalty(nbgrader.config), counting)
-        writer = GradebookWriter(nbgrader, assignment, settings, layers, gradebook, policy, command)
+        grader = ClassGrader(nbgrader, assignment, settings, layers, gradebook, policy, command)
         try:
-            yield OpenClass(writer, students, excluded, changes)
+            yield OpenClass(grader, students, excluded, changes)
         finally:
-            writer.flush()
+            grader.flush()
 
 
 def load_late_penalty(config: Any) -> Penalty:
@@ -159,7 +160,10 @@ def load_late_penalty(config: Any) -> Penalty:
 
 def read_settings(config: Any, device: str = "cpu") -> Settings:
     """Read the settings for grading in nbgrader_config.py."""
-    return make_settings(**{**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)})
+    given = {**config.get("Examine", {}), "device": device, **read_preprocessor_settings(config)}
+    names = [each.name for each in fields(Timeouts) if f"{each.name}_seconds" in given]
+    timeouts = Timeouts(**{name: given.pop(f"{name}_seconds") for name in names})
+    return make_settings(timeouts=timeouts, **given)
 
 
 @contextlib.contextmanager

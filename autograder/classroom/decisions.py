@@ -14,7 +14,7 @@ from autograder.base.errors import GradlabError
 from autograder.gradebook.extensions import remember_extended, set_extension
 from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.model.assignments import list_source_notebooks, refuse_unknown_lab
-from autograder.model.metadata import get_cell_name, read_facts
+from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.term import Excuse, Extension, add_excuse, add_extension
 
 DATE = re.compile(r"\d+[-/.]\d+[-/.]\d+")
@@ -122,7 +122,7 @@ def read_checks(course: Path, lab: str) -> dict[str, dict[str, str]]:
     for path in list_source_notebooks(course, lab):
         for cell in read_course_notebook(path).cells:
             if is_grade(cell):
-                facts = read_facts(cell)
-                checks = {check.id: check.label for check in facts.checks} if facts else {}
-                labels[facts.exercise if facts else get_cell_name(cell)] = checks
+                metadata = read_cell_metadata(cell)
+                checks = {check.id: check.label for check in metadata.checks} if metadata else {}
+                labels[metadata.exercise if metadata else get_cell_name(cell)] = checks
     return labels

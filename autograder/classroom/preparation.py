@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
 
-def prepare(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebook, term: Term) -> list[str]:
+def prepare_gradebook(nbgrader: NbgraderCourse, assignment: Assignment, gradebook: Gradebook, term: Term) -> list[str]:
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, if they changed.
 
     Returns:

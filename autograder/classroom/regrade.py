@@ -10,9 +10,9 @@ from threading import Event
 from typing import Any
 
 from autograder.base.errors import GradlabError
+from autograder.classroom.class_grader import ClassGrader
 from autograder.classroom.class_grading import open_class
 from autograder.classroom.decisions import read_checks
-from autograder.classroom.gradebook_writer import GradebookWriter
 from autograder.classroom.grading_outcome import GradingOutcome, run_guarded
 from autograder.gradebook.labels import make_labels
 from autograder.gradebook.nbgrader_course import NbgraderCourse
@@ -90,44 +90,44 @@ def regrade(
     if exercise and exercise not in (exercises := read_checks(nbgrader.root, lab)):
         raise GradlabError(f"{lab} has no exercise {exercise!r}: check the name{suggest_nearest(exercise, exercises)}")
     with open_class(nbgrader, lab, executor, scope.student, "regrade") as opened:
-        writer = opened.writer
-        before = {name: row.scores for name, row in read_submission_rows(writer.gradebook, lab).items()}
+        grader = opened.grader
+        before = {name: row.auto_scores for name, row in read_submission_rows(grader.gradebook, lab).items()}
         submissions, changes, failures = [], [], []
-        for each in writer.iter_outcomes(opened.students, executor, scope.again, stop):
+        for each in grader.iter_outcomes(opened.students, executor, scope.again, stop):
             if isinstance(each, GradingOutcome):
                 continue  # its mark stays
             task, outcome = each
             if isinstance(outcome, Failure):
                 failures.append((task.student, outcome.reason.strip().splitlines()[-1]))
                 continue
-            graded = _limit_to_exercise(writer, outcome, exercise) if exercise else outcome
-            changes += _find_changes(writer, graded, before.get(task.student, {}))
+            graded = _limit_to_exercise(grader, outcome, exercise) if exercise else outcome
+            changes += _find_changes(grader, graded, before.get(task.student, {}))
             submissions.append(_pack_graded(graded))
         result = RegradeResult(tuple(sorted(changes, key=lambda c: c.student)), tuple(failures), len(submissions))
         if stop.is_set() or not submissions or not confirm(result):
             return result
         for packed in submissions:
-            write = functools.partial(writer.write_submission, _unpack_graded(packed))
+            write = functools.partial(grader.write_submission, _unpack_graded(packed))
             written = run_guarded(packed[0].result.student, write)
             failures += [(written.student, written.failure)] if written.failure else []
         return replace(result, failures=tuple(failures), written=True)
 
 
-def _find_changes(writer: GradebookWriter, graded: GradedSubmission, before: dict[str, float | None]) -> list[Change]:
-    after = writer.decide_marks(graded).scores
+def _find_changes(grader: ClassGrader, graded: GradedSubmission, before: dict[str, float | None]) -> list[Change]:
+    after = grader.decide_marks(graded).scores
     changed = ((name, before.get(name), score) for name, score in after.items())
     labels = make_labels(graded.result)
     cells = tuple((labels.label_id(name), old, new) for name, old, new in changed if old != new)
     return [Change(graded.result.student, cells)] if cells else []
 
 
-def _limit_to_exercise(writer: GradebookWriter, graded: GradedSubmission, exercise: str) -> GradedSubmission:
+def _limit_to_exercise(grader: ClassGrader, graded: GradedSubmission, exercise: str) -> GradedSubmission:
     """Return the graded submission with the earlier marks of all other exercises.
 
     Its key is empty, so a later grading updates those exercises, and its `made_of` is as before, so they count as
     marks of an earlier build.
     """
-    before = writer.find_result(graded.result.student)
+    before = grader.find_result(graded.result.student)
     if before is None:
         return graded
     result = graded.result.model_copy(

@@ -28,11 +28,11 @@ from autograder.grading.task import NotebookFile, Settings, Task
 from autograder.intake.notebook_reading import RefusedSubmission, read_file
 from autograder.model.assignments import require_source
 from autograder.model.marks import Mark
-from autograder.model.metadata import get_cell_name, read_facts
+from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.nbgrader_cells import is_by_hand
 from autograder.reports.feedback import render_feedback_page
 from autograder.sandbox import find_layers, find_strongest_level
-from autograder.workers.worker import ForkServers, grade_with_retries, make_purpose
+from autograder.workers.worker import ForkServers, grade_with_retries, make_process_settings
 from labkit.mark_file import get_marks_path, get_page_path
 from labkit.notebook_progress import digest_sources
 from labkit.points import format_points
@@ -93,7 +93,7 @@ def mark(
         notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
     task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
     if server and not fork_servers:
-        fork_servers[make_purpose(task)] = ForkServer(make_purpose(task), [course], server)
+        fork_servers[make_process_settings(task)] = ForkServer(make_process_settings(task), [course], server)
     graded = grade_with_retries(task, [course], fork_servers)
     if not isinstance(graded, GradedSubmission):
         raise GradlabError(graded.reason)
@@ -139,13 +139,13 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
     lab = graded.result.lab
     rows, cells = [], {}
     for cell in notebook.cells:
-        facts = read_facts(cell)
-        if facts is None or not is_grade(cell):
+        metadata = read_cell_metadata(cell)
+        if metadata is None or not is_grade(cell):
             continue
         name, by_hand = get_cell_name(cell), is_by_hand(cell.cell_type, is_solution(cell))
         points = None if by_hand else graded.result.get_points(name) or 0.0
         rows.append(CellRow(lab, name, auto=points, manual=None, extra=0.0, waits=by_hand))
-        cells[lab, name] = GradebookCell(lab, name, facts.points, by_hand)
+        cells[lab, name] = GradebookCell(lab, name, metadata.points, by_hand)
     row = SubmissionRow(submitted=None, until=None, seconds_late=0.0, penalty=0.0, cells=rows)
     return build_result(STUDENT, lab, row, graded.result, cells)
 

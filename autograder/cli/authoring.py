@@ -34,8 +34,7 @@ def build(
     ] = False,
 ) -> None:
     """Build source/, release/ and solutions/ from labs/; with names of labs, only their notebooks."""
-    from autograder.authoring.course_folder import build as build_all
-    from autograder.authoring.course_folder import find_stale_files, read_course
+    from autograder.authoring.course_folder import build_course, find_stale_files, read_course
 
     require_labs(course)
     manifest, names = read_course(course), tuple(labs or ())
@@ -48,7 +47,7 @@ def build(
             )
         out.print(f"{count_text} up to date. Next: gradlab prove")
         return
-    changed = build_all(manifest, names)
+    changed = build_course(manifest, names)
     for path in changed:
         out.print(f"{'wrote' if path.exists() else 'removed'} {path}")
     out.print(f"{count_text} built, {format_count(len(changed), 'file')} changed. Next: gradlab prove")

@@ -18,7 +18,7 @@ def desk(
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port, or the next free one.")] = 8888,
 ) -> None:
     """Read answers and mark them by hand, in a browser. Other options are passed to Jupyter Server."""
-    from autograder.desk.desk_server import serve
-    from autograder.desk.place import find_course
+    from autograder.desk.course_desk import find_course
+    from autograder.desk.desk_server import serve_desk
 
-    serve(find_course(course), port, not no_browser, context.args)
+    serve_desk(find_course(course), port, not no_browser, context.args)

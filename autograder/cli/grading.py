@@ -74,14 +74,14 @@ def grade(
             make_executor(executor_name, cluster, device, wait) if cluster else LocalExecutor(jobs, device, server)
         )
         opened = stack.enter_context(open_class(nbgrader, lab, executor, student))
-        unread = opened.writer.assignment.list_unread_settings(nbgrader.config, make_usual_config())
+        unread = opened.grader.assignment.list_unread_settings(nbgrader.config, make_usual_config())
         print_opening([*opened.changes, *unread], opened.excluded)
-        before = read_points(opened.writer.gradebook, lab)
+        before = read_points(opened.grader.gradebook, lab)
         # on a cluster, submissions may also wait
-        running = opened.writer.running.copy if not cluster else dict[str, float]
+        running = opened.grader.running.copy if not cluster else dict[str, float]
         outcomes = []
         steps = stack.enter_context(show_progress(err, f"grading {lab}", len(opened.students), running))
-        for outcome in opened.writer.grade(opened.students, executor, again, stop):
+        for outcome in opened.grader.grade(opened.students, executor, again, stop):
             steps.step(bool(outcome.failure))
             outcomes.append(outcome)
             if outcome.failure:
@@ -91,7 +91,7 @@ def grade(
             f"stopped after {steps.done} of {steps.total} submissions. Finished results are kept.\n"
             "    To continue, run the same command"
         )
-    print_summary(nbgrader, lab, opened.writer.term, outcomes, before)
+    print_summary(nbgrader, lab, opened.grader.term, outcomes, before)
     if failed := sum(bool(outcome.failure) for outcome in outcomes):
         raise GradlabError(f"{format_count(failed, 'submission')} could not be graded; see above for the reasons")
 
@@ -121,7 +121,7 @@ def watch(
             stack.callback(server.close)
         with pause_gc():  # while the fork server imports, too
             from autograder.gradebook.nbgrader_course import open_course
-            from autograder.watch.watch_loop import watch as watch_exchange
+            from autograder.watch.watch_loop import watch_exchange
             from autograder.watch.watch_start import list_released, prepare_all, start_pool
             from autograder.workers.executors import LocalExecutor, make_executor
 

@@ -15,11 +15,11 @@ from autograder.cli.app import CoursePath, app, out
 @app.command()
 def doctor() -> None:
     """Show which sandbox layers this machine offers, and what can be graded with them."""
-    from autograder.sandbox import find_layers, find_strongest_level, report
+    from autograder.sandbox import find_layers, find_strongest_level, report_layers
 
     layers = find_layers()
     table = Table("layer or level", "available", "note", box=None)
-    for name, is_available, note in report(layers):
+    for name, is_available, note in report_layers(layers):
         table.add_row(name, "[green]yes[/]" if is_available else "[red]no[/]", escape(note))
     out.print(table)
     level = find_strongest_level(layers)

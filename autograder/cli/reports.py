@@ -105,7 +105,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     from autograder.gradebook.class_reader import read_class
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
-    from autograder.reports.similar_pairs import search
+    from autograder.reports.similar_pairs import search_pairs
     from autograder.reports.similarity_page import collect_known_texts, collect_written_texts, write_similar_page
 
     term = read_term(course)
@@ -115,7 +115,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
         team = term.find_team(lab, first)
         return team is None or second not in team.members
 
-    pairs = search(collect_written_texts(lab_class), collect_known_texts(lab_class), is_independent)
+    pairs = search_pairs(collect_written_texts(lab_class), collect_known_texts(lab_class), is_independent)
     if not lab_class.graded_members:
         raise GradlabError(f"no graded submission of {lab}: run gradlab grade {quote(lab)} first")
     path = course / "results" / f"{lab}.similar.html"

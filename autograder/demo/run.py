@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import show_progress
 from autograder.base.text import format_count
@@ -48,7 +48,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
         submitted.mkdir(parents=True)
         (submitted / f"{lab.name}.ipynb").write_bytes(member.file)
     results = _grade(folder, lab, len(members), out)
-    wrong = _print_marks(members, results, lab, out)
+    wrong = _report_marks(members, results, lab, out)
     if wrong:
         raise GradlabError(f"these students don't have the expected marks: {', '.join(wrong)}. Please report this")
     out.print(f"Every mark is as expected.\n\nreport:   {folder / 'results' / f'{lab.name}.html'}")
@@ -71,7 +71,7 @@ def _create_course(course: Path, folder: Path) -> list[Lab]:
     shutil.copytree(course / "labs", folder / "labs", ignore=ignore)
     shutil.copy(course / "nbgrader_config.py", folder)
     copied = read_course(folder)
-    build(copied)
+    build_course(copied)
     return list(read_labs(copied))
 
 
@@ -98,7 +98,7 @@ def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, Submis
     return {r.student: r for r in results}
 
 
-def _print_marks(
+def _report_marks(
     members: list[DemoSubmission], results: dict[str, SubmissionResult], lab: Lab, out: Console
 ) -> list[str]:
     """Print the table of marks, and return the students whose mark isn't the expected one."""

@@ -20,8 +20,8 @@ from tornado import web
 
 from autograder.base.errors import GradlabError
 from autograder.base.text import pluralize
-from autograder.desk import html_pages, marks, reading
-from autograder.desk.place import Desk, UnknownNameError, find_course, find_place, open_desk
+from autograder.desk import html_pages, marks, question_page
+from autograder.desk.course_desk import Desk, UnknownNameError, find_course, find_place, open_desk
 from autograder.desk.requests import MarkRequest, RubricRequest
 from autograder.desk.rubric import Item, make_id
 from autograder.gradebook.graded_place import GradedPlace
@@ -106,7 +106,9 @@ class OverviewHandler(BaseHandler):
     @authorized
     async def get(self) -> None:
         try:
-            page = html_pages.render_overview(self.desk_url, await self.run_with_gradebook(reading.list_questions))
+            page = html_pages.render_overview(
+                self.desk_url, await self.run_with_gradebook(question_page.list_questions)
+            )
         except web.HTTPError as error:
             self.set_status(error.status_code)
             page = html_pages.render_overview(self.desk_url, {}, error.log_message or "")
@@ -124,7 +126,7 @@ class QuestionHandler(BaseHandler):
 
         def render_page(desk: Desk, gradebook: Gradebook) -> str:
             place = find_place(desk, gradebook, lab, notebook, cell)
-            return html_pages.render_question(self.desk_url, reading.build_page(desk, gradebook, place), xsrf)
+            return html_pages.render_question(self.desk_url, question_page.build_page(desk, gradebook, place), xsrf)
 
         self.finish(await self.run_with_gradebook(render_page))
 

@@ -42,7 +42,7 @@ class DeskServer(ServerApp):
         return url_concat(page, {"token": token}) if token else page
 
 
-def serve(course: Path, port: int, open_browser: bool, options: Sequence[str] = ()) -> None:
+def serve_desk(course: Path, port: int, open_browser: bool, options: Sequence[str] = ()) -> None:
     """Run the server until it's stopped.
 
     Args:

@@ -8,14 +8,14 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.desk.marks import MAX_COMMENT, DeskMark
-from autograder.desk.reading import Page, Question
+from autograder.desk.question_page import Page, QuestionSummary
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.reports.page_templates import build_jinja_environment
 from labkit.points import format_points
 
 
-def render_overview(base: str, labs: Mapping[str, Sequence[Question]], problem: str = "") -> str:
+def render_overview(base: str, labs: Mapping[str, Sequence[QuestionSummary]], problem: str = "") -> str:
     """Render the overview.
 
     Args:

@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
-from autograder.desk.place import Desk, UnknownNameError
+from autograder.desk.course_desk import Desk, UnknownNameError
 from autograder.desk.rubric import Item, Rubric, lock_rubrics, read_rubrics, replace_choice, replace_items, write_rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.writer import apply_late_penalty, write_with_retries

@@ -14,12 +14,12 @@ from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_us
 from autograder.examiner.connection import Stopped
 from autograder.examiner.node_store import NodeStore
 from autograder.rpc.exceptions import pack_exception
-from autograder.rpc.fields import check_bytes, check_list, check_number, check_numbers, check_text, expect
+from autograder.rpc.fields import check_bytes, check_length, check_list, check_number, check_numbers, check_text
 from autograder.rpc.flags import Flags, read_torch_flags, set_flags, unpack_flags, use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.masked_text import MaskedText
 from autograder.rpc.random_states import read_torch_state, set_torch_state
-from autograder.rpc.requests import OperationReply, Product, Use, read
+from autograder.rpc.requests import OperationReply, Product, Use, read_message
 from autograder.rpc.tensors import is_differentiable, make_leaf
 from autograder.rpc.value_exchange import ValueExchange, split_arguments
 from autograder.rpc.vjp import BackwardPass, compute_vjp, find_gradient_edge
@@ -87,9 +87,9 @@ class Callbacks:
                 if self._state != state_before:
                     set_torch_state(self._state)
                 if kind == "vjp":
-                    return [*self._serve_product(read(Product, rest)), self._read_new_state()]
+                    return [*self._serve_product(read_message(Product, rest)), self._read_new_state()]
                 if kind == "use":
-                    return [*self._use(read(Use, rest)), self._read_new_state()]
+                    return [*self._use(read_message(Use, rest)), self._read_new_state()]
                 raise ProtocolError("a use of an unknown kind")
         except (ProtocolError, Stopped, ProbeError):
             raise
@@ -179,7 +179,7 @@ class Callbacks:
 
     def _unpack_handle(self, packed: WireValue) -> Any:
         """Return the check's own object that the student process passed back."""
-        tag, number = expect(packed, 2)
+        tag, number = check_length(packed, 2)
         if tag != CALLBACK:
             raise ProtocolError("a student's object in a use")
         return self.get_object(number)

@@ -10,7 +10,7 @@ from autograder.examiner.connection import Connection
 from autograder.examiner.process import StudentProcess
 
 
-class StateMark(NamedTuple):
+class ReplayPoint(NamedTuple):
     """A position between two cells at which a check cell will use the state of the process."""
 
     name: str
@@ -33,23 +33,23 @@ class ExecutedCell(NamedTuple):
 
 
 class CellHistory:
-    """The cells that ran, and the marks between them, in order."""
+    """The cells that ran, and the replay points between them, in order."""
 
     def __init__(self) -> None:
-        self._items: list[ExecutedCell | StateMark] = []
+        self._items: list[ExecutedCell | ReplayPoint] = []
 
-    def __iter__(self) -> Iterator[ExecutedCell | StateMark]:
+    def __iter__(self) -> Iterator[ExecutedCell | ReplayPoint]:
         return iter(self._items)
 
-    def __getitem__(self, position: int) -> ExecutedCell | StateMark:
+    def __getitem__(self, position: int) -> ExecutedCell | ReplayPoint:
         return self._items[position]
 
-    def add(self, item: ExecutedCell | StateMark) -> None:
+    def add(self, item: ExecutedCell | ReplayPoint) -> None:
         self._items.append(item)
 
-    def find_mark(self, name: str) -> int:
-        """Return the position of the mark of this name."""
-        return self._items.index(StateMark(name))
+    def find_point(self, name: str) -> int:
+        """Return the position of the replay point of this name."""
+        return self._items.index(ReplayPoint(name))
 
     def drop_last_cell(self) -> None:
         """Leave out the last cell from now on."""
@@ -65,12 +65,12 @@ class Replay:
         self.process, self._history, self._position = process, history, 0
 
     def can_reach(self, name: str) -> bool:
-        """Whether the process still answers, and hasn't run past the mark of this name."""
-        return self.process.ping() and not self.process.serves and self._history.find_mark(name) >= self._position
+        """Whether the process still answers, and hasn't run past the replay point of this name."""
+        return self.process.ping() and not self.process.serves and self._history.find_point(name) >= self._position
 
     def connect(self, name: str, clock: Clock) -> Connection:
-        """Run the cells up to this mark, and return a connection to a fork of the process. Raises Stopped."""
-        end = self._history.find_mark(name)
+        """Run the cells up to this point, and return a connection to a fork of the process. Raises Stopped."""
+        end = self._history.find_point(name)
         while self._position < end:
             item = self._history[self._position]
             self._position += 1

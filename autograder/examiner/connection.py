@@ -6,7 +6,7 @@ import socket
 from typing import Protocol, TypeGuard
 
 from autograder.examiner.process_time_limit import ProcessTimeLimit
-from autograder.rpc.fields import expect
+from autograder.rpc.fields import check_length
 from autograder.rpc.frames import (
     CALLBACK,
     ConnectionClosed,
@@ -73,7 +73,7 @@ class Connection:
                 if self.time_limit is not None and self.time_limit.is_over():
                     raise ProtocolTimeout("no reply in time, only uses of callbacks")
                 self._send(callback_reply)
-            reply, state, dropped = expect(message, 3)
+            reply, state, dropped = check_length(message, 3)
             callbacks.forget(dropped)
             self.global_state.apply(state)
             return reply

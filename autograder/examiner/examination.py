@@ -50,7 +50,7 @@ class StepResult:
     """For the last step, the course names that the submission rebound or patched."""
 
 
-def examine(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, StepResult]:
+def examine_steps(steps: Sequence[Step], start: Start, timeouts: Timeouts | None = None) -> dict[str, StepResult]:
     """Run the steps and return the result of each by its id. In checks, exercise names are proxies.
 
     Executes only course code in this process: `given` and `check` steps must be the course's. Restores the state of
@@ -94,7 +94,7 @@ def _run_cells(steps: Sequence[Step], runner: SubmissionRunner) -> dict[str, Ste
                 last.stopped = str(stopped)
                 last.outputs = [_build_error(str(stopped))]
         if step.kind == "check" or (step.kind == "given" and can_use_names(step.source, defined)):
-            runner.mark_state(step.id)
+            runner.add_replay_point(step.id)
     last.changed = runner.find_changed_names()
     _blame(last, runner.share_last_state)
     return results

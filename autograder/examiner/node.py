@@ -14,8 +14,8 @@ from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc.blocks import CPU
 from autograder.rpc.fields import check_number, check_numbers
 from autograder.rpc.frames import ProtocolError, WireValue
-from autograder.rpc.requests import Product, ProductReply, read
-from autograder.rpc.tensors import Role, make_leaf
+from autograder.rpc.requests import Product, ProductReply, read_message
+from autograder.rpc.tensors import TensorTraits, make_leaf
 from autograder.rpc.value_exchange import ValueExchange
 from autograder.rpc.vjp import BackwardPass, get_current_pass
 
@@ -104,10 +104,10 @@ class ArrivingTensors:
     def __init__(self) -> None:
         self._retaining: list[Tensor] = []
 
-    def enter(self, t: Tensor, role: Role) -> Tensor:
-        if role.is_leaf:
-            return make_leaf(t, role)
-        if role.retains_grad:
+    def enter(self, t: Tensor, traits: TensorTraits) -> Tensor:
+        if traits.is_leaf:
+            return make_leaf(t, traits)
+        if traits.retains_grad:
             self._retaining.append(t)
         return t
 
@@ -126,7 +126,7 @@ def _request_product(
     blocks = len(exchange.blocks)
     packed_reply = reply.owner.ask("vjp", *Product(reply.node, message, needed, *backward_pass))
     try:
-        product = read(ProductReply, packed_reply)
+        product = read_message(ProductReply, packed_reply)
         if product.raised is None:
             exchange.write_blocks(product.blocks, blocks)
             results = _check_gradients(exchange.unpack(product.gradients), [inputs[i] for i in needed])

@@ -13,18 +13,18 @@ from autograder.examiner.callbacks import Callbacks
 from autograder.examiner.connection import DroppedReferences, Requester, build_invalid_reply
 from autograder.examiner.node import ArrivingTensors, RemoteNode, Reply, snapshot_history
 from autograder.examiner.proxies import StudentProxy
-from autograder.examiner.replayed_changes import Changes, read_versions
+from autograder.examiner.replayed_changes import ReportedChanges, read_versions
 from autograder.examiner.student_exceptions import rebuild_exception
 from autograder.rpc import allowed_names
-from autograder.rpc.fields import check_list, check_number, check_numbers, expect
+from autograder.rpc.fields import check_length, check_list, check_number, check_numbers
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
-from autograder.rpc.requests import Call, CallReply, GraphNode, read
+from autograder.rpc.requests import Call, CallReply, GraphNode, read_message
 from autograder.rpc.value_exchange import ValueExchange
 from labkit.probes import ProbeError
 
 
-class SentState(NamedTuple):
+class SentExchange(NamedTuple):
     """The exchange of a call as it was sent."""
 
     blocks: int
@@ -57,15 +57,15 @@ class RemoteNamespace:
         """Run an operation on a student's object. Raises what the student's code raised, by type, or Stopped."""
         arriving = ArrivingTensors()
         exchange = ValueExchange(
-            self._find_name, self._get_named, self._pack_opaque, self._unpack_handle, arriving.enter, masked=True
+            self._find_name, self._resolve_function, self._pack_opaque, self._unpack_handle, arriving.enter, masked=True
         )
         message = exchange.pack((*args, *kwargs.values()))
-        sent = SentState(len(exchange.blocks), list(exchange.objects), read_versions(exchange.objects))
+        sent = SentExchange(len(exchange.blocks), list(exchange.objects), read_versions(exchange.objects))
         reply = self.ask("call", *Call(target, operation, message, [*kwargs]))
         try:
             # In inference mode too, a reply consists of ordinary tensors, except those marked as inference tensors.
             with use_inference_mode(False), torch.no_grad():
-                result, deferred, error = self._read_reply(exchange, sent, read(CallReply, reply))
+                result, deferred, error = self._read_reply(exchange, sent, read_message(CallReply, reply))
                 arriving.retain_gradients()
         except Exception:
             raise build_invalid_reply() from None
@@ -89,14 +89,14 @@ class RemoteNamespace:
         reply: WireValue = self.connection.ask([*request, self.dropped.take()], self.callbacks)
         return reply
 
-    def _read_reply(self, exchange: ValueExchange, sent: SentState, reply: CallReply) -> Any:
+    def _read_reply(self, exchange: ValueExchange, sent: SentExchange, reply: CallReply) -> Any:
         """Return the result, what to run later (it may call hooks), and the exception if one was raised."""
         self._new = []
         result = exchange.unpack(reply.result)
         differences = None if reply.differences is None else exchange.unpack(reply.differences)
         exchange.write_blocks(reply.blocks, sent.blocks)
         objects = sent.objects
-        changes = Changes(objects, differences, sent.versions)
+        changes = ReportedChanges(objects, differences, sent.versions)
         changes.apply_before_connecting()
         inputs = [_check_tensor(objects[n]) for n in check_numbers(reply.edges, len(objects))]
         for n in check_numbers(reply.touched, 2**62):
@@ -111,7 +111,7 @@ class RemoteNamespace:
 
     def _connect(self, objects: list[Any], sent: int, inputs: list[Tensor], nodes: WireValue) -> None:
         """Make the results of a call, and the tensors it changed in place, part of the graph."""
-        parts = [read(GraphNode, node) for node in check_list(nodes)]
+        parts = [read_message(GraphNode, node) for node in check_list(nodes)]
         if len(parts) > 1:
             changed = {id(objects[n]) for _, _, dirty, _ in parts for n in check_numbers(dirty, sent)}
             inputs = [snapshot_history(t) if id(t) in changed else t for t in inputs]
@@ -137,7 +137,7 @@ class RemoteNamespace:
             name = next((n for n, given in self.namespace.items() if given is value), None)
         return None if name is None else f"{allowed_names.GIVEN}{name}"
 
-    def _get_named(self, name: str) -> Any:
+    def _resolve_function(self, name: str) -> Any:
         if not name.startswith(allowed_names.GIVEN):
             return allowed_names.get_pure_named(name)
         given = self.namespace.get(name.removeprefix(allowed_names.GIVEN))
@@ -154,7 +154,7 @@ class RemoteNamespace:
         return [CALLBACK, number]
 
     def _unpack_handle(self, packed: WireValue) -> Any:
-        target, kinds = expect(packed, 2)
+        target, kinds = check_length(packed, 2)
         if target == CALLBACK:
             return self.callbacks.get_object(kinds)
         if not isinstance(kinds, list):

@@ -20,7 +20,7 @@ def read_versions(objects: list[Any]) -> list[int]:
     return [get_version(t) if isinstance(t, Tensor) else 0 for t in objects]
 
 
-class Changes:
+class ReportedChanges:
     """The differences that a reply reports for each object that was sent, None if it didn't change."""
 
     def __init__(self, objects: list[Any], differences: Any, versions: list[int]) -> None:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, StateMark
+from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, ReplayPoint
 from autograder.examiner.clock import Clock
 from autograder.examiner.connection import PING_SECONDS, Connection, Stopped
 from autograder.examiner.process import StudentProcess
@@ -40,7 +40,7 @@ class SubmissionRunner:
         self._last_process = self._process  # that of the last connection
         self._history = CellHistory()
         self._seconds = 0.0  # that the cells took
-        self._current_marks: list[str] = []  # whose state is that of the process as it is now
+        self._current_points: list[str] = []  # whose state is that of the process as it is now
         self._connections: dict[str, Connection] = {}  # to forks that keep a state, by its name
         self._shared: Connection | None = None  # to the state after the last cell
         self._replay: Replay | None = None
@@ -71,19 +71,19 @@ class SubmissionRunner:
         self._history.add(ExecutedCell(source, number, protected, seconds))
         return outputs
 
-    def mark_state(self, name: str) -> None:
-        """Mark the current state of the process for a check cell, which passes this name to connect()."""
-        self._history.add(StateMark(name))
-        self._current_marks.append(name)
+    def add_replay_point(self, name: str) -> None:
+        """Remember the current state of the process for a check cell, which passes this name to connect()."""
+        self._history.add(ReplayPoint(name))
+        self._current_points.append(name)
 
     def keep_state(self) -> None:
-        """Keep the current state for the check cells that marked it, since the next cell may change it.
+        """Keep the current state for the check cells that need it, since the next cell may change it.
 
-        If the process uses CUDA, nothing is kept: the cells run again up to each mark.
+        If the process uses CUDA, nothing is kept: the cells run again up to each replay point.
 
         Raises Stopped if forking fails. The last cell is then blamed, and left out from then on.
         """
-        names, self._current_marks = self._current_marks, []
+        names, self._current_points = self._current_points, []
         try:
             for name in names if self._process.can_fork else ():
                 self._connections[name] = self._process.connect(name, self._clock.limit_check())
@@ -102,9 +102,9 @@ class SubmissionRunner:
             return []
 
     def share_last_state(self) -> None:
-        """Open the connection that the current marks share, after all cells. Raises Stopped as keep_state() does."""
+        """Open the connection that the current points share, after all cells. Raises Stopped as keep_state() does."""
         try:
-            if self._current_marks:
+            if self._current_points:
                 if self._seconds <= QUICK:
                     self._process.stop_forking()
                 self._shared = self._process.connect(SHARED, self._clock.limit_check())
@@ -113,8 +113,8 @@ class SubmissionRunner:
             raise
 
     def connect(self, name: str) -> Connection:
-        """Return a connection to the state marked with this name, in a new process if one broke. Raises Stopped."""
-        if name in self._current_marks:
+        """Return a connection to the state at this replay point, in a new process if one broke. Raises Stopped."""
+        if name in self._current_points:
             with contextlib.suppress(Stopped):
                 return self._connect_shared(name)
         return self._reuse_connection(name) or self._connect_replay(name)
@@ -138,7 +138,7 @@ class SubmissionRunner:
 
     def kill_group(self, name: str) -> None:
         """End the forks of this finished check cell, unless they are shared, and all that they started."""
-        if name in self._current_marks and self._shared is not None:
+        if name in self._current_points and self._shared is not None:
             if self._shared.broken:
                 self._end_shared()
             return
@@ -198,7 +198,7 @@ class SubmissionRunner:
         return None
 
     def _connect_replay(self, name: str) -> Connection:
-        """Connect to a process in which the cells run again up to the mark of this name."""
+        """Connect to a process in which the cells run again up to the replay point of this name."""
         if self._replay is None or not self._replay.can_reach(name):
             self._spend_restart(name)
             if self._replay is not None:
@@ -237,7 +237,7 @@ class SubmissionRunner:
         for item in self._history:
             if isinstance(item, ExecutedCell):
                 item.run_in(self._process, self._clock)
-            elif item.name not in self._current_marks and self._process.can_fork:
+            elif item.name not in self._current_points and self._process.can_fork:
                 self._connections[item.name] = self._process.connect(item.name, self._clock.limit_check())
 
     def _spend_restart(self, name: str) -> None:

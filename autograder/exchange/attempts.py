@@ -44,7 +44,7 @@ def resolve_lab_term(term: Term, lab: str, student: str, newest: bool = False) -
     return settings.model_copy(update={"until": extended})
 
 
-def decide(
+def decide_attempt(
     when: datetime,
     history: Sequence[HistoryEntry],
     settings: LabTerm,

@@ -19,7 +19,7 @@ from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
 from autograder.forkserver.orders import Order, OrderKind, ServerSettings, read_layers, read_start, read_status
 from autograder.forkserver.server_process import ServerProcess, start_server
-from autograder.rpc.fields import check_float, check_list, check_number, expect
+from autograder.rpc.fields import check_float, check_length, check_list, check_number
 from autograder.rpc.frames import ProtocolError, WireValue, receive, send
 from autograder.sandbox import Limits, find_runtime_paths
 
@@ -30,7 +30,7 @@ CLOSED_SECONDS = 60.0  # to wait for the reason after a process closed its socke
 
 
 @dataclass(frozen=True)
-class Purpose:
+class ProcessSettings:
     """The settings of student processes."""
 
     isolation: str = "full"
@@ -56,10 +56,13 @@ class ForkServer:
     """
 
     def __init__(
-        self, purpose: Purpose | None = None, secret: Iterable[Path] = (), server: ServerProcess | None = None
+        self,
+        process_settings: ProcessSettings | None = None,
+        secret: Iterable[Path] = (),
+        server: ServerProcess | None = None,
     ) -> None:
-        purpose = purpose or Purpose()
-        self.limits, self.device, compiled = purpose.limits, purpose.device, purpose.compiled
+        process_settings = process_settings or ProcessSettings()
+        self.limits, self.device, compiled = process_settings.limits, process_settings.device, process_settings.compiled
         readable = [Path(labkit.__file__).parent, *([compiled] if compiled else [])]
         refuse_readable(secret, (*find_runtime_paths(), *readable))
         self.lost = False
@@ -67,7 +70,7 @@ class ForkServer:
         self.orders, *self.spare_sockets = self.server.orders
         try:
             paths = tuple(str(path) for path in readable)
-            settings = ServerSettings(purpose.isolation, self.limits, paths, self.device, str(compiled or ""))
+            settings = ServerSettings(process_settings.isolation, self.limits, paths, self.device, str(compiled or ""))
             refusal, self.layers = self._ask(settings.to_message(), read_layers)
             if refusal:
                 raise GradlabError(refusal)
@@ -204,13 +207,13 @@ def _read_nothing(reply: WireValue) -> None:
 
 
 def _read_times(reply: WireValue) -> list[CpuTime]:
-    rows = [expect(row, 3) for row in check_list(reply)]
+    rows = [check_length(row, 3) for row in check_list(reply)]
     return [CpuTime(check_number(pid), check_float(ran), check_float(waited)) for pid, ran, waited in rows]
 
 
 def start_fork_servers(
     jobs: int,
-    purpose: Purpose | None = None,
+    process_settings: ProcessSettings | None = None,
     secret: Iterable[Path] = (),
     server: ServerProcess | None = None,
 ) -> list[ForkServer]:
@@ -218,7 +221,7 @@ def start_fork_servers(
 
     Closing the first one ends all. Raises GradlabError as ForkServer does.
     """
-    first = ForkServer(purpose, secret, server or start_server(jobs))
+    first = ForkServer(process_settings, secret, server or start_server(jobs))
     for orders in first.spare_sockets[jobs - 1 :]:
         orders.close()  # the process was started for more jobs
     return [first, *[first.connect_fork(orders) for orders in first.spare_sockets[: jobs - 1]]]

@@ -6,7 +6,7 @@ from dataclasses import astuple, fields
 from enum import StrEnum
 from typing import NamedTuple
 
-from autograder.rpc.fields import check_int, check_list, check_number, check_text, expect
+from autograder.rpc.fields import check_int, check_length, check_list, check_number, check_text
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.sandbox import Limits
 
@@ -51,8 +51,8 @@ class Order(NamedTuple):
 
 def read_server_settings(received: WireValue) -> ServerSettings:
     """Return what ServerSettings.to_message() described. Raises ProtocolError."""
-    isolation, limits, readable, device, compiled = expect(received, 5)
-    numbers = [None if limit is None else check_int(limit) for limit in expect(limits, len(fields(Limits)))]
+    isolation, limits, readable, device, compiled = check_length(received, 5)
+    numbers = [None if limit is None else check_int(limit) for limit in check_length(limits, len(fields(Limits)))]
     return ServerSettings(
         check_text(isolation),
         Limits(*numbers),  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def read_server_settings(received: WireValue) -> ServerSettings:
 
 def read_order(received: WireValue) -> Order:
     """Return the order in a frame. Raises ProtocolError."""
-    kind, pid, group = expect(received, 3)
+    kind, pid, group = check_length(received, 3)
     if kind not in list(OrderKind):
         raise ProtocolError("no such order")
     return Order(OrderKind(check_text(kind)), check_number(pid), check_text(group))
@@ -72,17 +72,17 @@ def read_order(received: WireValue) -> Order:
 
 def read_layers(reply: WireValue) -> tuple[str, list[str]]:
     """Return why the settings are refused, or "", and the sandbox's layers. Raises ProtocolError."""
-    refusal, layers = expect(reply, 2)
+    refusal, layers = check_length(reply, 2)
     return check_text(refusal), [check_text(layer) for layer in check_list(layers)]
 
 
 def read_start(reply: WireValue) -> tuple[int, str]:
     """Return the pid of a run, or 0 and why it wasn't started. Raises ProtocolError."""
-    pid, error = expect(reply, 2)
+    pid, error = check_length(reply, 2)
     return check_number(pid), check_text(error)
 
 
 def read_status(reply: WireValue) -> tuple[str, int | None]:
     """Return the limit that a run reached, or "", and its wait status if it ended. Raises ProtocolError."""
-    limit, status = expect(reply, 2)
+    limit, status = check_length(reply, 2)
     return check_text(limit), None if status is None else check_number(status)

@@ -31,7 +31,7 @@ from autograder.sandbox import (
     find_layers,
     find_runtime_paths,
     list_layer_names,
-    require,
+    require_level,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def main(descriptors: Sequence[int], groups: Collection[str]) -> None:
     except ConnectionClosed:
         return  # there was nothing to grade
     try:
-        layers = require(settings.isolation, states)
+        layers = require_level(settings.isolation, states)
     except GradlabError as error:
         send(clients[0], [str(error), []])
         return
@@ -116,12 +116,12 @@ def _import_libraries(groups: Collection[str]) -> Callable[[int, str], None]:
     Returns:
         The function that a student process calls in its sandbox, with its socket and a cache of torch.compile or "".
     """
-    from autograder.student_process.main import prepare_course_names, start
+    from autograder.student_process.main import become_student_process, prepare_course_names
 
     kernel = create_warm_kernel(groups)
     course = prepare_course_names(kernel)
     make_forks_cheap()  # now, while the client is busy with its own imports
-    return lambda control, compiled: start(control, kernel, course, compiled)
+    return lambda control, compiled: become_student_process(control, kernel, course, compiled)
 
 
 def create_warm_kernel(groups: Collection[str] = EVERYTHING) -> Kernel:

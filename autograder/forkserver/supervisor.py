@@ -20,7 +20,7 @@ from autograder.sandbox import (
     kill_run,
     launch,
     measure_memory,
-    watch,
+    watch_memory,
 )
 from autograder.sandbox.gpu import measure_gpu_memory
 from autograder.sandbox.kill import has_ended, kill, open_pidfd
@@ -77,7 +77,7 @@ class Supervisor:
             return [0, str(error)]
         finally:
             os.close(control)
-        self.running[run.pid] = SupervisedRun(run, watch(run, self.limits.memory), cleanup)
+        self.running[run.pid] = SupervisedRun(run, watch_memory(run, self.limits.memory), cleanup)
         return [run.pid, ""]
 
     def poll(self) -> None:

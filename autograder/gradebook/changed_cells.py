@@ -24,7 +24,7 @@ from nbgrader.api import (
     TaskCell,
 )
 
-from autograder.base.line_file import append_line
+from autograder.base.line_file import add_line
 
 Cells = Mapping[str, Mapping[str, Any]]  # the columns of each cell's row, by name
 LOST_MARKS = "marks_of_cells_that_are_gone.jsonl"  # in results/LAB
@@ -114,7 +114,7 @@ def update_notebooks(gradebook: Gradebook, assignment: Any, now: Mapping[str, Se
 def write_lost_marks(changes: ChangedCells, course: Path, lab: str) -> None:
     """Write the lost marks to a file before the gradebook drops them."""
     if changes.lost:
-        append_line(course / "results" / lab / LOST_MARKS, "\n".join(json.dumps(row) for row in changes.lost))
+        add_line(course / "results" / lab / LOST_MARKS, "\n".join(json.dumps(row) for row in changes.lost))
 
 
 def _list_names(notebook: Notebook) -> set[str]:

@@ -16,7 +16,7 @@ from autograder.gradebook.notebook_file import read_plain_cells
 from autograder.gradebook.store import get_result_path, load_result
 from autograder.gradebook.student_answers import collect_answers
 from autograder.model.notes import Note
-from autograder.model.result_upgrade import upgrade
+from autograder.model.result_upgrade import upgrade_result
 
 if TYPE_CHECKING:
     from labkit.outcome import Outcome
@@ -82,7 +82,7 @@ def _add_trouble(files: StudentFiles, course: Path, lab: str, student: str) -> S
     """Add the notes, the stopped cells and `made_of` of the result document, without its checks."""
     path = get_result_path(course, lab, student)
     try:
-        document = upgrade(from_json(path.read_bytes()) | {"cells": ()})
+        document = upgrade_result(from_json(path.read_bytes()) | {"cells": ()})
         return replace(
             files,
             notes=tuple(Note.model_validate(note) for note in document.get("notes", ())),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
-from autograder.base.line_file import append_line
+from autograder.base.line_file import add_line
 from autograder.gradebook.excuses import Excused
 from autograder.model.course import StrictModel
 from autograder.model.versions import Versions
@@ -80,7 +80,7 @@ def remember_mark(
     before = read_history(course, result.lab, result.student)
     if before and before[-1].model_copy(update={"when": entry.when, "command": command}) == entry:
         return
-    append_line(get_history_path(course, result.lab, result.student), entry.model_dump_json(by_alias=True))
+    add_line(get_history_path(course, result.lab, result.student), entry.model_dump_json(by_alias=True))
 
 
 def _sort_excuses(excused: Excused) -> dict[str, tuple[str, ...]]:

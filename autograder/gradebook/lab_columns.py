@@ -13,7 +13,7 @@ from autograder.gradebook.gradebook_cells import is_extra_credit, read_gradebook
 from autograder.gradebook.lab_class import Column
 from autograder.gradebook.labels import CellLabels
 from autograder.model.assignments import find_kind
-from autograder.model.metadata import read_facts
+from autograder.model.metadata import read_cell_metadata
 
 
 def read_labels(gradebook: Gradebook, course: Path, lab: str) -> CellLabels:
@@ -31,12 +31,18 @@ def read_columns(
         source: The cells of the source notebook.
         extra: Exercises that term.toml makes extra credit.
     """
-    facts = {facts.exercise: facts for cell in source if (facts := read_facts(cell)) and facts.kind.traits.graded}
-    order = list(facts)
+    metadata = {
+        metadata.exercise: metadata
+        for cell in source
+        if (metadata := read_cell_metadata(cell)) and metadata.kind.traits.graded
+    }
+    order = list(metadata)
     columns = {}
     for cell in read_gradebook_cells(gradebook, lab).values():
         name = labels.label(cell.name, cell.notebook)
-        course_worth = facts[name].points if name in facts else 0.0
+        course_worth = metadata[name].points if name in metadata else 0.0
         is_extra = is_extra_credit(labels, cell, course_worth, extra)
-        columns[name] = Column(name, course_worth if is_extra and name in facts else cell.worth, cell.by_hand, is_extra)
+        columns[name] = Column(
+            name, course_worth if is_extra and name in metadata else cell.worth, cell.by_hand, is_extra
+        )
     return tuple(sorted(columns.values(), key=lambda c: order.index(c.name) if c.name in order else len(order)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -33,7 +33,19 @@ from autograder.model.term import Term, read_term
 
 LAB_LABELS = CellLabels(AssignmentKind.LAB)
 NO_COMMENTS: Mapping[CellKey, str] = {}
-NO_EXCUSES: Excused = {}
+
+
+@dataclass(frozen=True)
+class LabDecisions:
+    """What the instructor decided about a student's lab in term.toml."""
+
+    excused: Excused = field(default_factory=dict)
+    """The excused checks."""
+    extra: Sequence[str] = ()
+    """Exercises that are extra credit."""
+
+
+NO_DECISIONS = LabDecisions()
 
 
 def read_results(db_url: str, course: Path, lab: str, term: Term | None = None) -> list[SubmissionResult]:
@@ -82,8 +94,9 @@ def _build_results(
     results = []
     for student, row in rows.items():
         in_order = replace(row, cells=_sort_cells(row.cells, course, lab, student))
-        marking = comments.get(student, {}), term.get_excuses(lab, student), extra
-        results.append(build_result(student, lab, in_order, load_result(course, lab, student), cells, *marking))
+        decisions = LabDecisions(term.get_excuses(lab, student), extra)
+        document = load_result(course, lab, student)
+        results.append(build_result(student, lab, in_order, document, cells, comments.get(student, {}), decisions))
     return results
 
 
@@ -94,8 +107,7 @@ def build_result(
     document: Result | None,
     cells: Mapping[CellKey, GradebookCell],
     comments: Mapping[CellKey, str] = NO_COMMENTS,
-    excused: Excused = NO_EXCUSES,
-    extra: Sequence[str] = (),
+    decisions: LabDecisions = NO_DECISIONS,
 ) -> SubmissionResult:
     """Build the result of a submission.
 
@@ -104,8 +116,7 @@ def build_result(
         document: The result document, if there is one.
         cells: The graded cells of the assignment.
         comments: What a person, or else nbgrader, wrote about each cell.
-        excused: The excused checks.
-        extra: Exercises that term.toml makes extra credit.
+        decisions: What the instructor decided about this student's lab.
     """
     labels = make_labels(document) if document else LAB_LABELS
     graded = {cell.id: cell for cell in document.cells} if document else {}
@@ -116,8 +127,7 @@ def build_result(
             graded.get(labels.join(cell.name, cell.notebook)),
             labels,
             comments.get((cell.notebook, cell.name), ""),
-            excused,
-            extra,
+            decisions,
         )
         for cell in row.cells
     ]
@@ -125,7 +135,7 @@ def build_result(
         student=student,
         lab=lab,
         points=round(max(row.points, 0), 4),
-        worth=sum(cell.worth for cell in cells.values() if not is_extra_credit(labels, cell, 0.0, extra)),
+        worth=sum(cell.worth for cell in cells.values() if not is_extra_credit(labels, cell, 0.0, decisions.extra)),
         penalty=round(row.penalty, 4),
         needs_manual_grade=row.waits,
         exercises=tuple(exercises),
@@ -143,8 +153,7 @@ def _build_exercise(
     graded: GradedCell | None,
     labels: CellLabels,
     comment: str,
-    excused: Excused,
-    extra: Sequence[str],
+    decisions: LabDecisions,
 ) -> ExerciseResult:
     course_worth = graded.worth if graded else 0.0
     is_stock = labels.kind is AssignmentKind.STOCK
@@ -156,8 +165,8 @@ def _build_exercise(
         comment=comment,
         checks=graded.checks if graded else (),
         waits=row.waits,
-        excused=find_excused(labels, labels.join(row.name, row.notebook), excused),
-        extra=is_extra_credit(labels, cell, course_worth, extra),
+        excused=find_excused(labels, labels.join(row.name, row.notebook), decisions.excused),
+        extra=is_extra_credit(labels, cell, course_worth, decisions.extra),
         notebook=row.notebook if is_stock else "",
         cell=row.name if is_stock else "",
         own_process=graded is not None and graded.own_process,

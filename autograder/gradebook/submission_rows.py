@@ -82,14 +82,14 @@ class SubmissionRow:
         return any(cell.waits for cell in self.cells)
 
     @property
-    def scores(self) -> dict[str, float | None]:
+    def auto_scores(self) -> dict[str, float | None]:
         """The points from checks, by the cells' ids in result documents of lab and of stock assignments."""
         ids = [(cell, (cell.name, make_stock_name(cell.notebook, cell.name))) for cell in self.cells]
         return {cell_id: cell.auto for cell, cell_ids in ids for cell_id in cell_ids}
 
     def has_points_of(self, result: Result, excused: Excused) -> bool:
         """Return whether the points from checks are those of this result with these excuses."""
-        labels, scores = make_labels(result), self.scores
+        labels, scores = make_labels(result), self.auto_scores
         return all(scores.get(cell.id) == compute_points(labels, cell, excused) for cell in result.cells)
 
     def is_up_to_date(self, result: Result, submitted: datetime | None, excused: Excused) -> bool:

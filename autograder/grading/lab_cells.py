@@ -1,4 +1,4 @@
-"""The code cells of a repaired lab notebook, with the course's facts about each. Metadata is read here, once."""
+"""The code cells of a repaired lab notebook, with the course's metadata of each. Metadata is read here, once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nbgrader.utils import is_grade
 
 from autograder.examiner.examination import Step
 from autograder.model.course import Kind
-from autograder.model.metadata import Facts, get_cell_name, read_facts
+from autograder.model.metadata import CellMetadata, get_cell_name, read_cell_metadata
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class LabCell:
     name: str
     number: int
     """Its execution count."""
-    facts: Facts
-    """The course's facts; empty for a cell that the student added."""
+    metadata: CellMetadata
+    """The course's metadata; empty for a cell that the student added."""
     is_graded: bool
 
     @property
@@ -33,8 +33,8 @@ class LabCell:
     @property
     def step(self) -> Step:
         """The cell as a step for the examiner."""
-        exercise = self.facts.exercise if self.facts.kind is Kind.EXERCISE else ""
-        return Step(self.name, self.facts.kind.traits.step or "student", self.source, self.number, exercise)
+        exercise = self.metadata.exercise if self.metadata.kind is Kind.EXERCISE else ""
+        return Step(self.name, self.metadata.kind.traits.step or "student", self.source, self.number, exercise)
 
 
 def parse_cells(notebook: NotebookNode) -> Sequence[LabCell]:
@@ -44,5 +44,5 @@ def parse_cells(notebook: NotebookNode) -> Sequence[LabCell]:
 
 
 def _parse_cell(cell: NotebookNode, number: int) -> LabCell:
-    facts = read_facts(cell) or Facts(kind=Kind.SCRATCH)  # added by the student
-    return LabCell(cell, get_cell_name(cell), number, facts, is_grade(cell))
+    metadata = read_cell_metadata(cell) or CellMetadata(kind=Kind.SCRATCH)  # added by the student
+    return LabCell(cell, get_cell_name(cell), number, metadata, is_grade(cell))

@@ -18,17 +18,17 @@ from traitlets.config import Config
 from autograder.base.digest import digest
 from autograder.examiner.clock import Timeouts
 from autograder.examiner.connection import Stopped
-from autograder.examiner.examination import StepResult, examine
+from autograder.examiner.examination import StepResult, examine_steps
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
-from autograder.grading.check_device import set_check_device
+from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
 from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.intake.releases import read_releases
-from autograder.intake.repair import build_blank, repair
+from autograder.intake.repair import build_blank, repair_lab_notebook
 from autograder.intake.submitted_cells import build_released_cell, is_answer
 from autograder.model.fingerprint import collect_environment, get_versions
 from autograder.model.marks import MarkSheet, compute_marks
@@ -70,7 +70,9 @@ def grade_lab_task(task: Task, fork_server: ForkServer) -> GradedSubmission:
         if file.content is None:
             raise RefusedSubmission(file.refusal)
         with bound_work():
-            repaired = repair(read_notebook(file.content, file.notes), source_notebook, read_releases(task.releases))
+            repaired = repair_lab_notebook(
+                read_notebook(file.content, file.notes), source_notebook, read_releases(task.releases)
+            )
     except Stopped:
         repaired = build_blank(source_notebook, TOO_MUCH)
     except RefusedSubmission as refused:
@@ -116,8 +118,10 @@ def grade_notebook(
     cells = parse_cells(notebook)
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.kept if cell.key and cell.key == keys.get(cell.id)}
-    with set_check_device(device):
-        results = examine([cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts)
+    with use_examiner_device(device):
+        results = examine_steps(
+            [cell.step for cell in cells if cell.name not in kept], fork_server.start_process, timeouts
+        )
     graded = []
     for cell in cells:
         cell.node.execution_count = cell.number
@@ -193,18 +197,18 @@ def _compute_keys(cells: Sequence[LabCell], layers: Sequence[str], device: str) 
     """Return a digest, for each check cell, of everything that its outcomes depend on."""
     code = [part for cell in cells if not cell.is_graded for part in (cell.name, cell.source)]
     shared = digest(*code, device, *collect_environment(layers).label_parts().values())
-    return {cell.name: digest(shared, cell.source, str(cell.facts.points)) for cell in cells if cell.is_graded}
+    return {cell.name: digest(shared, cell.source, str(cell.metadata.points)) for cell in cells if cell.is_graded}
 
 
 def _grade_cell(cell: LabCell, result: StepResult, key: str) -> GradedCell:
-    facts = cell.facts
-    hidden = {check.id for check in facts.checks if check.hidden}
-    visible = {check.id for check in facts.checks if not check.hidden}
+    metadata = cell.metadata
+    hidden = {check.id for check in metadata.checks if check.hidden}
+    visible = {check.id for check in metadata.checks if not check.hidden}
     outcomes = [
         replace(o, hidden=o.id in hidden, difference=o.difference if o.id in visible else None) for o in result.outcomes
     ]
-    points = compute_earned(result.outcomes, facts.points)
-    return GradedCell(id=cell.name, key=key, points=points, worth=facts.points, checks=tuple(outcomes))
+    points = compute_earned(result.outcomes, metadata.points)
+    return GradedCell(id=cell.name, key=key, points=points, worth=metadata.points, checks=tuple(outcomes))
 
 
 def _has_stopped_check(result: StepResult) -> bool:
@@ -213,7 +217,7 @@ def _has_stopped_check(result: StepResult) -> bool:
 
 
 def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:
-    verdict = Verdict(cell.facts.exercise, list(graded.checks), graded.worth, graded.points, folds=False)
+    verdict = Verdict(cell.metadata.exercise, list(graded.checks), graded.worth, graded.points, folds=False)
     data = NotebookNode(verdict._repr_mimebundle_())
     return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=cell.number)
 

@@ -13,7 +13,7 @@ from autograder.base.digest import digest
 from autograder.examiner.connection import Stopped
 from autograder.examiner.watchdog import bound_work
 from autograder.forkserver.client import ForkServer
-from autograder.grading.check_device import set_check_device
+from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import NotebookFile, Settings, Task, compute_key, compute_part_digests
@@ -27,7 +27,7 @@ from autograder.model.result import GradedCell, Result
 from autograder.stock.assignment import StockContent, StockNotebook
 from autograder.stock.cell_grades import is_automatic
 from autograder.stock.notebook_execution import provide_files, run_notebook
-from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair
+from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair_stock_notebook
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
 from autograder.stock.worked_solution import find_inside_cells
 from labkit.outcome import Outcome
@@ -106,7 +106,7 @@ def run_stock_notebook(
 
     parts = (part for path, content in course_files for part in (path, content))
     key = digest(source.model_dump_json(), repr(timeouts), *parts)
-    with set_check_device(settings.device):
+    with use_examiner_device(settings.device):
         if key not in _inside_cells:
             _inside_cells[key] = find_inside_cells(
                 source, provide_files(start_process, course_files), timeouts, apply_limits
@@ -190,7 +190,7 @@ def _repair_notebook(source: StockNotebook, file: NotebookFile | None) -> tuple[
         return None, build_blank(source, reason)[1]
     try:
         with bound_work():
-            return repair(read_notebook(file.content, file.notes), source)
+            return repair_stock_notebook(read_notebook(file.content, file.notes), source)
     except Stopped:
         return None, build_blank(source, TOO_MUCH)[1]
     except RefusedSubmission as refused:

@@ -15,6 +15,8 @@ from autograder.model.result import GradedCell
 from autograder.sandbox import Limits
 from autograder.stock.settings import get_cell_seconds
 
+USUAL_TIMEOUTS = Timeouts()
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -31,19 +33,16 @@ class Settings:
 def make_settings(
     isolation: str = "full",
     memory_gib: float = Limits.memory / 2**30,
-    cell_seconds: float = Timeouts.cell,
-    check_seconds: float = Timeouts.check,
-    submission_seconds: float = Timeouts.submission,
+    timeouts: Timeouts = USUAL_TIMEOUTS,
     device: str = "cpu",
     gpu_memory_gib: float = Limits.gpu_memory / 2**30,
     **preprocessors: Any,
 ) -> Settings:
-    """Make settings from those of c.Examine in nbgrader_config.py, which have these names."""
-    memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(submission_seconds))
+    """Make settings from those of c.Examine in nbgrader_config.py, which have these names, except the timeouts."""
+    memory, processor = int(memory_gib * 2**30), max(Limits.cpu_seconds, int(timeouts.submission))
     space = 2 * memory if device == "cpu" else None  # CUDA maps more than the memory
     gpu_memory = int(gpu_memory_gib * 2**30)
     limits = Limits(memory=memory, address_space=space, cpu_seconds=processor, gpu_memory=gpu_memory)
-    timeouts = Timeouts(cell_seconds, check_seconds, submission_seconds)
     return Settings(isolation, limits, timeouts, device, preprocessors)
 
 

@@ -22,7 +22,7 @@ class RefusedSubmission(Exception):
     """A file that can't be graded. The message says why, and what the student can do."""
 
 
-def decode(data: bytes) -> tuple[Any, list[str]]:
+def decode_json(data: bytes) -> tuple[Any, list[str]]:
     """Return the JSON value, and notes on what was repaired to read it. Raises RefusedSubmission."""
     text, notes = _decode_text(data)
     if sum(text.count(mark) for mark in ",[{") > MAX_VALUES:

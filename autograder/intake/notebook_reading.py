@@ -14,7 +14,7 @@ from nbformat.v4.convert import upgrade_cell
 from autograder.base.atomic_files import is_of_one_name
 from autograder.base.text import join_first, make_readable
 from autograder.intake.claims import Claims, read_claims, write_claims
-from autograder.intake.file_decoding import AGAIN, RefusedSubmission, decode
+from autograder.intake.file_decoding import AGAIN, RefusedSubmission, decode_json
 from autograder.intake.folder_normalization import collect_folder_notes
 from autograder.intake.submitted_cells import create_cell, create_notebook
 
@@ -51,7 +51,7 @@ def read_file(path: Path, graded: Sequence[Path] = ()) -> tuple[bytes, list[str]
 
 def read_notebook(content: bytes, notes_on_folder: Sequence[str] = ()) -> NotebookNode:
     """Read the notebook in these bytes, as read_submission() returns it. Raises RefusedSubmission."""
-    data, notes = decode(content)
+    data, notes = decode_json(content)
     cells, left_out = [], []
     for number, cell in enumerate(_get_cells(data), start=1):
         try:

@@ -29,7 +29,7 @@ from autograder.intake.submitted_cells import (
 from autograder.model.metadata import collect_exercises, get_cell_name, is_named, refuse_unbuilt
 from autograder.model.notes import Note, NoteKind
 
-__all__ = ["NOTES_ID", "RepairedNotebook", "build_blank", "read_notes", "repair"]
+__all__ = ["NOTES_ID", "RepairedNotebook", "build_blank", "read_notes", "repair_lab_notebook"]
 
 NO_RELEASES = Releases()
 MARKERS = ("### BEGIN SOLUTION", "### BEGIN HIDDEN TESTS")
@@ -43,7 +43,7 @@ class RepairedNotebook:
     notes: list[Note] = field(default_factory=list)
 
 
-def repair(
+def repair_lab_notebook(
     submitted: NotebookNode, source_notebook: NotebookNode, releases: Releases = NO_RELEASES
 ) -> RepairedNotebook:
     """Rebuild a submission from the course's notebook.

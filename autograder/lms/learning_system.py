@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.base.entry_points import list_names, load
+from autograder.base.entry_points import list_names, load_entry_point
 from autograder.lms.grades import Exporter
 from autograder.lms.zip_entries import SubmissionFiles, ZipEntry
 
@@ -48,7 +48,7 @@ class LearningSystem:
 
 def load_system(name: str) -> LearningSystem:
     """Load the LMS of this name. Raises GradlabError if no installed package provides it."""
-    return load(GROUP, name, LearningSystem)
+    return load_entry_point(GROUP, name, LearningSystem)
 
 
 def load_systems() -> list[LearningSystem]:
@@ -59,5 +59,5 @@ def load_systems() -> list[LearningSystem]:
 def load_exporter(name: str) -> Exporter:
     """Load the exporter of this name, or that of the LMS. Raises GradlabError if there is neither."""
     if name in list_names(EXPORTERS):
-        return load(EXPORTERS, name, Exporter)
-    return load(GROUP, name, LearningSystem, list_names(GROUP, EXPORTERS)).grades
+        return load_entry_point(EXPORTERS, name, Exporter)
+    return load_entry_point(GROUP, name, LearningSystem, list_names(GROUP, EXPORTERS)).grades

@@ -16,7 +16,7 @@ class StrictModel(BaseModel):
 
 
 @dataclass(frozen=True)
-class Traits:
+class KindTraits:
     """What follows from a cell's kind."""
 
     markdown: bool = False
@@ -46,19 +46,19 @@ class Kind(StrEnum):
     PREDICT = "predict"  # asked before a cell shows the answer, worth no points
 
     @property
-    def traits(self) -> Traits:
+    def traits(self) -> KindTraits:
         return TRAITS[self]
 
 
 TRAITS = {
-    Kind.PROSE: Traits(markdown=True),
-    Kind.GIVEN: Traits(locked=True, step="given"),
-    Kind.EXAMPLE: Traits(locked=True, step="example"),
-    Kind.SCRATCH: Traits(step="student"),
-    Kind.EXERCISE: Traits(named=True, student_writes=True, step="student"),
-    Kind.CHECK: Traits(named=True, locked=True, graded=True, step="check"),
-    Kind.QUESTION: Traits(markdown=True, named=True, student_writes=True, graded=True),
-    Kind.PREDICT: Traits(markdown=True, named=True),
+    Kind.PROSE: KindTraits(markdown=True),
+    Kind.GIVEN: KindTraits(locked=True, step="given"),
+    Kind.EXAMPLE: KindTraits(locked=True, step="example"),
+    Kind.SCRATCH: KindTraits(step="student"),
+    Kind.EXERCISE: KindTraits(named=True, student_writes=True, step="student"),
+    Kind.CHECK: KindTraits(named=True, locked=True, graded=True, step="check"),
+    Kind.QUESTION: KindTraits(markdown=True, named=True, student_writes=True, graded=True),
+    Kind.PREDICT: KindTraits(markdown=True, named=True),
 }
 
 

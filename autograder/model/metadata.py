@@ -20,7 +20,7 @@ WRITE_HERE = "*Double-click here, and write your answer in place of this line.*"
 SECRET = {"hint", "misconceptions"}  # parts of a check's code that students may not have
 
 
-class Facts(StrictModel):
+class CellMetadata(StrictModel):
     """What a notebook says about one cell."""
 
     kind: Kind
@@ -50,7 +50,7 @@ def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
         stub: The text that's handed out, for a cell that students write.
     """
     checks = lab.exercise(cell.name).checks if cell.kind is Kind.CHECK else ()
-    facts = Facts(
+    metadata = CellMetadata(
         kind=cell.kind,
         exercise=cell.name,
         points=cell.points,
@@ -60,7 +60,7 @@ def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
         quiz=cell.quiz,
         another=_find_another_answer(cell, lab),
     )
-    return facts.model_dump(mode="json", exclude_defaults=True, exclude={"checks": {"__all__": SECRET}})
+    return metadata.model_dump(mode="json", exclude_defaults=True, exclude={"checks": {"__all__": SECRET}})
 
 
 def _find_another_answer(cell: Cell, lab: Lab) -> AnotherWay | None:
@@ -79,10 +79,10 @@ def clear_hidden(metadata: dict[str, Any]) -> None:
         metadata.get(KEY, {}).pop(secret, None)
 
 
-def read_facts(cell: NotebookNode) -> Facts | None:
+def read_cell_metadata(cell: NotebookNode) -> CellMetadata | None:
     """Read what the notebook says about this cell; None if the course didn't write it."""
     metadata = cell.metadata.get(KEY)
-    return None if metadata is None else Facts.model_validate(metadata)
+    return None if metadata is None else CellMetadata.model_validate(metadata)
 
 
 def read_kind(cell: NotebookNode) -> Kind | None:
@@ -98,12 +98,12 @@ def is_built(notebook: NotebookNode) -> bool:
 
 def refuse_unbuilt(course: NotebookNode) -> None:
     """Raise GradlabError if this source notebook doesn't say what its cells are for."""
-    student_facts = [
-        facts
+    student_metadata = [
+        metadata
         for cell in course.cells
-        if (facts := cell.metadata.get(KEY)) and Kind(facts["kind"]).traits.student_writes
+        if (metadata := cell.metadata.get(KEY)) and Kind(metadata["kind"]).traits.student_writes
     ]
-    if KEY not in course.metadata or not all("stub" in facts for facts in student_facts):
+    if KEY not in course.metadata or not all("stub" in metadata for metadata in student_metadata):
         raise GradlabError("this source notebook was not made by this version of Gradlab\n    fix: run gradlab build")
 
 

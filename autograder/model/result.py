@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from autograder.model.assignments import AssignmentKind, get_result_kind
 from autograder.model.course import StrictModel
 from autograder.model.notes import Note
-from autograder.model.result_upgrade import upgrade
+from autograder.model.result_upgrade import upgrade_result
 from autograder.model.versions import Versions
 from labkit.outcome import Outcome
 
@@ -75,7 +75,7 @@ class Result(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _upgrade(cls, data: Any) -> Any:
-        return upgrade(data) if isinstance(data, dict) else data
+        return upgrade_result(data) if isinstance(data, dict) else data
 
     @property
     def kind(self) -> AssignmentKind:

@@ -19,7 +19,7 @@ CAUSES = {  # values of labkit.cause.Cause, whose import would also import torch
 NOTHING = re.compile(r"your \w+ is None")
 
 
-def upgrade(document: dict[str, Any]) -> dict[str, Any]:
+def upgrade_result(document: dict[str, Any]) -> dict[str, Any]:
     """Upgrade a document to format 2, unless it already has it."""
     if document.get("format") != "gradlab result 1":
         return document

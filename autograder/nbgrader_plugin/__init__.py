@@ -37,7 +37,7 @@ def configure(c: Any) -> None:
         "autograder.nbgrader_plugin.converters.ClearHiddenFacts",
         "autograder.nbgrader_plugin.converters.RememberRelease",
     ]
-    c.Autograde.pre_convert_hook = "autograder.nbgrader_plugin.converters.settle_submission"
+    c.Autograde.pre_convert_hook = "autograder.nbgrader_plugin.converters.normalize_submission"
     c.Autograde.exporter_class = "autograder.nbgrader_plugin.converters.SubmissionExporter"
     c.Autograde.autograde_preprocessors = [
         "autograder.nbgrader_plugin.converters.Examine",

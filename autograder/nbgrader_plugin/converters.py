@@ -13,7 +13,7 @@ from nbgrader.preprocessors import ClearSolutions, NbGraderPreprocessor, SaveAut
 from traitlets import Float, Unicode
 
 from autograder.examiner.clock import Timeouts
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.imports import find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.gradebook.extensions import set_extension
@@ -28,7 +28,7 @@ from autograder.grading.task import make_settings
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import RefusedSubmission, read_submission
 from autograder.intake.releases import read_release_bytes, read_releases, save_release
-from autograder.intake.repair import build_blank, read_notes, repair
+from autograder.intake.repair import build_blank, read_notes, repair_lab_notebook
 from autograder.model.assignments import AssignmentKind, find_kind
 from autograder.model.marks import compute_marks
 from autograder.model.metadata import WRITE_HERE, choose_name, clear_hidden, is_built
@@ -68,7 +68,7 @@ class SubmissionExporter(NotebookExporter):  # type: ignore[misc]
         course = read_course_notebook(Path(get_source_path(autograde.coursedir, ids)))
         try:
             releases = read_releases(read_release_bytes(root, ids["assignment"]))
-            repaired = repair(read_submission(Path(filename)), course, releases)
+            repaired = repair_lab_notebook(read_submission(Path(filename)), course, releases)
         except RefusedSubmission as refused:
             repaired = build_blank(course, str(refused))
         for note in repaired.notes:
@@ -109,7 +109,7 @@ class ClearHiddenFacts(NbGraderPreprocessor):  # type: ignore[misc]
         return cell, resources
 
 
-def settle_submission(assignment: str, student: str, notebooks: list[str]) -> None:
+def normalize_submission(assignment: str, student: str, notebooks: list[str]) -> None:
     """Make the folder safe to copy, since nbgrader, which calls this hook before it copies, follows links."""
     folder = Path(notebooks[0]).parent
     if find_kind(Path.cwd(), assignment) is AssignmentKind.STOCK:  # nbgrader changes to the course's folder first
@@ -136,9 +136,8 @@ class Examine(NbGraderPreprocessor):  # type: ignore[misc]
     def preprocess(self, nb: NotebookNode, resources: Any) -> Any:
         course = Path(self.parent.parent.coursedir.root).resolve()
         ids = resources["nbgrader"]
-        settings = make_settings(
-            self.isolation, self.memory_gib, self.cell_seconds, self.check_seconds, self.submission_seconds
-        )
+        timeouts = Timeouts(self.cell_seconds, self.check_seconds, self.submission_seconds)
+        settings = make_settings(self.isolation, self.memory_gib, timeouts)
         fork_server = _get_fork_server(
             settings.isolation, settings.limits, course, find_course_groups(course, [ids["assignment"]])
         )
@@ -216,7 +215,7 @@ def _get_fork_server(isolation: str, limits: Limits, course: Path, groups: froze
     key = isolation, limits, course, groups
     if key not in _open or _open[key].lost:
         close_fork_servers()
-        _open[key] = ForkServer(Purpose(isolation, limits), [course], start_server(1, groups))
+        _open[key] = ForkServer(ProcessSettings(isolation, limits), [course], start_server(1, groups))
     return _open[key]
 
 

@@ -22,7 +22,7 @@ from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 
 from autograder.model.course import Kind
-from autograder.model.metadata import read_facts
+from autograder.model.metadata import read_cell_metadata
 from autograder.reports.picture_size import MAX_PIXELS, count_pixels
 from autograder.reports.prose import PAGE_PIXELS, Budget, bound_page, render_prose
 from autograder.reports.safe_svg import count_safe_pixels
@@ -31,12 +31,12 @@ MAX_COLOURED, MAX_LINES = 100_000, 500  # characters and lines of code on a page
 MAX_SHOWN = 100_000  # characters of a value
 MAX_ELEMENTS = 40_000  # of a page's texts; begin and end count separately
 MAX_COLOURS = 2_000  # changes of colour in the outputs of a page
-SHARE = "gradlab_share"  # the key of the page's budget in its resources
+BUDGET = "gradlab_budget"  # the key of the page's budget in its resources
 NO_FORMULAS = Markup('<div class="tex2jax_ignore mathjax_ignore">{}</div>')  # MathJax would make links in them
 
 
 @dataclass
-class Share:
+class PageBudget:
     """What the rest of one page may use."""
 
     texts: Budget = field(default_factory=lambda: Budget(elements=MAX_ELEMENTS))
@@ -47,11 +47,11 @@ class Share:
     """Changes of colour in outputs."""
 
 
-def get_share(context: Context) -> Share:
+def get_page_budget(context: Context) -> PageBudget:
     """Return what the rest of the current page may use."""
     resources: Any = context.get("resources")
-    share: Share = resources.setdefault(SHARE, Share()) if isinstance(resources, dict) else Share()
-    return share
+    budget: PageBudget = resources.setdefault(BUDGET, PageBudget()) if isinstance(resources, dict) else PageBudget()
+    return budget
 
 
 class BoundPictures(Preprocessor):  # type: ignore[misc]
@@ -87,7 +87,7 @@ def render_text(context: Context, source: str) -> Markup:
         renderer = IPythonRenderer(escape=False, attachments=attachments)
         with contextlib.suppress(InvalidNotebook):  # raised for a missing picture
             return Markup(MarkdownWithMath(renderer=renderer).render(source))
-    with bound_page(get_share(context).texts):
+    with bound_page(get_page_budget(context).texts):
         return NO_FORMULAS.format(render_prose(source, attachments))
 
 
@@ -97,8 +97,8 @@ def render_html(context: Context, html: str) -> str:
     if isinstance(html, Markup):
         return html
     cell: Any = context.get("cell")
-    facts = read_facts(cell) if cell else None
-    if facts is not None and facts.kind is Kind.CHECK:
+    metadata = read_cell_metadata(cell) if cell else None
+    if metadata is not None and metadata.kind is Kind.CHECK:
         return str(clean_html(html))
     output: Any = context.get("output") or {}
     text = output.get("data", {}).get("text/plain", "") if isinstance(output, Mapping) else ""
@@ -109,19 +109,19 @@ def render_html(context: Context, html: str) -> str:
 @pass_context
 def colour_code(context: Context, source: str, language: str | None = None, metadata: Any = None) -> str:
     """Show code in colours, or without if it exceeds the page's budget."""
-    share = get_share(context)
+    budget = get_page_budget(context)
     cost = len(source) + MAX_COLOURED // MAX_LINES * source.count("\n")
-    if cost > share.code:
+    if cost > budget.code:
         return f'<div class="highlight"><pre>{escape(source)}</pre></div>'
-    share.code -= cost
+    budget.code -= cost
     return str(Highlight2HTML(pygments_lexer="python3")(source, language=language, metadata=metadata))
 
 
 @pass_context
 def show_output(context: Context, text: str) -> str:
     """Show what a cell printed in its colours, or without if they exceed the page's budget."""
-    share, changes = get_share(context), text.count("\x1b[")
-    if changes > share.colours:
+    budget, changes = get_page_budget(context), text.count("\x1b[")
+    if changes > budget.colours:
         return str(escape(strip_ansi(text)))
-    share.colours -= changes
+    budget.colours -= changes
     return str(ansi2html(text))

@@ -26,7 +26,7 @@ from autograder.model.metadata import make_stock_name, split_stock_name
 from autograder.model.notes import Note, is_refused
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content
-from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair
+from autograder.stock.notebook_repair import build_blank, build_released_notebook, repair_stock_notebook
 from autograder.stock.settings import get_student_files
 
 
@@ -51,7 +51,7 @@ def sanitize_notebook(path: Path, source: StockNotebook) -> tuple[NotebookNode, 
     """Read the file as a notebook that can be graded, with notes about repairs."""
     try:
         content, notes = read_file(path, [other for other in path.parent.glob("*.ipynb") if other != path])
-        return repair(read_notebook(content, notes), source)
+        return repair_stock_notebook(read_notebook(content, notes), source)
     except RefusedSubmission as refused:
         return build_blank(source, str(refused))
 

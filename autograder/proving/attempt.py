@@ -20,7 +20,7 @@ from autograder.examiner.remote_namespace import RemoteNamespace
 from autograder.proving import liars, replacements
 from autograder.proving.forks import ForkError, run_in_fork
 from autograder.proving.note_file import NOTE
-from autograder.proving.unsandboxed_process import FORK_SECONDS, branch, run_cell_in
+from autograder.proving.unsandboxed_process import FORK_SECONDS, fork_process, run_cell_in
 
 CHECK_SECONDS = 30.0
 WHOLE_SECONDS = 3600.0  # for an attempt, whose cells and checks have their own limits
@@ -69,7 +69,7 @@ def run_through_examiner(
     Raises:
         ForkError: If a cell raises, or the student process dies, is too slow or sends an invalid reply.
     """
-    forked = branch(process)
+    forked = fork_process(process)
     try:
         report: AttemptReport = run_in_fork(
             lambda: _examine_attempt(attempt, forked, namespace, defined), WHOLE_SECONDS

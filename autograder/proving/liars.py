@@ -16,7 +16,7 @@ import torch
 
 from autograder.proving.constant_objects import AlwaysTrue
 from autograder.proving.note_file import NOTE, NoteFile
-from autograder.proving.ruined_arguments import RUINS, ruin
+from autograder.proving.ruined_arguments import RUINS, ruin_arguments
 from labkit.probes import PROBES
 
 Function = Callable[..., Any]
@@ -105,7 +105,7 @@ def _make_liar(honest: Function, label: str, note: LieNote, running: list[int]) 
             note.record()
             return answers[0]
         if claimed != REPEATS:
-            if not ruin(label.removeprefix("each probe finds its "), args, kwargs):
+            if not ruin_arguments(label.removeprefix("each probe finds its "), args, kwargs):
                 return None
             note.record()
         running[0] += 1

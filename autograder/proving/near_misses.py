@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_leaves, tree_map
 
-from autograder.proving.spoilers import Function, Spoiler
+from autograder.proving.spoiled_results import Function, Spoiler
 
 Args = tuple[Any, ...]
 Kwargs = dict[str, Any]

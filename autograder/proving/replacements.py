@@ -11,7 +11,7 @@ from autograder.proving.call_recorder import CallRecorder
 from autograder.proving.constant_objects import replace_methods
 from autograder.proving.near_misses import get_near_misses
 from autograder.proving.note_file import NOTE
-from autograder.proving.spoilers import HARD_CODED, METHODS, HardCodedFunction, SpoiledFunction, get_spoilers
+from autograder.proving.spoiled_results import HARD_CODED, METHODS, HardCodedFunction, SpoiledFunction, get_spoilers
 
 WATCHED = "its calls noted"
 

@@ -22,7 +22,7 @@ MAX_DEPTH = 5
 def compute_ruined_result(label: str, function: Function, args: Args, kwargs: Kwargs) -> tuple[Any, bool]:
     """Return the function's result for ruined arguments and True, or None and False if that doesn't differ."""
     first = function(*args, **kwargs)
-    if not ruin(label, args, kwargs):
+    if not ruin_arguments(label, args, kwargs):
         return None, False
     second = function(*args, **kwargs)
     return (None, False) if _is_same(first, second) else (second, True)
@@ -40,7 +40,7 @@ def _is_equal(first: Any, second: Any) -> bool:
     return isinstance(first, VALUES) and type(first) is type(second) and first == second
 
 
-def ruin(label: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+def ruin_arguments(label: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """Ruin these arguments in place by one of the RUINS. Returns whether anything changed."""
     changes = [_apply_nested(value, RUINS[label], 0) for value in (*args, *kwargs.values())]
     return any(changes)

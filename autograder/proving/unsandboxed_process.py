@@ -26,7 +26,7 @@ from autograder.sandbox.keeper import fork_below
 from autograder.sandbox.kill import kill, kill_tree
 from autograder.sandbox.processes import is_alive, measure_seconds, read_stat_fields
 from autograder.student_process.kernel import Kernel
-from autograder.student_process.main import prepare_course_names, start
+from autograder.student_process.main import become_student_process, prepare_course_names
 
 CELL_SECONDS = 60.0
 FORK_SECONDS = 60.0
@@ -94,7 +94,7 @@ def start_process() -> StudentProcess:
     return process
 
 
-def branch(process: StudentProcess) -> StudentProcess:
+def fork_process(process: StudentProcess) -> StudentProcess:
     """Fork the process as it is now, so ending the fork leaves the process alone. Raises ForkError."""
     try:
         forked = process.fork("a branch", FORK_SECONDS)
@@ -143,4 +143,4 @@ def _serve(control: socket.socket) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         kernel = Kernel()
-        start(control.detach(), kernel, prepare_course_names(kernel))
+        become_student_process(control.detach(), kernel, prepare_course_names(kernel))

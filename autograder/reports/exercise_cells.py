@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from autograder.gradebook.submission_result import ExerciseResult
 from autograder.model.course import AnotherWay, Kind, QuizStatement
-from autograder.model.metadata import Facts, get_cell_name, make_cell_name, read_facts, read_kind
+from autograder.model.metadata import CellMetadata, get_cell_name, make_cell_name, read_cell_metadata, read_kind
 from autograder.reports.prose import render_prose
 
 LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
@@ -27,14 +27,14 @@ def render_question(notebook: Any, result: ExerciseResult) -> Markup:
 
 def is_blank(notebook: Any, result: ExerciseResult) -> bool:
     """Return whether the exercise is unchanged since it was handed out, and earned nothing."""
-    cell, facts = _find_exercise_cell(notebook, result.name)
-    return bool(facts and cell.source.strip() == facts.stub.strip() and not result.points)
+    cell, metadata = _find_exercise_cell(notebook, result.name)
+    return bool(metadata and cell.source.strip() == metadata.stub.strip() and not result.points)
 
 
 def find_quiz(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
     """Return the statements of the quiz that this exercise is; empty if the student didn't try it or it's no quiz."""
-    cell, facts = _find_exercise_cell(notebook, exercise)
-    return facts.quiz if facts and cell.source.strip() != facts.stub.strip() else ()
+    cell, metadata = _find_exercise_cell(notebook, exercise)
+    return metadata.quiz if metadata and cell.source.strip() != metadata.stub.strip() else ()
 
 
 def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
@@ -45,14 +45,14 @@ def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
 
 def find_another_way(notebook: Any, result: ExerciseResult) -> AnotherWay | None:
     """Return another right answer, if the student earned all points of the exercise."""
-    _, facts = _find_exercise_cell(notebook, result.name)
-    return facts.another if facts and result.points is not None and result.points >= result.worth else None
+    _, metadata = _find_exercise_cell(notebook, result.name)
+    return metadata.another if metadata and result.points is not None and result.points >= result.worth else None
 
 
-def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, Facts | None]:
+def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, CellMetadata | None]:
     """Return the exercise's cell and its metadata, or (None, None)."""
     for cell in notebook.cells:
-        facts = read_facts(cell)
-        if facts and facts.kind is Kind.EXERCISE and facts.exercise == exercise:
-            return cell, facts
+        metadata = read_cell_metadata(cell)
+        if metadata and metadata.kind is Kind.EXERCISE and metadata.exercise == exercise:
+            return cell, metadata
     return None, None

@@ -20,11 +20,11 @@ from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.assignments import AssignmentKind
 from autograder.model.course import Kind
-from autograder.model.metadata import read_facts
+from autograder.model.metadata import read_cell_metadata
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
 from autograder.reports.exercise_cells import find_another_way, find_quiz, is_blank, read_ticks, render_question
-from autograder.reports.page_templates import render
+from autograder.reports.page_templates import render_template
 from autograder.reports.prose import bound_page, render_prose
 from autograder.reports.standing import format_duration
 from autograder.reports.stock_cells import group_stock_cells, select_part
@@ -99,8 +99,8 @@ def _strip_work(notebook: Any) -> Any:
     """Return the notebook without outputs, and with a placeholder instead of each text that the student wrote."""
     bare = copy.deepcopy(notebook)
     for cell in bare.cells:
-        facts = read_facts(cell)
-        if facts is None or facts.kind in STUDENT_KINDS:
+        metadata = read_cell_metadata(cell)
+        if metadata is None or metadata.kind in STUDENT_KINDS:
             cell.source = NOT_SHOWN
             cell.pop("attachments", None)
         if cell.cell_type == "code":
@@ -153,7 +153,7 @@ def render_feedback_page(
         "duration": format_duration,
         "notes": describe_notes(result.notes, len(result.notebooks)),
     }
-    return render(
+    return render_template(
         "feedback.html.j2", result=result, matrices=_render_matrices, hints=_render_hints, prose=render_prose, **values
     )
 
@@ -167,8 +167,12 @@ def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str
     path = course / "source" / lab / f"{lab}.ipynb"
     if since is None or to_naive_utc(since) > get_utc_now() or not path.exists():
         return {}
-    cells = ((read_facts(cell), strip_markers(cell.source)) for cell in read_course_notebook(path).cells)
-    return {facts.exercise: text for facts, text in cells if facts and facts.kind in STUDENT_KINDS and text.strip()}
+    cells = ((read_cell_metadata(cell), strip_markers(cell.source)) for cell in read_course_notebook(path).cells)
+    return {
+        metadata.exercise: text
+        for metadata, text in cells
+        if metadata and metadata.kind in STUDENT_KINDS and text.strip()
+    }
 
 
 def _render_matrices(difference: Difference) -> Markup:

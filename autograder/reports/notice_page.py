@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.reports.page_templates import render
+from autograder.reports.page_templates import render_template
 
 SIGN = b'<meta name="gradlab-unmarked"'  # near the top, where no text of a student's can be
 HEAD_BYTES = 200  # in which the sign is
@@ -16,7 +16,7 @@ def render_notice_page(lab: str, student: str, when: str, words: str, more: str 
         words: The reason in a sentence, which JupyterLab shows too.
         more: What counts instead.
     """
-    return render("unmarked.html.j2", lab=lab, student=student, when=when, words=words, more=more)
+    return render_template("unmarked.html.j2", lab=lab, student=student, when=when, words=words, more=more)
 
 
 def is_notice_page(head: bytes) -> bool:

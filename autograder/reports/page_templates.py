@@ -29,10 +29,10 @@ def render_live(template: str, **values: Any) -> str:
     script = files("autograder.reports").joinpath("templates/page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"
-    return render(template, script=Markup(script), policy=policy, **values)
+    return render_template(template, script=Markup(script), policy=policy, **values)
 
 
-def render(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     return build_jinja_environment("autograder.reports").get_template(template).render(**values)
 
 

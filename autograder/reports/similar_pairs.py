@@ -60,7 +60,7 @@ class Search:
     """How many pairs above the threshold aren't among these."""
 
 
-def search(
+def search_pairs(
     answers: Mapping[str, Mapping[str, str]],
     course_texts: Mapping[str, Sequence[str]],
     is_independent: Callable[[str, str], bool] = lambda first, second: True,

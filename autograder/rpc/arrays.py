@@ -19,7 +19,7 @@ def pack_array_layout(a: Array, offset: int) -> list[WireValue]:
     return [a.dtype.str, offset, list(a.shape), list(a.strides), bool(a.flags.writeable), bool(a.flags.owndata)]
 
 
-def rebuild_array(
+def unpack_array(
     block: Block,
     dtype: WireValue,
     offset: WireValue,
@@ -31,7 +31,7 @@ def rebuild_array(
     """Build the array that pack_array_layout() packed."""
     kind = parse_numpy_dtype(dtype)
     start, sizes, steps = check_int(offset), _check_ints(shape), _check_ints(strides)
-    _check(block, kind, start, sizes, steps)
+    _check_geometry(block, kind, start, sizes, steps)
     a = _create_owned(block, kind, tuple(sizes), steps) if owns else None
     if a is None:
         a = _create_view(block, kind, start, tuple(sizes), tuple(steps))
@@ -43,7 +43,7 @@ def _check_ints(received: WireValue) -> list[int]:
     return [check_int(number) for number in check_list(received)]
 
 
-def _check(block: Block, dtype: np.dtype[Any], offset: int, shape: list[int], strides: list[int]) -> None:
+def _check_geometry(block: Block, dtype: np.dtype[Any], offset: int, shape: list[int], strides: list[int]) -> None:
     """Refuse an array that reaches beyond the block. NumPy's own check overflows with huge strides."""
     numbers = [offset, *shape, *strides]
     if any(type(n) is not int or abs(n) >= 2**40 for n in numbers) or not len(shape) == len(strides) <= 32:

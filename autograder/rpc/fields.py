@@ -5,7 +5,7 @@ from __future__ import annotations
 from autograder.rpc.frames import ProtocolError, WireValue
 
 
-def expect(received: WireValue, length: int) -> list[WireValue]:
+def check_length(received: WireValue, length: int) -> list[WireValue]:
     """Return the value if it is a list of this length."""
     if not isinstance(received, list) or len(received) != length:
         raise ProtocolError("a list of another length")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograder.rpc.fields import check_bytes, check_list, expect
+from autograder.rpc.fields import check_bytes, check_length, check_list
 from autograder.rpc.flags import Flags, pack_flags, read_torch_flags, set_flags, unpack_flags
 from autograder.rpc.frames import ProtocolError, WireValue
 from autograder.rpc.random_states import RANDOM
@@ -34,7 +34,7 @@ class GlobalState:
 
     def take(self, state: WireValue) -> Flags:
         """Return the flags of the other end. Raises ProtocolError."""
-        flags, _ = expect(state, 2)
+        flags, _ = check_length(state, 2)
         if flags is not None:
             self.flags = unpack_flags(flags)
         if self.flags is None:
@@ -44,7 +44,7 @@ class GlobalState:
     def apply(self, state: WireValue) -> None:
         """Set the state of this process, except for inference mode."""
         set_flags(self.take(state), read_torch_flags())
-        _, states = expect(state, 2)
+        _, states = check_length(state, 2)
         try:
             for n, packed in enumerate(check_list(states)):
                 if packed is not None:

@@ -52,14 +52,14 @@ class MaskedBytes(bytes):
         return MaskedBytes(other + bytes(self))
 
 
-def mask(value: Any) -> Any:
+def mask_value(value: Any) -> Any:
     """Mask texts and bytes, also in a list or tuple that one of their methods returned. Others stay as they are."""
     kind = type(value)
     if kind is str:
         return MaskedText(value)
     if kind is bytes:
         return MaskedBytes(value)
-    return kind(map(mask, value)) if kind in (list, tuple) else value
+    return kind(map(mask_value, value)) if kind in (list, tuple) else value
 
 
 def unmask_text(text: str) -> str:
@@ -78,7 +78,7 @@ def _mask_methods(kind: Masked, base: type) -> Masked:
     def wrap(method: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(method)
         def mask_result(self: Any, *args: Any, **kwargs: Any) -> Any:
-            return mask(method(self, *args, **kwargs))
+            return mask_value(method(self, *args, **kwargs))
 
         return mask_result
 

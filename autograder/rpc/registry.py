@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autograder.rpc.blocks import Block
-from autograder.rpc.fields import check_list, expect
+from autograder.rpc.fields import check_length, check_list
 from autograder.rpc.frames import ProtocolError, WireValue
 
 
@@ -59,7 +59,7 @@ class ExchangeRegistry:
     def write_blocks(self, changes: WireValue, count: int) -> None:
         """Apply the other side's read_changed_blocks(). Raises ProtocolError for any but the first `count` blocks."""
         for change in check_list(changes):
-            number, content = expect(change, 2)
+            number, content = check_length(change, 2)
             if type(number) is not int or not 0 <= number < count or not isinstance(content, bytes):
                 raise ProtocolError("no such block")
             self.blocks[number].write(content)

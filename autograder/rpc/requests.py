@@ -1,7 +1,7 @@
 """The requests and replies of calls and uses. In a frame, each is a list of its fields in this order.
 
-read() turns a received list into a message and only counts its fields, so a field whose type is only a WireValue must
-be checked before it's used (rpc/fields.py).
+read_message() turns a received list into a message and only counts its fields, so a field whose type is only a
+WireValue must be checked before it's used (rpc/fields.py).
 `Packed` is a result of ValueExchange.pack.
 """
 
@@ -101,7 +101,7 @@ class ProductReply(NamedTuple):
     """Gradients that belong to the new node, if the backward pass recorded itself."""
 
 
-def read(kind: type[Message], parts: WireValue) -> Message:
+def read_message(kind: type[Message], parts: WireValue) -> Message:
     """Build a message from its fields. Raises ProtocolError if their number is wrong."""
     names: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
     if not isinstance(parts, list) or len(parts) != len(names):

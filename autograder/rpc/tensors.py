@@ -26,7 +26,7 @@ MAX_NUMBER = 2**40  # of a geometry
 MAX_DIMENSIONS = 64
 
 
-class Role(NamedTuple):
+class TensorTraits(NamedTuple):
     """What a tensor is besides its values."""
 
     requires_grad: bool = False
@@ -39,8 +39,11 @@ class Role(NamedTuple):
 
 
 # By bits, in the order of the fields.
-ROLES = [Role(*[bool(bits >> n & 1) for n in range(len(Role._fields))]) for bits in range(1 << len(Role._fields))]
-Enter = Callable[[Tensor, Role], Tensor]
+TRAITS = [
+    TensorTraits(*[bool(bits >> n & 1) for n in range(len(TensorTraits._fields))])
+    for bits in range(1 << len(TensorTraits._fields))
+]
+Enter = Callable[[Tensor, TensorTraits], Tensor]
 
 
 def get_gradient(t: Tensor) -> Tensor | None:
@@ -65,7 +68,7 @@ def raise_version(t: Tensor, target: int) -> None:
 
 
 def pack_tensor_layout(t: Tensor) -> list[WireValue]:
-    """Return [dtype, offset in its storage, size, stride, role as bits, version]."""
+    """Return [dtype, offset in its storage, size, stride, traits as bits, version]."""
     kind = type(t)
     bits = (
         t.requires_grad
@@ -86,40 +89,40 @@ def pack_tensor_layout(t: Tensor) -> list[WireValue]:
     ]
 
 
-def rebuild(block: Block, base: Tensor | None, enter: Enter, place: list[WireValue]) -> Tensor:
+def unpack_tensor(block: Block, base: Tensor | None, enter: Enter, layout: list[WireValue]) -> Tensor:
     """Build the tensor that pack_tensor_layout() packed, over this block.
 
     Args:
         base: The tensor that it was a view of.
         enter: Makes it part of an autograd graph.
     """
-    name, start, sizes, strides, bits, version = place
+    name, start, sizes, strides, bits, version = layout
     dtype = DTYPES.get(name) if isinstance(name, str) else None
     if dtype is None:
         raise ProtocolError(f"unknown dtype {str(name)[:20]!r}")
     offset = check_number(start, MAX_NUMBER)
     size, stride = _check_sizes(sizes), _check_sizes(strides)
-    _check(block, dtype.itemsize, offset, size, stride)
-    if type(bits) is not int or not 0 <= bits < len(ROLES):
+    _check_geometry(block, dtype.itemsize, offset, size, stride)
+    if type(bits) is not int or not 0 <= bits < len(TRAITS):
         raise ProtocolError("malformed flags of a tensor")
-    role = ROLES[bits]
-    if role.requires_grad and not (dtype.is_floating_point or dtype.is_complex):
+    traits = TRAITS[bits]
+    if traits.requires_grad and not (dtype.is_floating_point or dtype.is_complex):
         raise ProtocolError(f"a {DTYPE_NAMES[dtype]} tensor can't require gradients")
-    if role.conj and not dtype.is_complex:
+    if traits.conj and not dtype.is_complex:
         raise ProtocolError("a conjugate of real numbers")
-    if role.inference:
+    if traits.inference:
         with torch.inference_mode():
             t = _set(block, dtype, offset, size, stride)
-            t.requires_grad_(role.requires_grad)
+            t.requires_grad_(traits.requires_grad)
     else:
         t = _create_tensor(block, base, dtype, offset, size, stride)
-    if role.conj:
+    if traits.conj:
         torch._C._set_conj(t, True)
-    if role.neg:
+    if traits.neg:
         torch._C._set_neg(t, True)
-    if role.inference:
+    if traits.inference:
         return t
-    entered = enter(t, role)
+    entered = enter(t, traits)
     if version:
         raise_version(entered, check_number(version))
     return entered
@@ -135,10 +138,10 @@ def _create_tensor(
         return _set(block, dtype, offset, size, stride) if view is None else view
 
 
-def make_leaf(t: Tensor, role: Role) -> Tensor:
-    if role.is_parameter:
-        return torch.nn.Parameter(t, role.requires_grad)
-    return t.requires_grad_() if role.requires_grad else t
+def make_leaf(t: Tensor, traits: TensorTraits) -> Tensor:
+    if traits.is_parameter:
+        return torch.nn.Parameter(t, traits.requires_grad)
+    return t.requires_grad_() if traits.requires_grad else t
 
 
 def check_acyclic(t: Tensor, grad: Any) -> Any:
@@ -186,7 +189,7 @@ def _check_sizes(received: WireValue) -> list[int]:
     return [check_number(number, MAX_NUMBER) for number in check_list(received)]
 
 
-def _check(block: Block, itemsize: int, offset: int, size: list[int], stride: list[int]) -> None:
+def _check_geometry(block: Block, itemsize: int, offset: int, size: list[int], stride: list[int]) -> None:
     """Refuse a tensor that reaches beyond the block, or becomes huge with the first operation."""
     if not len(size) == len(stride) <= MAX_DIMENSIONS:
         raise ProtocolError("malformed geometry of a tensor")

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from autograder.rpc import blocks, values
-from autograder.rpc.arrays import rebuild_array
-from autograder.rpc.fields import check_list, check_number, check_text, expect
+from autograder.rpc.arrays import unpack_array
+from autograder.rpc.fields import check_length, check_list, check_number, check_text
 from autograder.rpc.frames import MAX_DEPTH, MAX_ITEMS, ProtocolError, WireValue
-from autograder.rpc.masked_text import mask
+from autograder.rpc.masked_text import mask_value
 from autograder.rpc.random_states import apply_torch_state
 from autograder.rpc.registry import ExchangeRegistry
-from autograder.rpc.tensors import Enter, check_acyclic, rebuild, unpack_generator_state
+from autograder.rpc.tensors import Enter, check_acyclic, unpack_generator_state, unpack_tensor
 
 MAX_COMPOSITE = 1_000
 # Types whose hashes a student can choose.
@@ -60,10 +60,10 @@ class Unpacker:
     def unpack(self, message: WireValue) -> Any:
         """Return the value of a message. Raises ProtocolError, or NameError for a handle."""
         try:
-            new_blocks, packed = expect(message, 2)
+            new_blocks, packed = check_length(message, 2)
             self._items, self._composite = 1, 0
             for block in check_list(new_blocks):
-                nbytes, device, content = expect(block, 3)
+                nbytes, device, content = check_length(block, 3)
                 self._registry.blocks.append(blocks.build_received_block(nbytes, device, content))
             return self._unpack(packed, 0)
         except (ProtocolError, NameError):
@@ -80,7 +80,7 @@ class Unpacker:
     def _unpack(self, packed: WireValue, depth: int) -> Any:
         """Unpack a value that is counted already."""
         if not isinstance(packed, list):
-            return mask(packed) if self._masked else packed
+            return mask_value(packed) if self._masked else packed
         if depth > MAX_DEPTH:
             raise ProtocolError(f"nested deeper than {MAX_DEPTH}")
         unpack = UNPACKERS.get(check_text(packed[0]))
@@ -136,7 +136,7 @@ class Unpacker:
         table: dict[Any, Any] = {} if packed[0] == "dict" else OrderedDict()
         number, before = self._registry.register(table), self._items
         for pair in packed[1:]:
-            key, item = expect(pair, 2)
+            key, item = check_length(pair, 2)
             unpacked = self._unpack_key(key, depth)
             table[unpacked] = self._unpack_item(item, depth)
         self._sizes[number] = self._items - before
@@ -152,17 +152,19 @@ class Unpacker:
         return key
 
     def _unpack_tensor(self, packed: list[WireValue], depth: int) -> Tensor:
-        _, block, root, *place, grad = packed
+        _, block, root, *layout, grad = packed
         base = None if root is None else self._unpack_item(root, depth)
-        t = rebuild(self._registry.get_block(block), base if isinstance(base, Tensor) else None, self._enter, place)
+        t = unpack_tensor(
+            self._registry.get_block(block), base if isinstance(base, Tensor) else None, self._enter, layout
+        )
         self._charge_items(self._get_size(self._registry.register(t)))
         if grad is not None:
             t.grad = check_acyclic(t, self._unpack_item(grad, depth))
         return t
 
     def _unpack_array(self, packed: list[WireValue], depth: int) -> np.ndarray[Any, Any]:
-        _, block, *place = packed
-        a = rebuild_array(self._registry.get_block(block), *place)
+        _, block, *layout = packed
+        a = unpack_array(self._registry.get_block(block), *layout)
         self._charge_items(self._get_size(self._registry.register(a)))
         return a
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from autograder.rpc.fields import check_bytes, check_float, check_int, check_list, check_text, expect
+from autograder.rpc.fields import check_bytes, check_float, check_int, check_length, check_list, check_text
 from autograder.rpc.frames import MAX_ITEMS, ProtocolError, WireValue
 from autograder.rpc.tensors import DTYPES
 
@@ -93,7 +93,7 @@ def unpack(tag: WireValue, rest: list[WireValue], item: Callable[[WireValue], An
         case "complex":
             return complex(check_float(rest[0]), check_float(rest[1]))
         case "range":
-            start, stop, step = (check_int(n) for n in expect(rest, 3))
+            start, stop, step = (check_int(n) for n in check_length(rest, 3))
             numbers = range(start, stop, step)
             return numbers if len(numbers) <= MAX_ITEMS else _refuse("a range of too many numbers")
         case "slice":

@@ -1,15 +1,22 @@
 """The sandbox of a student process, in layers, one a file.
 
-A runner calls require() once. For each run it claims a uid and a scratch directory, launches the run (prepare, fork,
-enter as the child's first act) and watches it.
+A runner calls require_level() once. For each run it claims a uid and a scratch directory, launches the run (prepare,
+fork, enter as the child's first act) and watches it.
 """
 
-from autograder.sandbox.doctor import choose_network, find_layers, find_strongest_level, report, require, select_layers
+from autograder.sandbox.doctor import (
+    choose_network,
+    find_layers,
+    find_strongest_level,
+    report_layers,
+    require_level,
+    select_layers,
+)
 from autograder.sandbox.entry import NOT_ENTERED, enter, launch, prepare
 from autograder.sandbox.home import build_process_environment, create_scratch
 from autograder.sandbox.kill import adopt_orphans, kill_run
 from autograder.sandbox.layers import list_layer_names
-from autograder.sandbox.memory_watch import MemoryWatch, measure_memory, watch
+from autograder.sandbox.memory_watch import MemoryWatch, measure_memory, watch_memory
 from autograder.sandbox.plan import Layer, Limits, Plan, find_runtime_paths
 from autograder.sandbox.privileges import make_undumpable
 from autograder.sandbox.processes import Run
@@ -38,8 +45,8 @@ __all__ = [
     "make_undumpable",
     "measure_memory",
     "prepare",
-    "report",
-    "require",
+    "report_layers",
+    "require_level",
     "select_layers",
-    "watch",
+    "watch_memory",
 ]

@@ -150,7 +150,7 @@ def find_strongest_level(states: Mapping[Layer, LayerState]) -> str:
     return next(name for name in LEVELS if not list_missing(name, states))
 
 
-def require(level: str = "full", states: Mapping[Layer, LayerState] | None = None) -> frozenset[Layer]:
+def require_level(level: str = "full", states: Mapping[Layer, LayerState] | None = None) -> frozenset[Layer]:
     """Return the strongest layers of this machine. Raises GradlabError if they are fewer than the level needs."""
     if level not in LEVELS:
         raise GradlabError(f"There is no level --isolation={level}: choose one of {', '.join(LEVELS)}.")
@@ -167,7 +167,7 @@ def require(level: str = "full", states: Mapping[Layer, LayerState] | None = Non
     return select_layers(states)
 
 
-def report(states: Mapping[Layer, LayerState] | None = None) -> Iterator[tuple[str, bool, str]]:
+def report_layers(states: Mapping[Layer, LayerState] | None = None) -> Iterator[tuple[str, bool, str]]:
     """Yield the name, the availability and a note for each layer and each level, for `gradlab doctor`."""
     states = find_layers() if states is None else states
     for layer, state in states.items():

@@ -19,7 +19,7 @@ from autograder.sandbox.processes import (
     read_real_uid,
     read_stat_fields,
 )
-from autograder.sandbox.system import PR_SET_CHILD_SUBREAPER, become, prctl
+from autograder.sandbox.system import PR_SET_CHILD_SUBREAPER, become_user, prctl
 
 # Seconds of this process's own time: on a busy machine it runs as rarely as the process that it waits for.
 KILL_SECONDS = 5.0  # until a kill counts as impossible
@@ -68,7 +68,7 @@ def _kill_all_as(uid: int) -> None:
     helper = os.fork()
     if helper == 0:
         try:
-            become(uid)
+            become_user(uid)
             os.kill(-1, signal.SIGKILL)
         finally:
             os._exit(0)

@@ -43,7 +43,7 @@ class MemoryWatch:
     """The time when it was taken, by time.monotonic."""
 
 
-def watch(run: Run, limit: int) -> MemoryWatch:
+def watch_memory(run: Run, limit: int) -> MemoryWatch:
     """Begin to watch, before the run's own code starts: what it maps later counts."""
     return MemoryWatch(run, limit, inherited=_read_statm(run.pid)[0], stack_start=_read_stack_start(run.pid))
 

@@ -67,7 +67,7 @@ def has_capability(capability: int) -> bool:
     return bool(int(read_status().get("CapEff", "0"), 16) >> capability & 1)
 
 
-def become(uid: int) -> None:
+def become_user(uid: int) -> None:
     """Become that user irrevocably, without other groups or a saved id. /proc/self still belongs to root."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)

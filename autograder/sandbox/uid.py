@@ -20,7 +20,7 @@ from autograder.sandbox.kill import has_processes, kill_uid
 from autograder.sandbox.plan import Entry, Layer, Plan, Stage
 from autograder.sandbox.privileges import make_dumpable
 from autograder.sandbox.processes import find_uid_processes
-from autograder.sandbox.system import CAP_SETUID, become, call, has_capability, read_status
+from autograder.sandbox.system import CAP_SETUID, become_user, call, has_capability, read_status
 
 # Not used by people, systemd's dynamic users or subordinate ids, and within a container's 65536 ids.
 POOL = range(60_706, 61_184)
@@ -118,7 +118,7 @@ def _prepare(_: Plan) -> None:
 
 def _enter(entry: Entry) -> None:
     assert entry.plan.uid is not None  # checked by prepare()
-    become(entry.plan.uid)
+    become_user(entry.plan.uid)
     make_dumpable()
 
 

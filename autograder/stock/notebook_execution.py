@@ -26,7 +26,7 @@ from autograder.stock.assignment import StockNotebook
 from autograder.stock.cell_grades import find_quiet_cells, grade_cell, is_automatic
 from autograder.stock.eligibility import StockSource, can_use_proxies, inspect_course_source
 from autograder.stock.notebook_run import DecisionPlan, NotebookRun
-from autograder.stock.proxy_tests import ProxyDecision, decide
+from autograder.stock.proxy_tests import ProxyDecision, run_tests_on_proxies
 from autograder.stock.score import Score, score_cell
 from autograder.stock.settings import get_cell_key
 from labkit.cause import Cause
@@ -111,7 +111,12 @@ def _run_cells(
             was_slow = any(each.cause is Cause.GRADER for each in run.decisions.values())
             seconds = SHORT_SECONDS if was_slow else EXAMINER_SECONDS
             decide_tests = partial(
-                decide, facts=course_source, runner=runner, clock=clock, seconds=seconds, isolate=plan.isolate
+                run_tests_on_proxies,
+                source=course_source,
+                runner=runner,
+                clock=clock,
+                seconds=seconds,
+                isolate=plan.isolate,
             )
             run.decisions[name] = (
                 ProxyDecision(None, is_planned=True)
@@ -144,7 +149,7 @@ def _decide_in_fork(
     """Decide the cell's tests in a fork of the process, made before the cell runs."""
     name = get_cell_name(cell)
     try:
-        runner.mark_state(name)
+        runner.add_replay_point(name)
         runner.keep_state()
         return decide_tests(cell, name)
     except Stopped as stopped:

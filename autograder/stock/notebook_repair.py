@@ -26,7 +26,7 @@ ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ADDED = "This cell (id:{}) was missing from the submission. It was added back by nbgrader.\n\n"
 
 
-def repair(submitted: NotebookNode, source: StockNotebook) -> tuple[NotebookNode, list[Note]]:
+def repair_stock_notebook(submitted: NotebookNode, source: StockNotebook) -> tuple[NotebookNode, list[Note]]:
     """Return the notebook to grade, and notes on what was repaired.
 
     Args:

@@ -53,10 +53,10 @@ class ProxyDecision:
     """Whether they aren't tried here, since the course's own solution passes only in the student process."""
 
 
-def decide(
+def run_tests_on_proxies(
     cell: NotebookNode,
     name: str,
-    facts: StockSource,
+    source: StockSource,
     runner: SubmissionRunner,
     clock: Clock,
     seconds: float,
@@ -66,8 +66,8 @@ def decide(
 
     Args:
         cell: The test cell.
-        name: The name under which the process's state was marked.
-        facts: Facts from the notebook's source.
+        name: The name of the replay point whose state they use.
+        source: Facts from the notebook's source.
         runner: Runs the submission whose functions the tests call.
         clock: Limits the calls.
         seconds: Processor time that the tests may take here; a C function that doesn't end gets twice as long.
@@ -76,13 +76,13 @@ def decide(
     """
     namespace = create_namespace() | {"print": lambda *_args, **_kwargs: None}
     try:
-        for statement in facts.imports:
+        for statement in source.imports:
             exec(statement, namespace)
     except Exception as error:
         return ProxyDecision(None, f"the grader can't run the course's imports: {type(error).__name__}")
     with CheckConnection(runner, name, clock.limit_check) as connection:
         remote = RemoteNamespace(connection, namespace)
-        namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in facts.functions}
+        namespace |= {function: _guard_proxy(remote.get_proxy(function)) for function in source.functions}
         connection.renew()
 
         def run() -> ProxyDecision:

@@ -12,7 +12,7 @@ from autograder.intake.notebook_reading import RefusedSubmission, read_notebook
 from autograder.stock.assignment import StockNotebook
 from autograder.stock.eligibility import can_use_proxies, inspect_course_source
 from autograder.stock.notebook_execution import Filter, run_notebook
-from autograder.stock.notebook_repair import repair
+from autograder.stock.notebook_repair import repair_stock_notebook
 
 
 def find_inside_cells(
@@ -30,7 +30,7 @@ def find_inside_cells(
     ):
         return frozenset()
     try:
-        notebook, _ = repair(read_notebook(source.worked.encode(), []), source)
+        notebook, _ = repair_stock_notebook(read_notebook(source.worked.encode(), []), source)
     except RefusedSubmission:
         return frozenset()
     result = run_notebook(notebook, source, start, timeouts, filter_outputs)

@@ -20,12 +20,12 @@ from torch import Tensor
 from autograder.rpc import allowed_names
 from autograder.rpc.blocks import CPU
 from autograder.rpc.exceptions import unpack_exception
-from autograder.rpc.fields import check_bytes, check_list, check_number, expect
+from autograder.rpc.fields import check_bytes, check_length, check_list, check_number
 from autograder.rpc.flags import Flags, pack_flags, read_torch_flags
 from autograder.rpc.frames import CALLBACK, WireValue, receive, send
 from autograder.rpc.random_states import read_torch_state, set_torch_state
-from autograder.rpc.requests import OperationReply, Product, Use, read
-from autograder.rpc.tensors import Role, make_leaf
+from autograder.rpc.requests import OperationReply, Product, Use, read_message
+from autograder.rpc.tensors import TensorTraits, make_leaf
 from autograder.rpc.value_exchange import ValueExchange
 from autograder.rpc.vjp import get_current_pass
 
@@ -135,7 +135,7 @@ class CallbackProxies:
             token = COUNT.pack(count + 1)
         finally:
             os.write(self._turn[1], token)
-        return read(OperationReply, reply)
+        return read_message(OperationReply, reply)
 
     def _create_exchange(self) -> ValueExchange:
         return ValueExchange(pack_opaque=self._pack_opaque, unpack_handle=self._unpack_handle, enter=_enter)
@@ -146,7 +146,7 @@ class CallbackProxies:
         raise TypeError(f"a {type(value).__name__} can't be passed here, but numbers, texts, tensors and lists can")
 
     def _unpack_handle(self, packed: WireValue) -> Callback:
-        _, number = expect(packed, 2)
+        _, number = check_length(packed, 2)
         return self.get_proxy(check_number(number))
 
 
@@ -228,6 +228,6 @@ def _select(objects: list[Any], numbers: WireValue) -> list[Any]:
     return [objects[check_number(n, len(objects))] for n in check_list(numbers)]
 
 
-def _enter(t: Tensor, role: Role) -> Tensor:
+def _enter(t: Tensor, traits: TensorTraits) -> Tensor:
     """Make leaves and parameters. Tensors with a history for the examiner get it later, in _connect()."""
-    return make_leaf(t, role) if role.is_leaf else t
+    return make_leaf(t, traits) if traits.is_leaf else t

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from autograder.rpc import allowed_names, global_state
 from autograder.rpc.exceptions import pack_exception
-from autograder.rpc.fields import check_int, check_list, check_number, check_text, expect
+from autograder.rpc.fields import check_int, check_length, check_list, check_number, check_text
 from autograder.rpc.flags import use_inference_mode
 from autograder.rpc.frames import CALLBACK, ProtocolError, WireValue
 from autograder.rpc.operations import OPERATIONS
-from autograder.rpc.requests import Call, CallReply, GraphNode, Product, ProductReply, read
+from autograder.rpc.requests import Call, CallReply, GraphNode, Product, ProductReply, read_message
 from autograder.rpc.tensors import is_differentiable
 from autograder.rpc.value_exchange import ValueExchange, split_arguments
 from autograder.rpc.vjp import BackwardPass, Node, compute_vjp, find_gradient_edge
@@ -24,7 +24,7 @@ from autograder.student_process.callback_proxies import Callback, CallbackProxie
 from autograder.student_process.changes import TensorSnapshot, take_snapshot
 from autograder.student_process.graph_layers import group_layers
 from autograder.student_process.shadows import Shadows
-from autograder.student_process.silence import silence
+from autograder.student_process.silence import silence_output
 
 
 class Calls:
@@ -57,14 +57,14 @@ class Calls:
         A request is ["call", *Call, dropped] or ["vjp", *Product, dropped].
         """
         try:
-            parts, state = expect(request, 2)
+            parts, state = check_length(request, 2)
             kind, *rest, dropped = check_list(parts)
             self._drop(dropped)
-            with silence(), use_inference_mode(False):
+            with silence_output(), use_inference_mode(False):
                 if kind == "call":
-                    return [*self._call(state, read(Call, rest)), self.callbacks.end_call()]
+                    return [*self._call(state, read_message(Call, rest)), self.callbacks.end_call()]
                 if kind == "vjp":
-                    return [*self._compute_vjp(state, read(Product, rest)), self.callbacks.end_call()]
+                    return [*self._compute_vjp(state, read_message(Product, rest)), self.callbacks.end_call()]
             raise ProtocolError("a request of an unknown kind")
         except ProtocolError:
             raise
@@ -233,7 +233,7 @@ class Calls:
 
     def _drop(self, dropped: WireValue) -> None:
         """Forget [nodes, handles] that the client can't use any more."""
-        nodes, handles = expect(dropped, 2)
+        nodes, handles = check_length(dropped, 2)
         for number in map(check_number, check_list(nodes)):
             self.nodes.pop(number, None)
         for number in map(check_number, check_list(handles)):

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from autograder.rpc.fields import check_bytes, check_int, check_list, check_text, expect
+from autograder.rpc.fields import check_bytes, check_int, check_length, check_list, check_text
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, receive, send
 from autograder.rpc.random_states import seed_all
 from autograder.student_process.calls import Calls
@@ -27,12 +27,12 @@ from autograder.student_process.outputs import Output
 
 
 def prepare_course_names(kernel: Kernel) -> CourseNames:
-    """Build what start() takes, once before a fork server forks: in each fork it would copy memory for 10 ms."""
+    """Build what become_student_process() takes, once before a fork server forks: each fork would copy memory."""
     seed_all()
     return CourseNames(kernel.namespace)
 
 
-def start(control: int, kernel: Kernel, course: CourseNames, compiled: str = "") -> None:
+def become_student_process(control: int, kernel: Kernel, course: CourseNames, compiled: str = "") -> None:
     """Become a student process, in the sandbox: send "ready" over the socket, and serve it.
 
     Args:
@@ -77,7 +77,7 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
         try:
             kind, *rest = check_list(receive(control))
             if kind == "run":
-                source, number, protected = expect(rest, 3)
+                source, number, protected = check_length(rest, 3)
                 names = [check_text(name) for name in check_list(protected)]
                 if names:
                     course.restore_labkit()
@@ -87,7 +87,7 @@ def serve(control: socket.socket, kernel: Kernel, course: CourseNames) -> None:
             elif kind == "list_changed":
                 send(control, course.list_changed())
             elif kind == "put":
-                path, content = expect(rest, 2)
+                path, content = check_length(rest, 2)
                 _put(check_text(path), check_bytes(content))
                 send(control, "ready")
             elif kind == "ping":

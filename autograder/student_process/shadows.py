@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from autograder.rpc.blocks import CPU
-from autograder.rpc.tensors import Role, make_leaf
+from autograder.rpc.tensors import TensorTraits, make_leaf
 
 
 class Shadows:
@@ -18,15 +18,15 @@ class Shadows:
         # By id of a non-leaf argument: the gradient that a backward pass of the student's code sent beyond it.
         self.leaked: dict[int, Tensor] = {}
 
-    def enter(self, t: Tensor, role: Role) -> Tensor:
-        if role.is_leaf or not role.requires_grad:
-            return make_leaf(t, role)
+    def enter(self, t: Tensor, traits: TensorTraits) -> Tensor:
+        if traits.is_leaf or not traits.requires_grad:
+            return make_leaf(t, traits)
         anchor = torch.zeros((), requires_grad=True, device=CPU)
         holder: list[int] = []
         with torch.enable_grad():
             shadow: Tensor = _Arrive.apply(anchor, t, self, holder)  # type: ignore[no-untyped-call]
         holder.append(id(shadow))
-        if role.retains_grad:
+        if traits.retains_grad:
             shadow.retain_grad()
         return shadow
 

@@ -28,7 +28,7 @@ IGNORE: Any = ("ignore", None, Warning, None, 0)  # the filter that simplefilter
 
 
 @contextlib.contextmanager
-def silence() -> Iterator[None]:
+def silence_output() -> Iterator[None]:
     """Discard what is printed and warned in a with block."""
     streams, filters, show = (sys.stdout, sys.stderr), warnings.filters, warnings.showwarning
     warnings.filters = [IGNORE, *filters]

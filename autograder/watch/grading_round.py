@@ -16,8 +16,8 @@ from autograder.base.errors import GradlabError
 from autograder.base.progress_bar import LONG_SECONDS
 from autograder.base.text import make_readable
 from autograder.base.timestamps import get_utc_now
+from autograder.classroom.class_grader import ClassGrader
 from autograder.classroom.class_grading import open_class, read_settings
-from autograder.classroom.gradebook_writer import GradebookWriter
 from autograder.classroom.grading_outcome import GradingOutcome
 from autograder.exchange.attempts import COMMAND, describe_attempts
 from autograder.exchange.collection import ChangedError, collect_submission
@@ -55,7 +55,7 @@ class GradingRound:
     def __init__(self, state: WatchState, executor: Executor, due: list[Arrival]) -> None:
         self.state, self.executor, self.due = state, executor, due
         self.last_look = monotonic()
-        self.writers: dict[str, GradebookWriter] = {}
+        self.graders: dict[str, ClassGrader] = {}
         self.open: dict[str, ExitStack] = {}
         self.running: dict[tuple[str, str], Arrival] = {}  # by lab and student
         self.start_times: dict[Path, float] = {}  # of grading, by folder
@@ -121,7 +121,7 @@ class GradingRound:
                 self._report_failure(arrival, f"it can't be copied: {error}")
             return []
         try:
-            writer = self._open_writer(lab)
+            grader = self._open_grader(lab)
         except Exception as error:
             state.report_once(f"{lab}: {_describe_error(error)}")
             state.postpone(arrival)
@@ -129,12 +129,12 @@ class GradingRound:
         self.failed.discard(arrival.folder)
         try:
             students = state.list_members(arrival)
-            for student in find_strangers(writer.gradebook, students):
+            for student in find_strangers(grader.gradebook, students):
                 state.report_once(f"{make_readable(student)} is not on the roster (gradlab roster adds students)")
             if newest := find_newest_submission(state.course, lab, students):
-                writer.update_counting(dict.fromkeys(students, newest))
-            rows = read_submission_rows(writer.gradebook, lab, students)
-            prepared = [writer.prepare_task(student, rows.get(student)) for student in students]
+                grader.update_counting(dict.fromkeys(students, newest))
+            rows = read_submission_rows(grader.gradebook, lab, students)
+            prepared = [grader.prepare_task(student, rows.get(student)) for student in students]
             tasks = [task for task in prepared if isinstance(task, Task)]
             self.start_times[arrival.folder] = monotonic()
             self.running |= {(lab, task.student): arrival for task in tasks}
@@ -152,14 +152,14 @@ class GradingRound:
     def _record_outcome(self, task: Task, outcome: GradedSubmission | Failure) -> None:
         arrival = self.running.pop((task.assignment, task.student))
         try:
-            self._write_mark(arrival, self.writers[task.assignment].write_outcome(task, outcome))
+            self._write_mark(arrival, self.graders[task.assignment].write_outcome(task, outcome))
             self._release(arrival)
         except Exception as error:
             self._report_failure(arrival, _describe_error(error))
         self._close_unused(task.assignment)
 
     def _write_mark(self, arrival: Arrival, outcome: GradingOutcome) -> None:
-        self.writers[arrival.lab].flush()
+        self.graders[arrival.lab].flush()
         if outcome.student == arrival.student:
             self.submitter_outcomes[arrival.folder] = outcome
         elif outcome.failure:
@@ -175,7 +175,7 @@ class GradingRound:
         if outcome.failure:
             self.ready.append(ArrivalMark(arrival=arrival, reason=outcome.failure))
             return
-        result = find_result(self.writers[lab].gradebook, state.course, lab, arrival.student)
+        result = find_result(self.graders[lab].gradebook, state.course, lab, arrival.student)
         now, settings = get_utc_now(), state.get_lab_term(arrival)
         marks = read_history(state.course, lab, arrival.student)
         attempts = describe_attempts(arrival.when, marks, settings, now, state.inbox.zone)
@@ -192,20 +192,20 @@ class GradingRound:
         if self.state.postpone(arrival):
             self.ready.append(ArrivalMark(arrival=arrival, reason=f"{reason}\n    {RETRIED}"))
 
-    def _open_writer(self, lab: str) -> GradebookWriter:
-        """Open the writer of this lab's marks, which locks the lab."""
-        if lab not in self.writers:
+    def _open_grader(self, lab: str) -> ClassGrader:
+        """Open this lab's grader, which locks the lab."""
+        if lab not in self.graders:
             with ExitStack() as stack:
                 opened = stack.enter_context(open_class(self.state.nbgrader, lab, self.executor, command=COMMAND))
-                self.writers[lab], self.open[lab] = opened.writer, stack.pop_all()
-        return self.writers[lab]
+                self.graders[lab], self.open[lab] = opened.grader, stack.pop_all()
+        return self.graders[lab]
 
     def _close_unused(self, lab: str) -> None:
         if lab in self.open and all(lab != other for other, _ in self.running):
             self._close(lab)
 
     def _close(self, lab: str) -> None:
-        self.writers.pop(lab, None)
+        self.graders.pop(lab, None)
         try:
             self.open.pop(lab).close()
         except GradlabError as error:

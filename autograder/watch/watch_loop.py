@@ -18,7 +18,7 @@ from autograder.watch.watch_state import WatchState, describe_leftovers, find_du
 from autograder.workers.executors import Executor
 
 
-def watch(
+def watch_exchange(
     nbgrader: NbgraderCourse,
     labs: Sequence[str],
     executor: Executor,

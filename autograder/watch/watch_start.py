@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.class_grading import read_settings
-from autograder.classroom.preparation import prepare
+from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.term_names import list_unknown_names, refuse_unknown_names
 from autograder.exchange.course_exchange import open_inbox
-from autograder.forkserver.client import Purpose
+from autograder.forkserver.client import ProcessSettings
 from autograder.forkserver.server_process import ServerProcess
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import require_source
@@ -41,7 +41,7 @@ def prepare_all(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
             require_source(nbgrader.root, lab)
             assignment = open_assignment(nbgrader.root, lab)
             refuse_unknown_names(assignment.course, lab, term, gradebook)
-            lines += prepare(nbgrader, assignment, gradebook, term)
+            lines += prepare_gradebook(nbgrader, assignment, gradebook, term)
         unknown = (line for lab in labs for line in list_unknown_names(nbgrader.root, term, gradebook, lab))
         return lines + list(dict.fromkeys(unknown))
 
@@ -55,5 +55,5 @@ def start_pool(nbgrader: NbgraderCourse, device: str, jobs: int, server: ServerP
         server: A running fork server, as in LocalExecutor.
     """
     course, settings = nbgrader.root, read_settings(nbgrader.config, choose_device(device))
-    purpose = Purpose(settings.isolation, settings.limits, settings.device)
-    return Pool(purpose, settings.timeouts.submission, (course,), jobs, server)
+    process_settings = ProcessSettings(settings.isolation, settings.limits, settings.device)
+    return Pool(process_settings, settings.timeouts.submission, (course,), jobs, server)

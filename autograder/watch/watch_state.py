@@ -15,7 +15,7 @@ from autograder.base.timestamps import format_time, get_utc_now, read_time
 from autograder.exchange.attempts import (
     COMMAND,
     AttemptDecision,
-    decide,
+    decide_attempt,
     describe_counting_mark,
     resolve_lab_term,
 )
@@ -151,7 +151,9 @@ def _inspect(state: WatchState, arrival: Arrival, now: datetime) -> Inspection:
     history = read_history(state.course, arrival.lab, arrival.student)
     is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.when
     earliest, settings = arrival.changed_at - CLOCKS, state.get_lab_term(arrival)
-    decision = decide(arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone)
+    decision = decide_attempt(
+        arrival.when, history, settings, now, earliest, is_collected or state.newest, state.inbox.zone
+    )
     is_marked = any(mark.command == COMMAND and mark.submitted == arrival.when for mark in history)
     is_finished = is_marked and is_collected and not decision.refusal and _is_released(state, arrival)
     return Inspection(history, decision, is_finished or _is_superseded(state, arrival))

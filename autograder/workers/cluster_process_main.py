@@ -15,14 +15,14 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
-from autograder.sandbox import list_layer_names, require
+from autograder.sandbox import list_layer_names, require_level
 
 
 def main(descriptor: int, isolation: str, secret: Sequence[Path]) -> None:
     connection = Connection(descriptor)
     try:
         # Before torch is loaded, while the forks that try the layers are cheap.
-        layers = list_layer_names(require(isolation))
+        layers = list_layer_names(require_level(isolation))
     except GradlabError as error:
         connection.send(str(error))
         return

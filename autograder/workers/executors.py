@@ -8,12 +8,12 @@ from pathlib import Path
 from threading import Event
 from typing import Protocol
 
-from autograder.base.entry_points import load
+from autograder.base.entry_points import load_entry_point
 from autograder.base.errors import GradlabError
 from autograder.forkserver.server_process import ServerProcess
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.sandbox import list_layer_names, require
+from autograder.sandbox import list_layer_names, require_level
 from autograder.workers.pool import Pool, grade_all
 from autograder.workers.worker import Failure
 
@@ -63,7 +63,7 @@ class LocalExecutor:
         return choose_device(self.device)
 
     def find_layers(self, settings: Settings, secret: Iterable[Path]) -> list[str]:
-        return list_layer_names(require(settings.isolation))
+        return list_layer_names(require_level(settings.isolation))
 
     def grade(
         self, tasks: Iterator[Task | None], settings: Settings, secret: Iterable[Path], stop: Event
@@ -73,7 +73,7 @@ class LocalExecutor:
 
 def make_executor(name: str, address: str, device: str, wait: float = 60.0) -> Executor:
     """Make the executor with this name. Raises GradlabError if no installed package provides it."""
-    executor: Executor = load(GROUP, name, type)(address, device=device, wait=wait)
+    executor: Executor = load_entry_point(GROUP, name, type)(address, device=device, wait=wait)
     return executor
 
 

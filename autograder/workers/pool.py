@@ -19,12 +19,19 @@ from typing import Any
 
 import torch
 
-from autograder.forkserver.client import ForkServer, Purpose, start_fork_servers
+from autograder.forkserver.client import ForkServer, ProcessSettings, start_fork_servers
 from autograder.forkserver.imports import find_groups
 from autograder.forkserver.server_process import ServerProcess, start_server
 from autograder.grading.lab_submission import GradedSubmission
 from autograder.grading.task import Settings, Task
-from autograder.workers.worker import STUCK_SECONDS, Failure, make_purpose, plan_next_try, serve_tasks, take_tasks
+from autograder.workers.worker import (
+    STUCK_SECONDS,
+    Failure,
+    make_process_settings,
+    plan_next_try,
+    serve_tasks,
+    take_tasks,
+)
 
 POLL_SECONDS = 0.2
 
@@ -70,7 +77,7 @@ def grade_all(
     is_temporary = pool is None
     if pool is None:
         server = server or start_server(len(first), find_groups(task.source for task in first))
-        pool = Pool(make_purpose(first[0]), settings.timeouts.submission, tuple(secret), len(first), server)
+        pool = Pool(make_process_settings(first[0]), settings.timeouts.submission, tuple(secret), len(first), server)
     try:
         for task in first:
             pool.assign(task)
@@ -92,12 +99,17 @@ class Pool:
     """Workers that grade one task each at a time. Only one thread may use a pool."""
 
     def __init__(
-        self, purpose: Purpose, seconds: float, secret: tuple[Path, ...], jobs: int, server: ServerProcess | None
+        self,
+        process_settings: ProcessSettings,
+        seconds: float,
+        secret: tuple[Path, ...],
+        jobs: int,
+        server: ServerProcess | None,
     ) -> None:
-        self.purpose, self.seconds, self.secret = purpose, seconds, secret
+        self.process_settings, self.seconds, self.secret = process_settings, seconds, secret
         self.fork = multiprocessing.get_context("fork")
         torch.set_num_threads(1)  # no threads before a fork
-        fork_servers = start_fork_servers(jobs, purpose, secret, server)
+        fork_servers = start_fork_servers(jobs, process_settings, secret, server)
         self.first = fork_servers[0]
         gc.freeze()  # a collection would touch, and thus copy, memory that the forks share
         self.workers = [self._start_worker(fork_server, fork_servers) for fork_server in fork_servers]
@@ -158,7 +170,7 @@ class Pool:
         ours, theirs = self.fork.Pipe()
         inherited = [ours, *[w.orders for w in others if w is not fork_server]]
         process = self.fork.Process(
-            target=_work, args=(theirs, inherited, fork_server, self.purpose, self.secret), daemon=True
+            target=_work, args=(theirs, inherited, fork_server, self.process_settings, self.secret), daemon=True
         )
         process.start()
         theirs.close()
@@ -174,11 +186,11 @@ def _work(
     connection: Connection,
     inherited: list[Any],
     fork_server: ForkServer | None,
-    purpose: Purpose,
+    process_settings: ProcessSettings,
     secret: tuple[Path, ...],
 ) -> None:
     """Answer tasks until the pool is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the pool handles Ctrl-C
     for other in inherited:
         other.close()  # otherwise it wouldn't notice the end of the pool or of another worker
-    serve_tasks(connection, secret, {} if fork_server is None else {purpose: fork_server})
+    serve_tasks(connection, secret, {} if fork_server is None else {process_settings: fork_server})

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_submission import GradedSubmission, grade_lab_task
 from autograder.grading.stock_submission import grade_stock_task
 from autograder.grading.task import Task
@@ -24,7 +24,7 @@ STUCK_SECONDS = 600.0  # in addition to a submission's time; the examiner's own 
 UNGRADABLE = "Grading it failed twice, so it counts as an empty notebook. Please tell your instructor."
 
 GRADERS = {AssignmentKind.LAB: grade_lab_task, AssignmentKind.STOCK: grade_stock_task}
-ForkServers = dict[Purpose, ForkServer]  # by purpose; see make_purpose()
+ForkServers = dict[ProcessSettings, ForkServer]  # see make_process_settings()
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ def take_tasks(tasks: Iterator[Task | None], limit: int) -> Iterator[Task]:
         yield task
 
 
-def make_purpose(task: Task) -> Purpose:
-    """Make the purpose of a fork server for this task."""
+def make_process_settings(task: Task) -> ProcessSettings:
+    """Make the settings of the processes that grade this task."""
     settings = task.settings
     compiled = prepare_compile_cache(task.source) if task.kind is AssignmentKind.LAB else None
-    return Purpose(settings.isolation, settings.limits, settings.device, compiled)
+    return ProcessSettings(settings.isolation, settings.limits, settings.device, compiled)
 
 
 def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
@@ -76,10 +76,10 @@ def plan_next_try(task: Task, tries: int, ending: str) -> Task | Failure:
             f"its grader ended {tries} times, most recently with {ending}: free memory on the machine that graded it, "
             "and run the same command again, or grade it by hand"
         )
-    return list_attempts(task)[tries]
+    return list_fallback_tasks(task)[tries]
 
 
-def list_attempts(task: Task) -> tuple[Task, Task, Task]:
+def list_fallback_tasks(task: Task) -> tuple[Task, Task, Task]:
     """List what to try in turn: the task, with its tests in a child of the grader, and as an empty submission."""
     return task, replace(task, isolates_tests=True), task.make_refused(UNGRADABLE)
 
@@ -92,12 +92,12 @@ def grade_with_retries(task: Task, secret: Sequence[Path], fork_servers: ForkSer
     the outcome is a Failure.
     """
     log = ""
-    for attempt in list_attempts(task):
+    for attempt in list_fallback_tasks(task):
         try:
             graded = _grade(attempt, secret, fork_servers)
             return replace(graded, problem=log) if attempt is not task else graded
         except GradlabError as error:
-            fork_server = fork_servers.get(make_purpose(task))
+            fork_server = fork_servers.get(make_process_settings(task))
             if fork_server is None or not fork_server.lost:
                 return Failure(str(error))
             log = log or traceback.format_exc()
@@ -124,7 +124,7 @@ def _grade_with(fork_server: ForkServer, task: Task) -> GradedSubmission:
 
 
 def _get_fork_server(task: Task, secret: Sequence[Path], fork_servers: ForkServers) -> ForkServer:
-    key = make_purpose(task)
+    key = make_process_settings(task)
     if key in fork_servers and fork_servers[key].lost:
         fork_servers.pop(key).hang_up()
     if key not in fork_servers:

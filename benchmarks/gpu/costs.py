@@ -10,8 +10,8 @@ import nbformat
 
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.examination import examine
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.examiner.examination import examine_steps
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.grading.lab_cells import parse_cells
 from autograder.grading.task import make_settings
 from autograder.sandbox import find_layers, find_strongest_level
@@ -32,12 +32,12 @@ def run(context: Context) -> PartResult:
             notebook = build_source_notebook(lab)
             steps = [cell.step for cell in parse_cells(notebook)]
             compiled = prepare_compile_cache(nbformat.writes(notebook).encode())
-            fork_server = ForkServer(Purpose(level, limits, context.device, compiled))
+            fork_server = ForkServer(ProcessSettings(level, limits, context.device, compiled))
             alone, whole = [], []
             for _ in range(1 + TURNS):
                 alone.append(floor.run(steps).wall)
                 start = time.perf_counter()
-                seen = examine(steps, fork_server.start_process, Timeouts())
+                seen = examine_steps(steps, fork_server.start_process, Timeouts())
                 whole.append(time.perf_counter() - start)
             fork_server.close()
             lost += [

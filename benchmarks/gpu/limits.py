@@ -6,6 +6,7 @@ import json
 import re
 
 from autograder.demo.students import collect_reference, fill_notebook
+from autograder.examiner.clock import Timeouts
 from autograder.model.course import Lab
 from benchmarks.gpu.grading import grade
 from benchmarks.gpu.report import Context, PartResult, passed_if
@@ -35,7 +36,8 @@ def run(context: Context) -> PartResult:
     handed_in = [(f"right_{n}", _notebook(lab, right)) for n in range(NEIGHBOURS)]
     handed_in.insert(1, ("greedy", _notebook(lab, {**right, first: f"{right[first]}\n{GREEDY}"})))
     handed_in.insert(3, ("hangs", _notebook(lab, {**right, first: f"{right[first]}\n{HANGS}"})))
-    there = grade(lab, handed_in, context.device, context.jobs, memory_gib=3, gpu_memory_gib=GIB, cell_seconds=20)
+    bounds = {"memory_gib": 3, "gpu_memory_gib": GIB, "timeouts": Timeouts(cell=20)}
+    there = grade(lab, handed_in, context.device, context.jobs, **bounds)
     whole = sum(exercise.points for exercise in lab.exercises)
     points = {student: sum(cell.points for cell in result.cells) for student, result in there.results.items()}
     said = {student: _error(there.outputs[student][lab.exercise(first).cell_id]) for student in ("greedy", "hangs")}

@@ -20,7 +20,7 @@ MODULES = {  # the module that defines each name
     "show_dtypes": "dtypes",
     "show_graph": "graph",
     "show_kept": "saved_memory",
-    "show_memory": "timeline",
+    "show_memory": "memory_timeline",
     "show_over": "curve_panels",
     "show_overlap": "overlap",
     "show_paths": "paths",

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from labkit.pictures.graph import draw_arrows, walk
+from labkit.pictures.graph import draw_arrows, walk_graph
 from labkit.pictures.graph_layout import compute_layout
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
 from labkit.pictures.svg import BLUE, GREY, OCHRE, RED, draw_cell, draw_rect, draw_text, measure_width, show_only
@@ -40,7 +40,7 @@ def show_backward(output: Tensor, names: Mapping[str, Tensor]) -> Picture:
     """
     if output.grad_fn is None or output.numel() != 1:
         raise ValueError("output must be a scalar with a grad_fn")
-    labels, edges = walk(output, names)
+    labels, edges = walk_graph(output, names)
     if len(labels) > MAX_NODES:
         raise ValueError(f"{len(labels)} nodes are more than {MAX_NODES}")
     place = {node: n for n, node in enumerate(labels)}

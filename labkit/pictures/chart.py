@@ -15,7 +15,7 @@ from labkit.pictures.svg import (
     draw_line,
     draw_path,
     draw_text,
-    emphasize,
+    emphasize_parts,
     measure_width,
     to_svg,
 )
@@ -129,7 +129,7 @@ def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[st
         for index, words in one.marks:
             x, y = axes.place(*one.points[index])
             inside += [draw_circle(x, y, 4, colour), draw_text(x - 6, y - 6, words, colour, "end", 11) if named else ""]
-        parts.append("".join(inside) if one.frames is None else emphasize(one.frames, *inside))
+        parts.append("".join(inside) if one.frames is None else emphasize_parts(one.frames, *inside))
     return parts
 
 
@@ -151,7 +151,7 @@ def draw_legend(
         inside = draw_path([(x, y - 4), (x + 28, y - 4)], colour, 2.4, dash if dashed else "") + draw_text(
             x + 34, y, one.label, size=11
         )
-        parts.append(inside if one.frames is None else emphasize(one.frames, inside))
+        parts.append(inside if one.frames is None else emphasize_parts(one.frames, inside))
         x += room
     return parts, y + 8
 

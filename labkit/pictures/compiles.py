@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREY, RED, draw_circle, draw_line, draw_rect, draw_text, emphasize
+from labkit.pictures.svg import BLUE, GREY, RED, draw_circle, draw_line, draw_rect, draw_text, emphasize_parts
 
 MODES = {"dynamic=None": None, "dynamic=False": False, "dynamic=True": True}
 
@@ -35,7 +35,7 @@ def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Pictu
     """
     if not inputs:
         raise ValueError("there are no inputs")
-    runs = {mode: follow(f, inputs, dynamic) for mode, dynamic in MODES.items()}
+    runs = {mode: record_compilations(f, inputs, dynamic) for mode, dynamic in MODES.items()}
     width = max(map(len, MODES))
     sizes = [format_shape(x.shape) for x in inputs]
     lines = [f"{mode:{width}}  {len(run.graphs)} graphs: {_describe_calls(run)}" for mode, run in runs.items()]
@@ -43,7 +43,7 @@ def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Pictu
     return Picture("\n".join(words), lambda: draw(runs, sizes, words))
 
 
-def follow(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool | None) -> CompileRun:
+def record_compilations(f: Callable[[Tensor], Any], inputs: Sequence[Tensor], dynamic: bool | None) -> CompileRun:
     """Record what Dynamo does in these calls."""
     import torch._dynamo
 
@@ -108,7 +108,7 @@ def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]
         inside += [
             draw_text(left + step * (n + 0.5), y, size, anchor="middle", size=11) for n, size in enumerate(sizes)
         ]
-        parts.append(emphasize([0, position], *inside))
+        parts.append(emphasize_parts([0, position], *inside))
         y += 30
     parts.append(
         draw_text(4, y - 2, "square: a graph is compiled, dot: one is there already, cross: none, eager", size=11)

@@ -26,7 +26,7 @@ def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Pic
     """
     if output.grad_fn is None:
         return Picture("no graph: this tensor has no grad_fn, so no operation is recorded behind it")
-    labels, edges = walk(output, names or {})
+    labels, edges = walk_graph(output, names or {})
     words = "\n".join(f"{labels[a]} -> {labels[b]}" for a, b in edges) or labels[id(output.grad_fn)]
     if len(labels) > MAX_NODES:
         return Picture(f"(no picture: {len(labels)} nodes are too many to read)\n{words}")
@@ -36,7 +36,7 @@ def show_graph(output: Tensor, names: Mapping[str, Tensor] | None = None) -> Pic
     return Picture(words, lambda: _draw(list(labels.values()), [(place[a], place[b]) for a, b in edges], result))
 
 
-def walk(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], list[tuple[int, int]]]:
+def walk_graph(output: Tensor, names: Mapping[str, Tensor]) -> tuple[dict[int, str], list[tuple[int, int]]]:
     """Return the nodes' labels, by identity, and the edges of the backward graph, from the output to the leaves."""
     names_by_id = {id(t): name for name, t in names.items()}
     labels: dict[int, str] = {}

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import COLOURS, GREY, draw_cell, draw_line, draw_text, emphasize, escape_text, measure_width
+from labkit.pictures.svg import (
+    COLOURS,
+    GREY,
+    draw_cell,
+    draw_line,
+    draw_text,
+    emphasize_parts,
+    escape_text,
+    measure_width,
+)
 
 LEFT, WIDTH, HIGH, GAP = 92, 640, 20, 12  # pixels
 REGION = "user_annotation"
@@ -120,7 +129,7 @@ def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Dr
                 box = _draw_box(bar, LEFT + unit * (bar.start - begin), y + HIGH * bar.row, unit, colours)
                 frames = [0, *(n for n, name in enumerate(regions, 1) if name in bar.regions)]
                 parts.append(
-                    emphasize(frames, f"<title>{escape_text(bar.name)}, {_measure_length(bar):g} µs</title>", box)
+                    emphasize_parts(frames, f"<title>{escape_text(bar.name)}, {_measure_length(bar):g} µs</title>", box)
                 )
         y += HIGH * lane.rows + GAP
     parts += _draw_axis(y, end - begin, unit)

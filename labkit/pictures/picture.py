@@ -32,7 +32,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Drawing:
-    """One SVG for all frames. `svg.show_only` and `svg.emphasize` say which parts appear in which frame.
+    """One SVG for all frames. `svg.show_only` and `svg.emphasize_parts` say which parts appear in which frame.
 
     A frame is one choice in each group. In the numbering of frames, the last group varies fastest.
     """

@@ -94,7 +94,7 @@ def show_only(frames: Iterable[int], *parts: str) -> str:
     return f"<g data-only='{_format_frames(listed)}'{hidden}>{''.join(parts)}</g>"
 
 
-def emphasize(frames: Iterable[int], *parts: str) -> str:
+def emphasize_parts(frames: Iterable[int], *parts: str) -> str:
     """Group parts that are pale in all other frames."""
     listed = list(frames)
     pale = "" if 0 in listed else " opacity='.2'"

@@ -67,13 +67,13 @@ def show_versions(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> Pictur
         lines: Code that may use `torch`, and `F` for torch.nn.functional.
         tensors: Name -> initial tensor. The lines work on copies of these, which are leaves.
     """
-    return _build_picture({"": follow(lines, tensors)})
+    return _build_picture({"": run_lines(lines, tensors)})
 
 
 @catch_failures
 def try_writes(lines: Sequence[str], writes: Sequence[str], tensors: Mapping[str, Tensor]) -> Picture:
     """Draw as show_versions does, with buttons that replace the line "write" with one of `writes`."""
-    return _build_picture({w: follow([w if line == WRITE else line for line in lines], tensors) for w in writes})
+    return _build_picture({w: run_lines([w if line == WRITE else line for line in lines], tensors) for w in writes})
 
 
 def _build_picture(runs: Mapping[str, list[VersionStep]]) -> Picture:
@@ -81,7 +81,7 @@ def _build_picture(runs: Mapping[str, list[VersionStep]]) -> Picture:
     return Picture("\n\n".join(words), functools.partial(_draw, runs, words))
 
 
-def follow(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[VersionStep]:
+def run_lines(lines: Sequence[str], tensors: Mapping[str, Tensor]) -> list[VersionStep]:
     """Run the lines, and record the versions and saved tensors after each."""
     scope: dict[str, Any] = {"torch": torch, "F": torch.nn.functional}
     copies = {name: t.detach().clone().requires_grad_(t.requires_grad) for name, t in tensors.items()}

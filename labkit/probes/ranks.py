@@ -129,7 +129,7 @@ class _RankClock:
     def __init__(self, pids: list[int]) -> None:
         self._pids, self._waited, self._start = pids, 0.0, time.monotonic()
 
-    def measure_elapsed(self) -> float:
+    def measure_unwaited_seconds(self) -> float:
         self._waited = max(self._waited, *map(_read_waited, self._pids))
         return time.monotonic() - self._start - self._waited
 
@@ -150,7 +150,7 @@ def _gather(pids: list[int], pipes: list[int], seconds: float) -> list[_Answer]:
     answers: dict[int, _Answer] = {}
     while len(answers) < len(pipes):
         waiting = [pipe for pipe in pipes if pipe not in answers]
-        left = end - clock.measure_elapsed()
+        left = end - clock.measure_unwaited_seconds()
         ready, _, _ = select.select(waiting, [], [], min(max(left, 0), POLL_SECONDS))
         if not ready and left > 0:
             continue
@@ -169,7 +169,7 @@ def _gather(pids: list[int], pipes: list[int], seconds: float) -> list[_Answer]:
             ended = _Answer(error=RuntimeError("the process of a rank ended"))
             answers[pipe] = pickle.loads(chunks[pipe]) if chunks[pipe] else ended
             if answers[pipe].error is not None:
-                end = min(end, clock.measure_elapsed() + GRACE)
+                end = min(end, clock.measure_unwaited_seconds() + GRACE)
     return [answers[pipe] for pipe in pipes]
 
 

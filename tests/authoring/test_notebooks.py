@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from autograder.authoring.course_folder import build, find_stale_files, read_course, read_labs, render_files
+from autograder.authoring.course_folder import build_course, find_stale_files, read_course, read_labs, render_files
 from autograder.authoring.new_lab import create_lab
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.authoring.regions import HIDDEN, SOLUTION
@@ -126,7 +126,7 @@ def test_stale_missing_and_stray_files_are_named(small_course: Path) -> None:
     brought.parent.mkdir()
     brought.write_text('{"metadata": {}}')
     assert find_stale_files(course) == sorted([stale, missing, stray])
-    assert sorted(build(course)) == sorted([stale, missing, stray])
+    assert sorted(build_course(course)) == sorted([stale, missing, stray])
     assert find_stale_files(course) == []
     assert not stray.parent.exists()
 
@@ -149,7 +149,7 @@ def test_twelve_labs_build_in_one_process_in_seconds(tmp_path: Path) -> None:
         create_lab(tmp_path, f"{number:02}_lab")
     course = read_course(tmp_path)
     start = time.process_time()
-    assert len(build(course)) == 38  # three of each, the start page and the glossary
+    assert len(build_course(course)) == 38  # three of each, the start page and the glossary
     assert time.process_time() - start < 20
 
 

@@ -5,7 +5,7 @@ import pytest
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.base.errors import SourceError
 from autograder.model.course import Kind
-from autograder.model.metadata import read_facts
+from autograder.model.metadata import read_cell_metadata
 from autograder.proving.proof import prove_lab
 from tests.lab_files import read_lab_text
 
@@ -112,8 +112,8 @@ def test_a_prediction_is_released_with_no_choice_marked() -> None:
     assert lab.cells[-1].kind is Kind.PREDICT and lab.points == 3
     release_cell, source_cell = build_release_notebook(lab).cells[-1], build_source_notebook(lab).cells[-1]
     assert release_cell.source == "What is the sum?\n- [ ] three\n- [ ] four"
-    facts = read_facts(source_cell)
-    assert facts is not None and facts.answer == ("four",)
+    metadata = read_cell_metadata(source_cell)
+    assert metadata is not None and metadata.answer == ("four",)
     assert "nbgrader" not in release_cell.metadata
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.authoring.course_folder import build, read_course
+from autograder.authoring.course_folder import build_course, read_course
 from autograder.authoring.new_lab import create_lab
 from autograder.authoring.student_release import write_student_release
 from autograder.base.errors import GradlabError
@@ -28,7 +28,7 @@ def test_a_release_holds_labs_and_labkit_and_no_solution_or_grader(small_course:
 def test_a_release_may_hold_some_labs_only_and_its_start_page_links_to_them(small_course: Path, tmp_path: Path) -> None:
     create_lab(small_course, "02_cubes")
     course = read_course(small_course)
-    build(course)
+    build_course(course)
     write_student_release(course, tmp_path / "home", ("02_cubes",))
     labs = tmp_path / "home" / "labs"
     assert sorted(path.name for path in labs.glob("*/*.ipynb")) == ["02_cubes.ipynb"]

@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from conftest import ARTIFACTS
 from playwright.sync_api import Locator, Page, expect
 
-from autograder.authoring.course_folder import build, read_course
+from autograder.authoring.course_folder import build_course, read_course
 from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -71,7 +71,7 @@ def course(small_course: Path) -> Path:
     lesson = small_course / "labs" / LAB / "lab.py"
     text = lesson.read_text().replace("import assert_close, check, explain", f"import {QUIZ_NAMES}")
     lesson.write_text(text.rstrip() + "\n" + ASKED)
-    build(read_course(small_course))
+    build_course(read_course(small_course))
     shutil.copytree(small_course / "release", small_course / "work")
     return small_course
 

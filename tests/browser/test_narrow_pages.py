@@ -9,10 +9,10 @@ from layout import find_broken_words, is_fitting
 from markupsafe import Markup
 from playwright.sync_api import Page
 
-from autograder.desk import html_pages, reading
+from autograder.desk import html_pages, question_page
 from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.marks import DeskMark
-from autograder.desk.reading import Question, ReadAnswer
+from autograder.desk.question_page import QuestionSummary, ShownAnswer
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.lab_class import Column, LabClass, Member
@@ -95,12 +95,12 @@ def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> N
     """As files, with the assets that the server delivers: the test measures their style."""
     (tmp_path / "static").symlink_to(Path(html_pages.__file__).parent / "static")
     place = GradedPlace(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
-    open_page(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [Question(place, NAMES[0], 2, 1, 1)]}))
+    open_page(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [QuestionSummary(place, NAMES[0], 2, 1, 1)]}))
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, th, td") == []
-    answer = ReadAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(waits=True, auto=0.0), "", "")
+    answer = ShownAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(waits=True, auto=0.0), "", "")
     text = Markup("Why is it so?")
-    desk_page = reading.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
+    desk_page = question_page.Page(place, NAMES[0], text, text, (answer,), Rubric(), ())
     open_page(page, tmp_path, render_question(tmp_path.as_uri(), desk_page, ""))
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, li") == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring.course_folder import build, read_course
+from autograder.authoring.course_folder import build_course, read_course
 from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.regrade import regrade
 from autograder.forkserver.client import ForkServer
@@ -139,7 +139,7 @@ def test_a_check_that_would_fill_the_graders_memory_fails(small_course: Path, tw
     exercise = small_course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     text = exercise.read_text()
     exercise.write_text(text.replace("# %% hidden checks\n", f"# %% hidden checks\n{FILLS}", 1))
-    build(read_course(small_course))
+    build_course(read_course(small_course))
     hand_in(small_course, {"ada": None, "ben": "def sum_of_squares(x):\n    return (x * x).sum() * 2**33\n"})
     outcomes = list(grade_lab(open_course(small_course), LAB, two_graders))
     assert not any(each.failure or each.remarks for each in outcomes)

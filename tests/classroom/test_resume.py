@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from autograder.authoring.course_folder import build, read_course
+from autograder.authoring.course_folder import build_course, read_course
 from autograder.base.errors import GradlabError
 from autograder.classroom import class_grading
 from autograder.classroom.class_grading import grade_lab, lock_lab
@@ -223,7 +223,7 @@ def test_only_changed_submissions_are_graded_again_and_lost_ones_are_reported(
 
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text().replace("points=2", "points=3"))
-    build(read_course(course))
+    build_course(read_course(course))
     monkeypatch.setattr(fingerprint, "get_versions", lambda: get_versions().model_copy(update={"torch": "1.0"}))
     submissions = list(grade_lab(open_course(course), LAB, two_graders))
     assert {each.regrade_reasons for each in submissions} == {
@@ -247,11 +247,11 @@ def test_a_check_that_did_not_change_is_not_examined_again(monkeypatch: pytest.M
     notebook = make_grading_notebook(checks)
     requests: list[list[str]] = []
 
-    def examine(steps, *_):  # type: ignore[no-untyped-def]
+    def examine_steps(steps, *_):  # type: ignore[no-untyped-def]
         requests.append([step.id for step in steps if step.kind == "check"])
         return {step.id: one_submission.StepResult() for step in steps}
 
-    monkeypatch.setattr(one_submission, "examine", examine)
+    monkeypatch.setattr(one_submission, "examine_steps", examine_steps)
     fork_server = type("NoWarm", (), {"layers": (), "start_process": None})
     first = one_submission.grade_notebook(
         notebook, one_submission.Submission("lab", "ada"), fork_server, one_submission.Timeouts()

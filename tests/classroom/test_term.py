@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.authoring.course_folder import build, read_course
+from autograder.authoring.course_folder import build_course, read_course
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.class_grading import grade_lab
 from autograder.classroom.decisions import excuse, grant_extension
-from autograder.classroom.preparation import prepare
+from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.regrade import RegradeResult, RegradeScope, regrade
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.history import get_history_path, read_history
@@ -158,7 +158,7 @@ def test_regrading_shows_what_would_change_before_it_writes(course: Path, two_gr
     text = exercise.read_text()
     start, end = text.index('with check("empty"'), text.index('with check("keeps_input"')
     exercise.write_text((text[:start] + text[end:]).replace(",empty", ""))
-    build(read_course(course))
+    build_course(read_course(course))
     results: list[RegradeResult] = []
 
     def answer(yes: bool) -> RegradeResult:
@@ -183,7 +183,7 @@ def test_regrading_one_exercise_says_that_the_rest_is_of_an_earlier_build(
     """Slow: a class is graded twice more."""
     exercise = course / "labs" / LAB / "exercises" / "sum_of_squares.py"
     exercise.write_text(exercise.read_text().replace("an empty tensor gives zero", "an empty one gives zero"))
-    build(read_course(course))
+    build_course(read_course(course))
 
     def older() -> set[bool]:
         return {member.older for member in read_class(f"sqlite:///{course}/gradebook.db", course, LAB).members}
@@ -234,7 +234,7 @@ def test_extra_credit_stays_on_top_after_a_typo_and_after_nbgraders_own_command(
     def worth_after(exercise: str) -> float:
         (small_course / FILE).write_text(f'[labs.{LAB}]\nextra_credit = ["{exercise}"]\n')
         with api.open_gradebook() as gradebook:
-            prepare(api, open_assignment(small_course, LAB), gradebook, read_term(small_course))
+            prepare_gradebook(api, open_assignment(small_course, LAB), gradebook, read_term(small_course))
             return float(gradebook.find_assignment(LAB).max_score)
 
     assert worth_after("sum_of_squares") == 0

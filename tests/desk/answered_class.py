@@ -7,9 +7,9 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.preparation import prepare
+from autograder.classroom.preparation import prepare_gradebook
 from autograder.demo.students import fill_notebook
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.nbgrader_course import open_course
@@ -53,7 +53,7 @@ CLASS: Mapping[str, str | None] = {
 def add_question(course: Path) -> None:
     lab = course / "labs" / LAB / "lab.py"
     lab.write_text(lab.read_text() + SOURCE)
-    build(read_course(course))
+    build_course(read_course(course))
 
 
 def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = "") -> None:
@@ -61,7 +61,7 @@ def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = 
     api = open_course(course)
     (lab,) = read_labs(read_course(course))
     with api.api.gradebook as gradebook:
-        prepare(api, open_assignment(course, LAB), gradebook, Term())
+        prepare_gradebook(api, open_assignment(course, LAB), gradebook, Term())
         if late:
             gradebook.update_or_create_assignment(LAB, duedate="2027-02-01 18:00 UTC")
         marks = []
@@ -90,7 +90,7 @@ def hand_in_stock(course: Path) -> None:
     write(course / f"source/{lab}/{notebook}.ipynb", source.replace("Look at the data.", scheme))
     api = open_course(course)
     with api.api.gradebook as gradebook:
-        prepare(api, open_assignment(course, lab), gradebook, Term())
+        prepare_gradebook(api, open_assignment(course, lab), gradebook, Term())
         waits = dict.fromkeys(f"{notebook}/{cell}" for cell in ("why", "free", "explore"))
         write_marks(gradebook, lab, [MarkSheet("ada", {**waits, f"{notebook}/scale_values": 2.0})], lambda *_: None, {})
     content = answer_notebook(PLAIN_SOURCE, RIGHT)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.desk.course_desk import Desk, UnknownNameError, find_place, open_desk
 from autograder.desk.marks import ConflictError, DeskMark, change_items, read_marks, read_rubric, save
-from autograder.desk.place import Desk, UnknownNameError, find_place, open_desk
 from autograder.desk.rubric import Item
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.gradebook.writer import write_marks

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from autograder.examiner import submission_runner
-from autograder.examiner.cell_source import MAX_SOURCE, CellSource, inspect_source
+from autograder.examiner.cell_analysis import MAX_SOURCE, CellSource, inspect_source
 from autograder.examiner.effects import EffectAnalysis
-from autograder.examiner.examination import Step, examine
+from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.process import StudentProcess
 from autograder.forkserver.client import ForkServer
 
@@ -259,7 +259,7 @@ def list_passed(fork_server: ForkServer, *cells: str) -> dict[str, list[bool]]:
         if name:
             tests = "".join(f'with check("{n}"):\n    assert {name}({n}) == {2 * n}\n' for n in (1, 3))
             steps.append(Step(f"check-{name}", "check", tests))
-    results = examine(steps, fork_server.start_process)
+    results = examine_steps(steps, fork_server.start_process)
     return {name: [o.passed for o in results[f"check-{name}"].outcomes] for name in names if name}
 
 

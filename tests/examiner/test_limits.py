@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.examination import Step, StepResult, examine
+from autograder.examiner.examination import Step, StepResult, examine_steps
 from autograder.examiner.process_time_limit import ProcessTimeLimit
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.server_process import start_server
 from autograder.sandbox import Limits, find_layers, find_strongest_level
 from labkit.cause import Cause
@@ -51,7 +51,7 @@ FAMILY = "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)\nos.kill(os.g
 
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
-    process = ForkServer(Purpose(find_strongest_level(find_layers()), LIMITS), server=start_server(1, ()))
+    process = ForkServer(ProcessSettings(find_strongest_level(find_layers()), LIMITS), server=start_server(1, ()))
     yield process
     process.close()
 
@@ -72,7 +72,7 @@ def run_submission(
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    return examine(steps, fork_server.start_process, timeouts)
+    return examine_steps(steps, fork_server.start_process, timeouts)
 
 
 IN_A_CELL = {
@@ -174,7 +174,7 @@ def test_cells_that_use_up_the_time_leave_the_exercises_before_them_their_points
         Step("added-1", "student", endless),
         Step("check-double", "check", CHECKS),
     ]
-    results = examine(steps, fork_server.start_process, Timeouts(cell=36000, check=9, submission=12))
+    results = examine_steps(steps, fork_server.start_process, Timeouts(cell=36000, check=9, submission=12))
     assert results["added-0"].stopped == "the time limit of 8 s for all cells was reached"
     assert results["added-1"].stopped
     assert compute_earned(results["check-add"].outcomes, 1) == 1
@@ -204,7 +204,7 @@ def test_a_program_that_a_cell_has_started_serves_every_check(fork_server: ForkS
         Step("check-double", "check", CHECKS),
         Step("check-again", "check", CHECKS),
     ]
-    results = examine(steps, fork_server.start_process, PATIENCE)
+    results = examine_steps(steps, fork_server.start_process, PATIENCE)
     for check in ("check-double", "check-again"):
         assert compute_earned(results[check].outcomes, 2) == 2
 
@@ -245,7 +245,7 @@ def test_processes_that_a_check_starts_are_gone_at_its_end(fork_server: ForkServ
             "    assert any(add(1, 1) <= 2 or time.sleep(0.1) for _ in range(100)), str(add(1, 1))\n",
         ),
     ]
-    results = examine(steps, fork_server.start_process, PATIENCE)
+    results = examine_steps(steps, fork_server.start_process, PATIENCE)
     assert [o.passed for o in results["check-double"].outcomes] == [True, True]
     assert results["check-add"].outcomes[0].passed, results["check-add"].outcomes[0].seen
 
@@ -282,7 +282,7 @@ def test_a_function_that_ran_out_of_time_has_less_for_its_other_checks(
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", ADDS),
     ]
-    results = examine(steps, fork_server.start_process, PATIENCE)
+    results = examine_steps(steps, fork_server.start_process, PATIENCE)
     assert [o.seen for o in results["check-double"].outcomes] == [
         "the time limit of 2 s for a check was reached",
         *["the time limit of 0.5 s for a check was reached"] * 4,
@@ -302,7 +302,7 @@ def test_all_values_that_one_check_receives_share_a_bound(
         Step("exercise-double", "student", answer, exercise="double"),
         Step("check-double", "check", checks),
     ]
-    few, many = examine(steps, fork_server.start_process, PATIENCE)["check-double"].outcomes
+    few, many = examine_steps(steps, fork_server.start_process, PATIENCE)["check-double"].outcomes
     assert few.passed and not many.passed and many.blame == "process"
 
 
@@ -316,7 +316,7 @@ def test_a_cell_of_the_students_under_the_id_of_a_given_one_runs_in_the_student_
         Step("exercise-add", "student", ADD, exercise="add"),
         Step("check-add", "check", 'with check("the course\'s limit"):\n    assert add(1, 2) == limit\n'),
     ]
-    assert examine(steps, fork_server.start_process, PATIENCE)["check-add"].outcomes[0].passed
+    assert examine_steps(steps, fork_server.start_process, PATIENCE)["check-add"].outcomes[0].passed
 
 
 REMEMBERS = """

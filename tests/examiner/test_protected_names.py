@@ -3,7 +3,7 @@
 import pytest
 
 from autograder.examiner.clock import Timeouts
-from autograder.examiner.examination import Step, examine
+from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.protected_names import select_protected_names
 from autograder.forkserver.client import ForkServer
 
@@ -34,7 +34,7 @@ def grade_answer(fork_server: ForkServer, answer: str, after: str = "") -> tuple
         Step("added", "student", after),
         Step("check-double", "check", CHECK),
     ]
-    results = examine(steps, fork_server.start_process, Timeouts())
+    results = examine_steps(steps, fork_server.start_process, Timeouts())
     return [o.passed for o in results["check-double"].outcomes], [
         n for result in results.values() for n in result.changed
     ]
@@ -101,7 +101,7 @@ def test_labkit_is_restored_before_a_given_cell_runs(fork_server: ForkServer) ->
         Step("exercise-double", "student", BLANK, exercise="double"),
         Step("check-double", "check", CHECK),
     ]
-    results = examine(steps, fork_server.start_process, Timeouts())
+    results = examine_steps(steps, fork_server.start_process, Timeouts())
     assert [o.passed for o in results["check-double"].outcomes] == [False, False]
     assert "labkit.probes.probe" in [name for result in results.values() for name in result.changed]
 
@@ -121,5 +121,5 @@ def test_the_names_are_as_they_were_at_each_check_cell(fork_server: ForkServer) 
         ),
         Step("check-triple", "check", 'with check("triples"):\n    assert asked(triple, 1) == 30\n'),
     ]
-    results = examine(steps, fork_server.start_process, Timeouts())
+    results = examine_steps(steps, fork_server.start_process, Timeouts())
     assert [o.passed for name in ("check-double", "check-triple") for o in results[name].outcomes] == [True] * 3

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from autograder.examiner.replayed_changes import Changes
+from autograder.examiner.replayed_changes import ReportedChanges
 from autograder.rpc.frames import ProtocolError
 
 
 def make_hooked(hook: object) -> torch.Tensor:
     t = torch.ones(3, requires_grad=True)
-    Changes([t], [{"hooks": [hook]}], [t._version]).apply_after_connecting()
+    ReportedChanges([t], [{"hooks": [hook]}], [t._version]).apply_after_connecting()
     return t
 
 

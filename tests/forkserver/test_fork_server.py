@@ -13,10 +13,10 @@ import pytest
 from autograder.base.errors import GradlabError
 from autograder.examiner.clock import Clock, Timeouts
 from autograder.examiner.connection import Stopped
-from autograder.examiner.examination import Step, examine
+from autograder.examiner.examination import Step, examine_steps
 from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.forkserver import client
-from autograder.forkserver.client import ForkServer, Purpose, refuse_readable
+from autograder.forkserver.client import ForkServer, ProcessSettings, refuse_readable
 from autograder.forkserver.imports import COMPILER, EVERYTHING, find_course_groups
 from autograder.forkserver.server_process import start_server
 from autograder.nbgrader_plugin import converters
@@ -57,7 +57,7 @@ HONEST = {
 
 def test_honest_labs_work_in_the_sandbox(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-    results = examine(steps, fork_server.start_process)
+    results = examine_steps(steps, fork_server.start_process)
     for name, (_, printed) in HONEST.items():
         assert printed in str(results[name].outputs), (name, results[name].outputs)
 
@@ -72,21 +72,21 @@ FIGURES = {
 
 def test_a_figure_is_shown_alike_whether_its_library_was_imported_ahead_or_by_the_cell(fork_server: ForkServer) -> None:
     steps = [Step(name, "student", source) for name, source in FIGURES.items()]
-    with contextlib.closing(ForkServer(Purpose(LEVEL), server=start_server(1, ()))) as light:
-        first, second = (examine(steps, server.start_process) for server in (fork_server, light))
+    with contextlib.closing(ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))) as light:
+        first, second = (examine_steps(steps, server.start_process) for server in (fork_server, light))
     for name in FIGURES:
         assert "image/" in str(first[name].outputs)
         assert first[name].outputs == second[name].outputs, name
 
 
 def test_honest_labs_work_without_rarely_used_imports() -> None:
-    with contextlib.closing(ForkServer(Purpose(LEVEL), server=start_server(1, ()))) as light:
+    with contextlib.closing(ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))) as light:
         loaded = (
             "import sys\nprint([n for n in ('sklearn', 'sympy', 'torch._dynamo', 'matplotlib') if n in sys.modules])"
         )
         steps = [Step("loaded", "student", loaded)]
         steps += [Step(name, "student", source) for name, (source, _) in HONEST.items()]
-        results = examine(steps, light.start_process)
+        results = examine_steps(steps, light.start_process)
     assert "[]" in str(results["loaded"].outputs)
     for name, (_, printed) in HONEST.items():
         assert printed in str(results[name].outputs), (name, results[name].outputs)
@@ -121,7 +121,9 @@ def test_a_traceback_imports_nothing_and_looks_through_no_modules(fork_server: F
     before += "inspect.ismodule = lambda each: looked.append(each) or found(each)"
     after = "inspect.ismodule = found\nprint(sorted(set(sys.modules) - loaded), len(looked) < 100)"
     cells = {"before": before, "raises": "def f(): raise ValueError\nf()", "after": after}
-    results = examine([Step(name, "student", source) for name, source in cells.items()], fork_server.start_process)
+    results = examine_steps(
+        [Step(name, "student", source) for name, source in cells.items()], fork_server.start_process
+    )
     assert "ValueError" in str(results["raises"].outputs)
     assert "[] True" in str(results["after"].outputs), results["after"].outputs
 
@@ -138,18 +140,20 @@ def test_two_processes_of_a_check_meet_over_loopback(fork_server: ForkServer) ->
         "    got = [r.item() for r in probes.ranks(total)]\n    assert got == [3.0, 3.0], str(got)\n"
     )
     steps = [Step("exercise-total", "student", answer, exercise="total"), Step("check-total", "check", check)]
-    (outcome,) = examine(steps, fork_server.start_process)["check-total"].outcomes
+    (outcome,) = examine_steps(steps, fork_server.start_process)["check-total"].outcomes
     assert outcome.passed, outcome.seen
 
 
 def test_a_submission_finds_the_random_state_that_every_other_finds(fork_server: ForkServer) -> None:
     draws = "import random, torch, numpy as np\nprint(random.random(), torch.rand(1).item(), np.random.rand())"
-    first, second = (examine([Step("a", "student", draws)], fork_server.start_process)["a"].outputs for _ in range(2))
+    first, second = (
+        examine_steps([Step("a", "student", draws)], fork_server.start_process)["a"].outputs for _ in range(2)
+    )
     assert first == second
 
 
 def test_the_warm_process_has_one_thread_and_its_end_leaves_nothing() -> None:
-    fork_server = ForkServer(Purpose(LEVEL), server=start_server(1, ()))
+    fork_server = ForkServer(ProcessSettings(LEVEL), server=start_server(1, ()))
     runner = SubmissionRunner(fork_server.start_process, Clock(Timeouts()))
     runner.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(3600)\n", 1)
     assert len(os.listdir(f"/proc/{fork_server.server.process.pid}/task")) == 1
@@ -183,7 +187,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
     def break_off(*_: object) -> None:
         raise Stopped("working with this result took too long")
 
-    server = ForkServer(Purpose(find_strongest_level(find_layers()), Limits()), server=start_server(1, ()))
+    server = ForkServer(ProcessSettings(find_strongest_level(find_layers()), Limits()), server=start_server(1, ()))
     try:
         with monkeypatch.context() as broken:
             broken.setattr(client, "receive", break_off)
@@ -198,7 +202,7 @@ def test_an_order_whose_reply_was_not_read_is_the_last(order: str, monkeypatch: 
 
 def test_a_level_that_does_not_exist_is_refused_by_name() -> None:
     with pytest.raises(GradlabError, match="no level"):
-        ForkServer(Purpose("strict"))
+        ForkServer(ProcessSettings("strict"))
 
 
 def test_a_course_that_every_submission_could_read_is_refused(tmp_path: Path) -> None:

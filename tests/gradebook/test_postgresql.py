@@ -19,9 +19,9 @@ from sqlalchemy import create_engine, select, text
 
 from autograder.base.errors import GradlabError
 from autograder.classroom.class_grading import grade_lab
+from autograder.desk.course_desk import find_place, open_desk
 from autograder.desk.marks import ConflictError, change_items, read_marks, read_rubric, save
-from autograder.desk.place import find_place, open_desk
-from autograder.desk.reading import list_questions
+from autograder.desk.question_page import list_questions
 from autograder.desk.rubric import Item, Rubric
 from autograder.gradebook.class_reader import read_class
 from autograder.gradebook.result_reader import read_results

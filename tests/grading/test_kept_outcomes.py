@@ -15,13 +15,15 @@ from labkit.check import record_outcomes
 
 def test_two_matrices_are_kept_only_for_visible_checks(small_course: Path) -> None:
     notebook = build_source_notebook(next(read_labs(read_course(small_course))))
-    cell = next(cell for cell in parse_cells(notebook) if cell.facts.checks)
-    facts = cell.facts
+    cell = next(cell for cell in parse_cells(notebook) if cell.metadata.checks)
+    metadata = cell.metadata
     with record_outcomes() as outcomes:
-        for facts_check in facts.checks:
-            with check(facts_check.id, facts_check.label):
+        for metadata_check in metadata.checks:
+            with check(metadata_check.id, metadata_check.label):
                 assert_close(torch.zeros(3, 4), torch.ones(3, 4))
     assert all(outcome.difference for outcome in outcomes)
     checks = _grade_cell(cell, StepResult(outcomes=outcomes), "").checks
-    assert [bool(outcome.difference) for outcome in checks] == [not facts_check.hidden for facts_check in facts.checks]
-    assert {facts_check.hidden for facts_check in facts.checks} == {True, False}
+    assert [bool(outcome.difference) for outcome in checks] == [
+        not metadata_check.hidden for metadata_check in metadata.checks
+    ]
+    assert {metadata_check.hidden for metadata_check in metadata.checks} == {True, False}

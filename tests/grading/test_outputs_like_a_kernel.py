@@ -14,7 +14,7 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError
 
-from autograder.examiner.examination import Step, examine
+from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServer
 from autograder.forkserver.server_process import ONE_THREAD
 from autograder.grading.lab_cells import parse_cells
@@ -161,7 +161,7 @@ LATE = {"a worker": "at work", "a descriptor": "b\n", "a program": "err\n"}
 def run_in_gradlab(fork_server: ForkServer, sources: list[str]) -> list[list[dict[str, Any]]]:
     """The outputs of each of these cells in a student process."""
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(sources, start=1)]
-    results = examine(steps, fork_server.start_process)
+    results = examine_steps(steps, fork_server.start_process)
     return [result.outputs for result in results.values()]
 
 

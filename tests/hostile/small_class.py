@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.classroom.class_grading import grade_lab
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.nbgrader_course import open_course
@@ -23,7 +23,7 @@ def make_course(root: Path, lab: str, source: str) -> dict[str, Any]:
     )
     write_files(root / "labs" / lab, source)
     shutil.copy(ROOT / "nbgrader_config.py", root)
-    build(read_course(root))
+    build_course(read_course(root))
     built = next(read_labs(read_course(root)))
     sound: dict[str, Any] = json.loads(json.dumps(fill_notebook(built, collect_reference(built))))
     return sound

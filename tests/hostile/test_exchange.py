@@ -16,7 +16,7 @@ import pytest
 from autograder.base.submission_files import SECRET
 from autograder.base.timestamps import get_utc_now, parse_time, read_time
 from autograder.exchange import inbox as grading_inbox
-from autograder.exchange.attempts import decide
+from autograder.exchange.attempts import decide_attempt
 from autograder.exchange.collection import collect_submission
 from autograder.exchange.inbox import HANDING_IN, Inbox
 from autograder.exchange.inbox_memory import InboxMemory
@@ -254,7 +254,7 @@ def test_a_name_cannot_set_the_clock_back_over_the_end_of_marking(inbox: Inbox) 
     (arrival,) = list_arrivals(inbox)
     until = arrival.changed_at - timedelta(hours=1)
     assert arrival.when < until
-    decision = decide(arrival.when, [], LabTerm(until=until), arrival.changed_at, arrival.changed_at - CLOCKS)
+    decision = decide_attempt(arrival.when, [], LabTerm(until=until), arrival.changed_at, arrival.changed_at - CLOCKS)
     assert decision.refusal.startswith("it arrived after")
 
 

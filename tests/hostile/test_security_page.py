@@ -30,7 +30,7 @@ def test_every_test_that_the_table_of_attacks_names_is_there() -> None:
                 assert any(re.fullmatch(name.replace("*", ".*"), attack) for attack in attacks), name
 
 
-def test_what_attacks_replace_in_gradlab_is_there() -> None:
+def test_names_that_attacks_replace_exist() -> None:
     """An attack on a name that was renamed would fail for that reason only."""
     texts = [path.read_text() for path in (ROOT / "tests" / "hostile" / "attacks").glob("*/*.py")]
     names = {name for text in texts for name in re.findall(r"\b(?:autograder|labkit)(?:\.\w+)+", text)}

@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from autograder.intake.notebook_reading import read_submission
-from autograder.intake.repair import RepairedNotebook, repair
+from autograder.intake.repair import RepairedNotebook, repair_lab_notebook
 from autograder.model.note_sentences import describe_notes
 from tests.hostile.edits import EXERCISES, LAB, LAB_SOURCE, Notebook, split, write
 from tests.hostile.small_class import make_course
@@ -59,7 +59,9 @@ def apply_edits(edits: list[tuple[str, int, int]]) -> Notebook:
 def repair_notebook(notebook: Notebook) -> RepairedNotebook:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), notebook)
-        return repair(read_submission(Path(folder) / f"{LAB}.ipynb"), nbformat.reads(build_notebooks()[1], 4))
+        return repair_lab_notebook(
+            read_submission(Path(folder) / f"{LAB}.ipynb"), nbformat.reads(build_notebooks()[1], 4)
+        )
 
 
 def assert_sound(result: RepairedNotebook) -> None:

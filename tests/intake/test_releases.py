@@ -8,7 +8,7 @@ import pytest
 
 from autograder.intake.notebook_reading import read_submission
 from autograder.intake.releases import get_releases_path, read_release_bytes, read_releases, save_release
-from autograder.intake.repair import repair
+from autograder.intake.repair import repair_lab_notebook
 from autograder.model.note_sentences import describe_notes
 from tests.hostile.edits import LAB, LAB_SOURCE
 from tests.hostile.small_class import make_course
@@ -43,7 +43,7 @@ def collect_notes(course: Path, change: dict[str, str]) -> tuple[list[str], dict
     path = course / "handed_in.ipynb"
     path.write_text(json.dumps(submission))
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
-    repaired = repair(read_submission(path), source, read_releases(read_release_bytes(course, LAB)))
+    repaired = repair_lab_notebook(read_submission(path), source, read_releases(read_release_bytes(course, LAB)))
     return describe_notes(repaired.notes), {cell.id: cell.source for cell in repaired.notebook.cells}
 
 

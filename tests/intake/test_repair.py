@@ -23,7 +23,7 @@ from autograder.authoring.notebooks import build_release_notebook, build_source_
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.intake.claims import read_claims
 from autograder.intake.notebook_reading import MAX_BYTES, RefusedSubmission, read_notebook, read_submission
-from autograder.intake.repair import RepairedNotebook, build_blank, read_notes, repair
+from autograder.intake.repair import RepairedNotebook, build_blank, read_notes, repair_lab_notebook
 from autograder.model.course import Kind, Lab
 from autograder.model.note_sentences import describe_notes
 
@@ -42,7 +42,7 @@ def repair_edited(lab: Lab, path: Path, edit: Edit = lambda notebook: None) -> R
     edit(notebook)
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(notebook))
-    return repair(read_submission(path), build_source_notebook(lab))
+    return repair_lab_notebook(read_submission(path), build_source_notebook(lab))
 
 
 def get_cell(notebook: NotebookNode, identity: str) -> NotebookNode:
@@ -231,7 +231,7 @@ def test_an_added_cell_never_gets_the_id_of_a_course_cell(lab: Lab, tmp_path: Pa
     course.cells[1].id = "added-1"  # the first cell below a heading "Added"
     path = tmp_path / "in" / "n.ipynb"
     repair_edited(lab, path, edit)
-    ids = [c.id for c in repair(read_submission(path), course).notebook.cells]
+    ids = [c.id for c in repair_lab_notebook(read_submission(path), course).notebook.cells]
     assert len(set(ids)) == len(ids)
 
 
@@ -370,7 +370,7 @@ def test_any_json_is_refused_or_becomes_a_valid_notebook_with_every_check(data: 
         path = Path(folder) / "n.ipynb"
         path.write_text(json.dumps(data))
         try:
-            repaired = repair(read_submission(path), build_source_notebook(lab))
+            repaired = repair_lab_notebook(read_submission(path), build_source_notebook(lab))
         except RefusedSubmission as refused:
             assert str(refused)
             return

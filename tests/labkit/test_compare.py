@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from labkit.compare import TOLERANCES, Mismatch, assert_close
-from labkit.value_text import describe
+from labkit.value_text import describe_value
 
 T = torch.tensor
 
@@ -104,7 +104,7 @@ def test_whatever_a_student_returns_the_comparison_ends_in_a_verdict(value: Any)
             assert_close(value, want)
         except Mismatch as error:
             assert error.seen
-    assert describe(value)
+    assert describe_value(value)
 
 
 def test_a_subclass_with_a_false_equality_is_still_compared_by_value() -> None:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from labkit.pictures.compiles import MODES, follow, show_compiles
+from labkit.pictures.compiles import MODES, record_compilations, show_compiles
 
 
 def f(x: Tensor) -> Tensor:
@@ -15,14 +15,14 @@ def make_inputs(*sizes: int) -> list[Tensor]:
 
 
 def test_each_call_uses_the_graph_whose_guards_accept_it() -> None:
-    run = follow(f, make_inputs(4, 5, 6, 1, 4), None)
+    run = record_compilations(f, make_inputs(4, 5, 6, 1, 4), None)
     assert run.graphs == ["(4, 3)", "(n, 3)", "(1, 3)"]
     assert run.compiled == [True, True, False, True, False]
     assert run.served[:4] == [0, 1, 1, 2]
 
 
 def test_beyond_the_limit_no_graph_is_used() -> None:
-    run = follow(f, make_inputs(*range(2, 13), 3), False)
+    run = record_compilations(f, make_inputs(*range(2, 13), 3), False)
     assert run.served == [0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, 1]
 
 

@@ -13,7 +13,7 @@ import torch
 
 from labkit.pictures import explore_strides, show_curves
 from labkit.pictures.picture import ALL, Drawing, Group, Picture
-from labkit.pictures.svg import COLOURS, draw_rect, draw_text, emphasize, show_only
+from labkit.pictures.svg import COLOURS, draw_rect, draw_text, emphasize_parts, show_only
 
 LIGHT, DARK = (1.0, 1.0, 1.0), (0x11 / 255,) * 3  # the backgrounds of JupyterLab's themes
 
@@ -23,7 +23,7 @@ def make_two_frames() -> Picture:
         draw_text(0, 10, "both"),
         show_only([0], draw_text(0, 20, "one & <two>")),
         show_only([1], draw_text(0, 20, "other")),
-        emphasize([1], draw_rect(0, 0, 1, 1)),
+        emphasize_parts([1], draw_rect(0, 0, 1, 1)),
     ]
     drawing = Drawing(
         "a title", 100, 30, parts, [Group("part", ["first", "second"])], ["words 'of' one", "words of the other"]

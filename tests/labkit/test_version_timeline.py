@@ -4,14 +4,14 @@ import pytest
 import torch
 
 from labkit import show_versions, try_writes
-from labkit.pictures.version_timeline import follow
+from labkit.pictures.version_timeline import run_lines
 
 X = {"x": torch.tensor([0.5, 2.0], requires_grad=True)}
 LINES = ["h = x * 3", "y = h.exp()", "write", "y.sum().backward()"]
 
 
 def list_fates(lines: list[str]) -> dict[str, str]:
-    return {record.node: record.fate for step in follow(lines, X) for record in step.kept}
+    return {record.node: record.fate for step in run_lines(lines, X) for record in step.kept}
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def list_fates(lines: list[str]) -> dict[str, str]:
     ],
 )
 def test_a_write_to_a_saved_tensor_is_caught_or_unnoticed(write: str, fate: str, error: str) -> None:
-    steps = follow([write if line == "write" else line for line in LINES], X)
+    steps = run_lines([write if line == "write" else line for line in LINES], X)
     assert [(record.node, record.name, record.fate) for step in steps for record in step.kept] == [
         ("ExpBackward0", "y", fate)
     ]
@@ -34,12 +34,12 @@ def test_a_write_to_a_saved_tensor_is_caught_or_unnoticed(write: str, fate: str,
 
 
 def test_versions_are_those_after_each_line() -> None:
-    steps = follow(["h = x * 3", "h += 1", "h[0] = 5"], X)
+    steps = run_lines(["h = x * 3", "h += 1", "h[0] = 5"], X)
     assert [step.versions.get("h") for step in steps] == [None, 0, 1, 2]
 
 
 def test_an_error_ends_the_run() -> None:
-    steps = follow(["x += 1", "y = x * 2"], X)
+    steps = run_lines(["x += 1", "y = x * 2"], X)
     assert [step.line for step in steps] == ["", "x += 1"]
     assert steps[-1].error == "RuntimeError"
 

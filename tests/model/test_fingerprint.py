@@ -55,7 +55,7 @@ def read_digests(project: Path) -> tuple[str, str]:
     [
         ("autograder/reports/feedback.py", False, False),
         ("autograder/gradebook/class_reader.py", False, False),
-        ("autograder/desk/reading.py", False, False),
+        ("autograder/desk/question_page.py", False, False),
         ("labkit/pictures/chart.py", False, False),
         ("labkit/verdict.py", False, False),
         ("autograder/examiner/examination.py", True, True),

@@ -9,14 +9,14 @@ import pytest
 import autograder
 from autograder.authoring.notebooks import build_release_notebook, build_solution_notebook, build_source_notebook
 from autograder.base.errors import GradlabError
-from autograder.intake.repair import repair
+from autograder.intake.repair import repair_lab_notebook
 from autograder.model.course import Check, Kind, Lab
 from autograder.model.metadata import (
-    Facts,
+    CellMetadata,
     collect_exercises,
     get_cell_name,
     make_cell_name,
-    read_facts,
+    read_cell_metadata,
     read_kind,
     split_cell_name,
 )
@@ -31,9 +31,9 @@ def test_the_source_notebook_records_the_purpose_of_each_cell(labs: list[Lab]) -
     for lab in labs:
         for cell, node in zip(lab.cells, build_source_notebook(lab).cells, strict=True):
             checks = tuple(map(strip_check, lab.exercise(cell.name).checks)) if cell.kind is Kind.CHECK else ()
-            facts = read_facts(node)
-            assert facts is not None
-            assert facts.model_copy(update={"stub": "", "quiz": (), "another": None}) == Facts(
+            metadata = read_cell_metadata(node)
+            assert metadata is not None
+            assert metadata.model_copy(update={"stub": "", "quiz": (), "another": None}) == CellMetadata(
                 kind=cell.kind, exercise=cell.name, points=cell.points, checks=checks, answer=cell.answer
             )
 
@@ -41,21 +41,21 @@ def test_the_source_notebook_records_the_purpose_of_each_cell(labs: list[Lab]) -
 def test_a_cell_that_a_student_edits_records_its_released_text(labs: list[Lab]) -> None:
     for lab in labs:
         for cell in build_release_notebook(lab).cells:
-            facts = read_facts(cell)
-            assert facts is not None
-            assert facts.stub == (cell.source if facts.kind in (Kind.EXERCISE, Kind.QUESTION) else "")
+            metadata = read_cell_metadata(cell)
+            assert metadata is not None
+            assert metadata.stub == (cell.source if metadata.kind in (Kind.EXERCISE, Kind.QUESTION) else "")
 
 
 def test_the_release_says_nothing_of_hidden_checks_and_no_hint(labs: list[Lab]) -> None:
     for lab in labs:
         for cell in build_release_notebook(lab).cells:
-            facts = read_facts(cell)
-            assert facts is not None
-            assert not any(check.hidden or check.hint or check.misconceptions for check in facts.checks)
+            metadata = read_cell_metadata(cell)
+            assert metadata is not None
+            assert not any(check.hidden or check.hint or check.misconceptions for check in metadata.checks)
         hidden = [check.label for exercise in lab.exercises for check in exercise.checks if check.hidden]
         labels = {check.label for exercise in lab.exercises for check in exercise.checks if not check.hidden}
-        metadata = str([cell.metadata.gradlab.get("checks") for cell in build_release_notebook(lab).cells])
-        assert hidden and not any(repr(label) in metadata for label in set(hidden) - labels)
+        text = str([cell.metadata.gradlab.get("checks") for cell in build_release_notebook(lab).cells])
+        assert hidden and not any(repr(label) in text for label in set(hidden) - labels)
 
 
 def test_the_worked_solution_has_no_metadata(labs: list[Lab]) -> None:
@@ -68,9 +68,9 @@ def test_exercises_are_found_by_the_names_of_their_cells(labs: list[Lab]) -> Non
         assert collect_exercises(build_release_notebook(lab).cells) == {e.cell_id: e.name for e in lab.exercises}
 
 
-def test_a_cell_that_a_student_added_has_no_kind_and_no_facts() -> None:
+def test_a_cell_that_a_student_added_has_no_kind_and_no_metadata() -> None:
     cell = nbformat.v4.new_code_cell("a = 1", id="mine")
-    assert (read_kind(cell), read_facts(cell), get_cell_name(cell)) == (None, None, "mine")
+    assert (read_kind(cell), read_cell_metadata(cell), get_cell_name(cell)) == (None, None, "mine")
 
 
 @pytest.mark.parametrize("kind", [Kind.EXERCISE, Kind.CHECK, Kind.QUESTION])
@@ -81,7 +81,7 @@ def test_a_name_holds_the_kind_and_the_exercise(kind: Kind) -> None:
 def test_a_source_notebook_that_was_not_built_is_an_error_with_its_fix() -> None:
     old = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("a = 1")])
     with pytest.raises(GradlabError, match="gradlab build"):
-        repair(nbformat.v4.new_notebook(), old)
+        repair_lab_notebook(nbformat.v4.new_notebook(), old)
 
 
 def test_a_lab_has_seven_to_ten_exercises_choices_and_a_question_in_words(labs: list[Lab]) -> None:

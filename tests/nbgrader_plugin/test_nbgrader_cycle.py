@@ -17,7 +17,7 @@ from nbgrader.apps import NbGraderApp
 from nbgrader.validator import Validator
 from traitlets.config import Application
 
-from autograder.authoring.course_folder import build, read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.authoring.regions import HIDDEN
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.gradebook.result_reader import read_results
@@ -86,7 +86,7 @@ def instructor(small_course: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         "\n# %% question: why [markdown] points=3\n# Why?\n#\n# ### BEGIN SOLUTION\n# Because.\n# ### END SOLUTION\n"
     )
     manifest.write_text(manifest.read_text() + question)
-    build(read_course(small_course))
+    build_course(read_course(small_course))
     (small_course / "half_a_point_a_day.py").write_text(LATE_PENALTY)
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write("\nc.ExchangeCollect.check_owner = False  # here one person plays every student\n")

@@ -19,7 +19,7 @@ from autograder.reports.similar_pairs import (
     SimilarPair,
     compute_evidence,
     measure_nearness,
-    search,
+    search_pairs,
 )
 from autograder.reports.similar_text import extract_features
 from autograder.reports.similarity_page import (
@@ -88,7 +88,7 @@ def test_copies_are_found_in_a_class_and_no_one_else(labs: list[Lab]) -> None:
     found_count = planted_count = 0
     for seed, lab in enumerate(lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")):
         planted = planted_class(pool_of(lab), seed)
-        pairs = {(p.first, p.second) for p in search(planted.written, get_reference(lab)).pairs}
+        pairs = {(p.first, p.second) for p in search_pairs(planted.written, get_reference(lab)).pairs}
         found_count, planted_count = found_count + len(pairs & planted.copies), planted_count + len(planted.copies)
         assert len(pairs - planted.copies) <= 1
     assert found_count >= 0.95 * planted_count
@@ -97,7 +97,7 @@ def test_copies_are_found_in_a_class_and_no_one_else(labs: list[Lab]) -> None:
 def test_a_class_that_writes_apart_has_no_pair(labs: list[Lab]) -> None:
     for able in (False, True):
         planted = planted_class(pool_of(labs[0]), 1, copies=0, able=able)
-        assert len(search(planted.written, get_reference(labs[0])).pairs) <= 1
+        assert len(search_pairs(planted.written, get_reference(labs[0])).pairs) <= 1
 
 
 def test_an_answer_that_all_write_or_that_the_lab_gave_is_no_evidence() -> None:
@@ -110,14 +110,14 @@ def test_one_short_exercise_is_never_enough() -> None:
     pool = [f"def f(x):\n    return x {sign} {number}\n" for sign in "+-*/" for number in (1, 2)]
     draw = random.Random(3)
     texts = {f"s{n}": {"f": draw.choice(pool)} for n in range(100)}
-    assert not search(texts, {}).pairs
+    assert not search_pairs(texts, {}).pairs
 
 
 def test_a_team_is_no_pair_and_a_small_class_says_nothing(labs: list[Lab]) -> None:
     planted = planted_class(pool_of(labs[0]), 0)
-    assert not search(planted.written, get_reference(labs[0]), lambda *_: False).pairs
+    assert not search_pairs(planted.written, get_reference(labs[0]), lambda *_: False).pairs
     few = dict(list(planted.written.items())[:4])
-    assert search(few, {}).pairs == () and search(few, {}).threshold == float("inf")
+    assert search_pairs(few, {}).pairs == () and search_pairs(few, {}).threshold == float("inf")
 
 
 def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp
     )
     texts = {name: f"q_{name} = zip({name}, 77, 'x') # {evil}" for name in names}
     lab_class = make_class([*(dict(m.answers) for m in lab_class.members), texts, dict(texts)], names)
-    pairs = search(collect_written_texts(lab_class), collect_known_texts(lab_class))
+    pairs = search_pairs(collect_written_texts(lab_class), collect_known_texts(lab_class))
     write_similar_page(lab_class, pairs, tmp_path / "x.similar.html")
     page = (tmp_path / "x.similar.html").read_text()
     assert [(p.first, p.second) for p in pairs.pairs] == [("s30", "s31")]
@@ -139,7 +139,7 @@ def test_the_page_says_that_it_is_no_verdict_and_escapes_what_students_wrote(tmp
 def test_a_page_without_pairs_says_so() -> None:
     lab_class = make_class([{"e": f"x = {n}"} for n in range(6)], ["e"])
     assert "No pair is above the threshold" in render_similar_page(
-        lab_class, search(collect_written_texts(lab_class), {})
+        lab_class, search_pairs(collect_written_texts(lab_class), {})
     )
 
 

@@ -12,7 +12,7 @@ from nbgrader.api import Gradebook, Student
 
 from autograder.base.submission_files import SECRET
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.preparation import prepare
+from autograder.classroom.preparation import prepare_gradebook
 from autograder.exchange.inbox import Inbox
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.class_reader import read_class
@@ -67,7 +67,7 @@ def write_class(
     api = open_course(course)
     source = nbformat.read(course / "source" / LAB / f"{LAB}.ipynb", as_version=4)
     with api.api.gradebook as gradebook:
-        prepare(api, open_assignment(course, LAB), gradebook, read_term(course))
+        prepare_gradebook(api, open_assignment(course, LAB), gradebook, read_term(course))
         if due:
             gradebook.update_or_create_assignment(LAB, duedate=due)
         gradebook.db.add_all(Student(id=student) for student in missing)

@@ -20,7 +20,7 @@ from autograder.rpc.frames import ProtocolError, WireValue
         (fields.check_float, 1),
         (fields.check_text, "a"),
         (fields.check_bytes, b"a"),
-        (lambda value: fields.expect(value, 2), [1, [2]]),
+        (lambda value: fields.check_length(value, 2), [1, [2]]),
         (lambda value: fields.check_numbers(value, 3), [2, 0]),
     ],
 )
@@ -37,7 +37,7 @@ def test_a_value_of_its_type_is_returned(check: Callable[[WireValue], Any], valu
         (fields.check_float, [None, "1", [1.0]]),
         (fields.check_text, [None, b"a", ["a"], 1]),
         (fields.check_bytes, [None, "a", [1], 1]),
-        (lambda value: fields.expect(value, 2), [None, "ab", b"ab", [1], [1, 2, 3]]),
+        (lambda value: fields.check_length(value, 2), [None, "ab", b"ab", [1], [1, 2, 3]]),
         (lambda value: fields.check_numbers(value, 3), [None, "12", 1, [1, 1], [3], [True], [[1]]]),
     ],
 )

@@ -9,7 +9,7 @@ from autograder.rpc import values
 from autograder.rpc.masked_text import MaskedBytes, MaskedText
 from labkit.check import check, record_outcomes
 from labkit.compare import Mismatch, assert_close
-from labkit.value_text import describe
+from labkit.value_text import describe_value
 from tests.examiner.world import open_world
 
 SECRET = "what the hidden check passed in"
@@ -126,5 +126,5 @@ def test_a_named_tuple_of_a_student_brings_no_name_and_one_that_was_sent_keeps_i
         [b"letters"],
         type("B" * 30, (), {})(),
     ):
-        assert not set(describe(value)) & {"\u4e00", "B"} and "letters" not in describe(value)
-    assert describe([1, 2.5, None, True]) == "[1, 2.5, None, True]"
+        assert not set(describe_value(value)) & {"\u4e00", "B"} and "letters" not in describe_value(value)
+    assert describe_value([1, 2.5, None, True]) == "[1, 2.5, None, True]"

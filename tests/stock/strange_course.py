@@ -22,7 +22,7 @@ from autograder.intake.notebook_reading import read_notebook
 from autograder.model.note_sentences import describe_notes
 from autograder.model.result import Result
 from autograder.stock.assignment import StockNotebook, read_content, upgrade_metadata
-from autograder.stock.notebook_repair import repair
+from autograder.stock.notebook_repair import repair_stock_notebook
 from autograder.workers.executors import LocalExecutor
 from tests.stock.stock_course import OURS, write
 
@@ -79,6 +79,6 @@ def read_course_notebook(root: Path, source: str, config: Mapping[str, Any] | No
 
 def repair_source(source: str, course: StockNotebook) -> tuple[NotebookNode, list[str]]:
     """The notebook to grade, without the notes in it, and these notes."""
-    notebook, notes = repair(read_notebook(source.encode()), course)
+    notebook, notes = repair_stock_notebook(read_notebook(source.encode()), course)
     notebook.cells = notebook.cells[1:] if notes else notebook.cells
     return notebook, describe_notes(notes)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.classroom.answer_cells import StockAnswers
-from autograder.desk.place import read_cells
+from autograder.desk.course_desk import read_cells
 from autograder.gradebook.graded_place import GradedPlace
 from autograder.model.note_sentences import describe_notes
 from autograder.reports.feedback import write_feedback

@@ -19,12 +19,19 @@ from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import build_source_notebook
 from autograder.demo.students import collect_reference, fill_notebook
 from autograder.examiner.clock import Limit
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.forkserver.supervisor import Supervisor
 from autograder.grading.lab_submission import grade_lab_task
 from autograder.grading.task import NotebookFile, Task, make_settings
 from autograder.model.course import Course
-from autograder.sandbox import Limits, choose_network, find_layers, find_runtime_paths, find_strongest_level, require
+from autograder.sandbox import (
+    Limits,
+    choose_network,
+    find_layers,
+    find_runtime_paths,
+    find_strongest_level,
+    require_level,
+)
 from autograder.sandbox.gpu import list_gpus, measure_gpu_memory
 
 LEVEL = find_strongest_level(find_layers())
@@ -53,7 +60,7 @@ def test_without_a_driver_there_are_no_figures() -> None:
 
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
-    layers = require(LEVEL)
+    layers = require_level(LEVEL)
     limits = Limits(gpu_memory=1 << 30)
     running = Supervisor(layers, limits, find_runtime_paths(), choose_network(layers), "cpu", _enter_and_wait)
     yield running
@@ -97,7 +104,7 @@ cuda = pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="no GPU here
 @pytest.fixture(scope="module")
 def fork_server() -> Iterator[ForkServer]:
     settings = make_settings(LEVEL, device="cuda", gpu_memory_gib=2)
-    process = ForkServer(Purpose(LEVEL, settings.limits, "cuda"))
+    process = ForkServer(ProcessSettings(LEVEL, settings.limits, "cuda"))
     yield process
     process.close()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.examiner.examination import Step, examine
-from autograder.forkserver.client import ForkServer, Purpose
+from autograder.examiner.examination import Step, examine_steps
+from autograder.forkserver.client import ForkServer, ProcessSettings
 from autograder.sandbox import find_layers, find_strongest_level
 from autograder.workers.solution_cache import prepare_compile_cache
 from tests.conftest import need
@@ -53,7 +53,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def fork_server(cache: Path) -> Iterator[ForkServer]:
-    process = ForkServer(Purpose(find_strongest_level(find_layers()), compiled=cache))
+    process = ForkServer(ProcessSettings(find_strongest_level(find_layers()), compiled=cache))
     yield process
     process.close()
 
@@ -62,7 +62,7 @@ def run_and_print(fork_server: ForkServer, *cells: str) -> list[str]:
     steps = [Step(str(number), "student", source, number) for number, source in enumerate(cells, start=1)]
     return [
         "".join(o.get("text", o.get("evalue", "")) for o in s.outputs)
-        for s in examine(steps, fork_server.start_process).values()
+        for s in examine_steps(steps, fork_server.start_process).values()
     ]
 
 

@@ -24,7 +24,9 @@ from tests.hostile.edits import (
 )
 
 
-@edit_case("A check cell is edited: the student printed something in it.", note="course cells were restored: check-double")
+@edit_case(
+    "A check cell is edited: the student printed something in it.", note="course cells were restored: check-double"
+)
 def edited_check(notebook: Notebook) -> None:
     find_cell(notebook, CHECK)["source"] = "print(double(torch.ones(1)))"
 

@@ -53,7 +53,7 @@ class ClassPolicy:
     """The submission that counts, by student."""
 
 
-class GradebookWriter:
+class ClassGrader:
     """Grades the submissions of one assignment and writes their marks.
 
     Its `running` holds when each student's grading began, by time.monotonic().

@@ -6,9 +6,9 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.desk.course_desk import Desk, find_place, open_desk
 from autograder.desk.html_pages import render_overview, render_question
-from autograder.desk.place import Desk, find_place, open_desk
-from autograder.desk.reading import Page, build_page, list_questions
+from autograder.desk.question_page import Page, build_page, list_questions
 from autograder.gradebook.autograded_folder import get_autograded_path
 from tests.desk.answered_class import CHECK, LAB, PLAIN, QUESTION, hand_in_stock
 from tests.stock.stock_course import OURS, write

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from autograder.grading.check_device import VARIABLE, set_check_device
+from autograder.grading.examiner_device import VARIABLE, use_examiner_device
 
 
 @pytest.mark.parametrize("before", [None, "cuda:1"])
@@ -12,7 +12,7 @@ def test_the_device_is_restored_after_an_error_too(monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv(VARIABLE, raising=False)
     if before is not None:
         monkeypatch.setenv(VARIABLE, before)
-    with pytest.raises(KeyError), set_check_device("cpu"):
+    with pytest.raises(KeyError), use_examiner_device("cpu"):
         assert os.environ[VARIABLE] == "cpu"
         raise KeyError
     assert os.environ.get(VARIABLE) == before

@@ -38,12 +38,12 @@ class Desk:
     config: Any
     penalty: Penalty
 
-    def source(self, lab: str, notebook: str) -> list[Any]:
-        """Return the cells of the source notebook, with solutions; empty if it's gone."""
+    def read_source(self, lab: str, notebook: str) -> list[Any]:
+        """Read the cells of the source notebook, with solutions; empty if it's gone."""
         return read_cells(self.course / "source" / lab / f"{notebook}.ipynb")
 
-    def autograded(self, lab: str, student: str, notebook: str) -> list[Any]:
-        """Return the cells of a graded notebook."""
+    def read_autograded(self, lab: str, student: str, notebook: str) -> list[Any]:
+        """Read the cells of a graded notebook."""
         return read_cells(get_autograded_path(self.course, lab, student, notebook))
 
 
@@ -87,7 +87,7 @@ def find_place(desk: Desk, gradebook: Gradebook, lab: str, notebook: str, cell: 
 def _build_places(desk: Desk, lab: str, row: Any, cells: Mapping[CellKey, GradebookCell]) -> list[GradedPlace]:
     tasks = {cell.name: cell for cell in row.task_cells}
     answers = {cell.name: cell.id for cell in row.solution_cells} | {name: cell.id for name, cell in tasks.items()}
-    source = {get_cell_name(cell): read_nbgrader_metadata(cell) for cell in desk.source(lab, row.name)}
+    source = {get_cell_name(cell): read_nbgrader_metadata(cell) for cell in desk.read_source(lab, row.name)}
     order = list(source)
     places = [
         GradedPlace(

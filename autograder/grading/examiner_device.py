@@ -10,7 +10,7 @@ VARIABLE = "GRADLAB_DEVICE"
 
 
 @contextlib.contextmanager
-def set_check_device(device: str) -> Iterator[None]:
+def use_examiner_device(device: str) -> Iterator[None]:
     """Make labkit.device() return this device meanwhile. The supervisor sets it for student processes."""
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = device

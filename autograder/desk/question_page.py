@@ -18,8 +18,8 @@ from autograder.base.digest import digest
 from autograder.base.text import truncate
 from autograder.classroom.answer_cells import AnswerCells
 from autograder.classroom.assignment_kinds import open_assignment
+from autograder.desk.course_desk import Desk, list_places
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
-from autograder.desk.place import Desk, list_places
 from autograder.desk.question_text import render_question_and_solution
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.graded_place import GradedPlace
@@ -36,7 +36,7 @@ MAX_SOURCE = 50_000  # characters of one cell
 
 
 @dataclass(frozen=True)
-class Question:
+class QuestionSummary:
     """A graded cell with its numbers of answers."""
 
     place: GradedPlace
@@ -49,7 +49,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class ReadAnswer:
+class ShownAnswer:
     """One student's answer."""
 
     student: str
@@ -73,13 +73,13 @@ class Page:
     """What the question asks."""
     model: Markup
     """The worked solution."""
-    answers: Sequence[ReadAnswer]
+    answers: Sequence[ShownAnswer]
     rubric: Rubric
     comments: Sequence[str]
     """Comments on this question, the most frequent first."""
 
 
-def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[Question]]:
+def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionSummary]]:
     """Return the graded cells that students have handed in, by lab."""
     waits = func.sum(case((Grade.needs_manual_grade, 1), else_=0))
     read = func.sum(case((Grade.manual_score.is_not(None) & ~Grade.needs_manual_grade, 1), else_=0))
@@ -89,7 +89,7 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[Question]
     for lab in gradebook.db.scalars(select(Assignment.name).order_by(Assignment.name)).all():
         finder = open_assignment(desk.course, lab).answers
         by_lab[lab] = [
-            Question(place, finder.label(place), *numbers[place.cell_id])
+            QuestionSummary(place, finder.label(place), *numbers[place.cell_id])
             for place in list_places(desk, gradebook, lab)
             if place.cell_id in numbers
         ]
@@ -109,7 +109,7 @@ def build_page(desk: Desk, gradebook: Gradebook, place: GradedPlace) -> Page:
     ]
     counts = Counter(mark.comment for mark in marks.values() if mark.comment)
     comments = [text for text, _ in counts.most_common(MAX_COMMENTS)]
-    source, answer_name = desk.source(place.lab, place.notebook), finder.get_source_name(place)
+    source, answer_name = desk.read_source(place.lab, place.notebook), finder.get_source_name(place)
     question, model = render_question_and_solution(source, place, answer_name, desk.config)
     return Page(place, finder.label(place), question, model, answers, rubric, comments)
 
@@ -122,11 +122,11 @@ def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:
 
 def _build_answer(
     desk: Desk, place: GradedPlace, finder: AnswerCells, student: str, name: str, mark: DeskMark
-) -> ReadAnswer:
-    cells = finder.select(desk.autograded(place.lab, student, place.notebook), place)
+) -> ShownAnswer:
+    cells = finder.select(desk.read_autograded(place.lab, student, place.notebook), place)
     shown = _render_cells(cells[:MAX_CELLS])
     texts = [f"{cell.source}\n{cell.words}\n{cell.text}\n{cell.pictures}" for cell in shown]
-    return ReadAnswer(
+    return ShownAnswer(
         student,
         name,
         shown,
