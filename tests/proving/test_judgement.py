@@ -99,11 +99,11 @@ def test_a_surviving_mutant_needs_a_check_or_a_reason_and_a_reason_a_survivor(fo
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("# %% right", "# %% perhaps", "no cell of this kind"),
+        ("# %% right", "# %% perhaps", "unknown kind of cell in an exercise"),
         ("# %% right", "# %% right fails=shapes", "can't read this header"),
         ("fails=keeps_input", "fails=keeps_y", "no check 'keeps_y'"),
         ("return x.pow(2).sum()", "return x.pow(2).sum(", "not valid Python"),
-        ('"pow, then sum"', "", "no cell of this kind"),
+        ('"pow, then sum"', "", "unknown kind of cell in an exercise"),
     ],
 )
 def test_a_bad_answer_file_is_refused_with_its_line(folder: Path, old: str, new: str, problem: str) -> None:
