@@ -56,7 +56,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
     out.print("\nNext: make lab opens the released labs in JupyterLab as a student sees them;")
     out.print("      . .venv/bin/activate puts gradlab and nbgrader on your path, and then")
     out.print(f"      gradlab grade {lab.name} --course {folder} grades this class again;")
-    out.print("      docs/instructors.md says how to release a lab to your own class.")
+    out.print("      docs/teaching.md says how to release a lab to your own class.")
 
 
 def _create_course(course: Path, folder: Path) -> list[Lab]:
