@@ -1,4 +1,4 @@
-"""`Mark my work` in a class: hands in the notebook through nbgrader's exchange and waits for its feedback page.
+"""`Mark my work` in a class: submits the notebook through nbgrader's exchange and waits for its feedback page.
 
 With `gradlab watch`, the page arrives within seconds; otherwise, when the instructor releases it.
 """
@@ -25,13 +25,13 @@ MARK = re.compile(r'<meta name="gradlab-mark" content="([^"<>]{1,100})">')
 UNMARKED = re.compile(r'<meta name="gradlab-unmarked" content="([^"<>]{1,300})">')  # it waits to be marked, or won't be
 ASK = (
     "Hand in this notebook? It's graded in your class, hidden checks included. Your instructor may limit how often you "
-    "can hand in."
+    "can submit."
 )
-LATER = "Handed in. Once your instructor releases the feedback, you'll find it in Nbgrader, Assignment List."
+LATER = "Submitted. Once your instructor releases the feedback, you'll find it in Nbgrader, Assignment List."
 
 
 class SubmissionError(Exception):
-    """A failure to hand in a notebook, in nbgrader's words."""
+    """A failure to submit a notebook, in nbgrader's words."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = W
         if page.exists():
             text = page.read_text(encoding="utf-8")
             if reason := UNMARKED.search(text):
-                return {"words": f"Handed in. {html.unescape(reason[1])}", "marked": False}
+                return {"words": f"Submitted. {html.unescape(reason[1])}", "marked": False}
             kept_page = get_page_path(notebook)
             kept_page.parent.mkdir(exist_ok=True)
             kept_page.write_text(text, encoding="utf-8")
             mark = MARK.search(text)
-            return {"words": f"Handed in, and marked: {mark[1]}" if mark else "Handed in, and marked.", "marked": True}
+            return {"words": f"Submitted, and marked: {mark[1]}" if mark else "Submitted, and marked.", "marked": True}
         await asyncio.sleep(POLL_SECONDS)
     return {"words": LATER, "marked": False}
 

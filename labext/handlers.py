@@ -92,7 +92,7 @@ class StateHandler(APIHandler):
 class MarkHandler(APIHandler):
     """POST {path}: grade the saved notebook, and return {points, worth, words, page}.
 
-    In a class, the first answer is {ask}. Once the student agrees, POST {path, agreed} hands in the notebook and
+    In a class, the first answer is {ask}. Once the student agrees, POST {path, agreed} submits the notebook and
     returns {words, marked, page}.
     """
 

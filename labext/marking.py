@@ -12,7 +12,7 @@ from typing import Any
 MAX_LINE_BYTES = 2**22  # of one answer
 NO_COURSE = (
     "There's no grader here: this folder belongs to no course with source/ notebooks. You can still run the visible "
-    "checks. To get a mark, hand in the notebook (Nbgrader, Assignment List)."
+    "checks. To get a mark, submit the notebook (Nbgrader, Assignment List)."
 )
 
 

@@ -97,7 +97,7 @@ def find_workspace(root: Path, extra_courses: Iterable[str] = ()) -> Workspace:
 
     A course is a folder with `source/` and `nbgrader_config.py`. Its files are run, so it counts only if the folder,
     the configuration and all of `source/` belong to this process's user, to root, or to the owner of the served folder,
-    and no one else can write there. A course inside another one doesn't count: it may have been handed in.
+    and no one else can write there. A course inside another one doesn't count: it may have been submitted.
 
     Args:
         root: The served folder.

@@ -185,7 +185,7 @@ def test_grade_feedback_report_and_export_of_a_class_with_a_missing_and_a_broken
     paths = {s: small_course / "feedback" / s / "01_squares" / "01_squares.html" for s in files}
     pages = {student: path.read_text().replace("<wbr>", "") for student, path in paths.items()}
     assert "it is not JSON" in pages["ben"]
-    assert "No notebook named 01_squares.ipynb was handed in" in pages["dan"]
+    assert "No notebook named 01_squares.ipynb was submitted" in pages["dan"]
     assert "the Python process ended during this check" in pages["cleo"]
     assert not any("vector_norm" in page for page in pages.values()), "a line of a hidden check"
     cli("report 01_squares")

@@ -193,7 +193,7 @@ def test_a_term_is_walked_by_the_commands_of_the_page(term: TermFolder, capfd: A
         file.write(next(tomls))
     walk("gradlab feedback")
     output = outputs[f"gradlab grade {ONE}"]
-    assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not handed in." in output
+    assert f"0 graded; {len(everyone) - 1} kept; 1 damaged; 2 late; 1 not submitted." in output
     output_of_watch = outputs[f"gradlab watch {ONE} --once --newest"]
     assert f"{len(everyone) - 2} submissions marked" in output_of_watch
     assert f"{DAMAGED} {ONE}: damaged, Your file could not be" in output_of_watch

@@ -1,1 +1,1 @@
-"""A class: who handed in what, its marks, and the instructor's decisions."""
+"""A class: who submitted what, its marks, and the instructor's decisions."""

@@ -26,7 +26,7 @@ class Assignment(Protocol):
 
     @property
     def notebook_names(self) -> Sequence[str]:
-        """The notebooks that students hand in, without their suffix."""
+        """The notebooks that students submit, without their suffix."""
 
     @property
     def labels(self) -> CellLabels:

@@ -92,7 +92,7 @@ class ClassGrader:
         self._last_write = time.monotonic()
 
     def update_counting(self, counting: Mapping[str, CountingSubmission]) -> None:
-        """Grade these submissions from now on, after a member of a team handed in another one."""
+        """Grade these submissions from now on, after a member of a team submitted another one."""
         self._counting |= counting
 
     def grade(self, students: Sequence[str], executor: Executor, again: bool, stop: Event) -> Iterator[GradingOutcome]:
@@ -231,7 +231,7 @@ class ClassGrader:
             self.flush()
 
     def _find_submitter(self, student: str) -> str:
-        """Return who handed in the submission that counts for this student."""
+        """Return whose submission counts for this student."""
         return self._counting[student].submitter if student in self._counting else student
 
     def _read_submitted_time(self, student: str) -> datetime | None:

@@ -77,18 +77,18 @@ class OpenClass:
 
     grader: ClassGrader
     students: Sequence[str]
-    """The students who handed it in."""
+    """The students who submitted it."""
     excluded: Sequence[str]
     """Students whom nbgrader_config.py excludes."""
     changes: Sequence[str]
-    """A line for each change to the lab since students handed it in."""
+    """A line for each change to the lab since students submitted it."""
 
 
 @contextlib.contextmanager
 def open_class(
     nbgrader: NbgraderCourse, lab: str, executor: Executor, student: str = "", command: str = "grade"
 ) -> Iterator[OpenClass]:
-    """Open this lab's grader, and find the students who handed it in.
+    """Open this lab's grader, and find the students who submitted it.
 
     Meanwhile no other process can open the lab.
 
@@ -98,7 +98,7 @@ def open_class(
         command: The command that grades, for the history.
 
     Raises:
-        GradlabError: If no one handed it in, or it can't be graded here.
+        GradlabError: If no one submitted it, or it can't be graded here.
     """
     course = nbgrader.root
     require_source(course, lab)

@@ -72,7 +72,7 @@ class LabAssignment:
         self._releases = read_release_bytes(self.course, self.name)
 
     def build_task(self, folder: SubmittedFolder, settings: Settings) -> Task:
-        team = f"Handed in by {folder.submitter}, for your team."
+        team = f"Submitted by {folder.submitter}, for your team."
         try:
             content, notes = read_file(folder.path / f"{self.name}.ipynb")
             notes += [] if folder.submitter == folder.student else [team]

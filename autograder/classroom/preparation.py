@@ -1,4 +1,4 @@
-"""Puts a lab's cells and points into the gradebook before it's graded, even if students have handed it in."""
+"""Puts a lab's cells and points into the gradebook before it's graded, even if students have submitted it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def prepare_gradebook(nbgrader: NbgraderCourse, assignment: Assignment, gradeboo
     """Put the lab's cells and points into the gradebook, as `nbgrader generate_assignment` does, if they changed.
 
     Returns:
-        A line for each change to a lab that students have already handed in.
+        A line for each change to a lab that students have already submitted.
     """
     course, lab = assignment.course, assignment.name
     marker = course / "results" / lab / ".prepared"
@@ -116,7 +116,7 @@ def _capture_stderr(file: IO[bytes]) -> Iterator[None]:
 
 
 def _list_graded_cells(gradebook: Gradebook, lab: str) -> set[str]:
-    """List the graded cells of a lab as NOTEBOOK/CELL; none if no one has handed it in."""
+    """List the graded cells of a lab as NOTEBOOK/CELL; none if no one has submitted it."""
     assignment = next((assignment for assignment in gradebook.assignments if assignment.name == lab), None)
     if assignment is None or not assignment.submissions:
         return set()
@@ -134,7 +134,7 @@ def _describe_changes(course: Path, lab: str, before: set[str], after: set[str])
     changes = "; ".join(f"{change}: {join_names(sorted(names))}" for change, names in parts if names)
     lost = course / "results" / lab / LOST_MARKS
     hint = f". Marks by hand for removed cells are kept in {lost}" if lost.exists() else ""
-    return [f"{lab} changed after it was handed in, and is graded again ({changes}){hint}"]
+    return [f"{lab} changed after it was submitted, and is graded again ({changes}){hint}"]
 
 
 def _apply_extra_credit(gradebook: Gradebook, lab: str, labels: CellLabels, exercises: Sequence[str]) -> None:

@@ -150,7 +150,7 @@ def _read_submitted_notebook(path: Path, notebooks: Sequence[Path]) -> NotebookF
     except OSError as error:
         if not is_of_one_name(error):  # path.exists() would be False too
             raise
-        return NotebookFile(path.stem, None, f"No notebook named {path.name} was handed in.")
+        return NotebookFile(path.stem, None, f"No notebook named {path.name} was submitted.")
     try:
         content, notes = read_file(path, notebooks)
     except RefusedSubmission as refused:

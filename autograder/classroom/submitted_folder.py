@@ -18,7 +18,7 @@ class SubmittedFolder:
 
     student: str
     submitter: str
-    """Who handed it in: the student, or a member of the same team."""
+    """Who submitted it: the student, or a member of the same team."""
     path: Path
     files: Sequence[Path]
     """The files in it besides the notebooks."""
@@ -32,8 +32,8 @@ def read_folder(
     """Tidy up the folder, and read what is in it besides the notebooks.
 
     Args:
-        submitter: Who handed it in.
-        notebooks: The notebooks that students hand in, without their suffix.
+        submitter: Who submitted it.
+        notebooks: The notebooks that students submit, without their suffix.
         rules: Which files count.
     """
     path = get_submitted_path(course, lab, submitter)

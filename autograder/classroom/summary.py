@@ -32,11 +32,11 @@ class Summary:
     waiting: int
     """Submissions that a person has to read."""
     missing: int
-    """Students on the roster who didn't hand in."""
+    """Students on the roster who didn't submit."""
     uncollected: int = 0
     """Students with a submission in the exchange that isn't in submitted/."""
     strangers: tuple[str, ...] = ()
-    """The ids of students who handed in, but aren't on the roster."""
+    """The ids of students who submitted, but aren't on the roster."""
     up: int = 0
     """Earlier marks that rose."""
     down: int = 0
@@ -51,7 +51,7 @@ class Summary:
             (self.stopped, "at a limit"),
             (self.late, "late"),
             (self.waiting, "to be read by a person"),
-            (self.missing, "not handed in"),
+            (self.missing, "not submitted"),
             (self.uncollected, "still in the exchange (collect with gradlab watch --once --newest)"),
             (len(self.strangers), f"not on the roster ({join_names(self.strangers)})"),
             (self.failed, "not graded"),

@@ -19,7 +19,7 @@ from autograder.model.term import FILE, Term
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
-UNKNOWN_STUDENT = "who isn't on the roster and handed in nothing\n    fix: correct the name"
+UNKNOWN_STUDENT = "who isn't on the roster and submitted nothing\n    fix: correct the name"
 
 
 def list_warnings(course: Path, term: Term, gradebook: Gradebook, lab: str = "") -> list[str]:

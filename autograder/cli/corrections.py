@@ -35,7 +35,7 @@ def extend(
     if note:
         err.print(note, markup=False)
     out.print(
-        f"{student} may hand in {lab} until {time} UTC. Next: gradlab grade {quote(lab)}, which updates late penalties"
+        f"{student} may submit {lab} until {time} UTC. Next: gradlab grade {quote(lab)}, which updates late penalties"
     )
 
 

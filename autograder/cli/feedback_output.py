@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def print_still_working(term: Term, lab: str, due: datetime | None) -> bool:
-    """Print who may still hand in this lab. Return whether there is anyone."""
+    """Print who may still submit this lab. Return whether there is anyone."""
     from autograder.base.timestamps import get_utc_now
     from autograder.model.term import to_naive_utc
     from autograder.reports.feedback_release import describe_still_working

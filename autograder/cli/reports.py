@@ -127,7 +127,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
 
 @app.command()
 def status(course: CoursePath = Path(".")) -> None:
-    """Show the status of each lab (handed in, graded, waiting, late, missing), its dates, and what to do next."""
+    """Show the status of each lab (submitted, graded, waiting, late, missing), its dates, and what to do next."""
     from autograder.exchange.course_exchange import has_released_lab
     from autograder.gradebook.nbgrader_course import open_course
     from autograder.model.term import read_term
@@ -144,13 +144,13 @@ def status(course: CoursePath = Path(".")) -> None:
     classes, warnings = _read_classes(course)
     term = read_term(course)
     statuses = [compute_status(lab_class, term.lab(lab_class.lab)) for lab_class in classes]
-    begun = [status for status in statuses if status.handed_in or status.counts[Standing.UNCOLLECTED]]
+    begun = [status for status in statuses if status.submitters or status.counts[Standing.UNCOLLECTED]]
     if begun:
         _print_table(*build_numbers_table(begun), right=True)
     for lab_class, lab_status in zip(classes, statuses, strict=True):
         if lab_status not in begun:
             count_text = format_count(len(lab_class.members), "student")
-            out.print(f"{lab_class.lab}: none of {count_text} has handed in yet", markup=False)
+            out.print(f"{lab_class.lab}: none of {count_text} has submitted yet", markup=False)
     dates = build_calendar(classes, term)
     head, rows = build_dates_table(dates)
     if rows:

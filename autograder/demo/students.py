@@ -1,4 +1,4 @@
-"""The demo's class: what each student hands in, and the points that it must earn."""
+"""The demo's class: what each student submits, and the points that it must earn."""
 
 from __future__ import annotations
 

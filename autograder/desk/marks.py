@@ -54,7 +54,7 @@ def read_rubric(desk: Desk, place: GradedPlace) -> Rubric:
 
 
 def read_marks(gradebook: Gradebook, place: GradedPlace, rubric: Rubric) -> dict[str, DeskMark]:
-    """Read the mark of each student who handed this notebook in."""
+    """Read the mark of each student who submitted this notebook."""
     comments: dict[str, str] = {}
     if place.comment_id:
         written = select(SubmittedAssignment.student_id, Comment.manual_comment).join(SubmittedAssignment.notebooks)

@@ -80,7 +80,7 @@ class Page:
 
 
 def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionSummary]]:
-    """Return the graded cells that students have handed in, by lab."""
+    """Return the graded cells that students have submitted, by lab."""
     waits = func.sum(case((Grade.needs_manual_grade, 1), else_=0))
     read = func.sum(case((Grade.manual_score.is_not(None) & ~Grade.needs_manual_grade, 1), else_=0))
     rows = gradebook.db.execute(select(Grade.cell_id, func.count(), waits, read).group_by(Grade.cell_id))

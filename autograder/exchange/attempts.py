@@ -65,8 +65,8 @@ def decide_attempt(
         zone: The time zone for times in messages.
     """
     used = _list_used_attempts(history)
-    if when in used and not is_collected:  # else a team member could hand in once more without using an attempt
-        return AttemptDecision(refusal="another submission with exactly the same time is already marked: hand in again")
+    if when in used and not is_collected:  # else a team member could submit once more without using an attempt
+        return AttemptDecision(refusal="another submission with exactly the same time is already marked: submit again")
     if when in used:
         return AttemptDecision(is_due=True)  # it has its mark, but perhaps not its page
     if settings.until is not None and max(when, changed_at or when) > to_naive_utc(settings.until):
@@ -108,7 +108,7 @@ def describe_attempts(
         return " ".join([*sentences[:1], f"The lab closed at {format_time(until, zone)}."])
     wait_end = _compute_wait_end(history, settings)
     if has_more and wait_end is not None and wait_end > now:
-        in_time = f", if handed in by {format_time(until, zone)}," if until is not None and wait_end > until else ""
+        in_time = f", if submitted by {format_time(until, zone)}," if until is not None and wait_end > until else ""
         sentences.append(f"The next one{in_time} will be marked after {format_time(wait_end, zone)}.")
         if in_time:
             return " ".join(sentences)

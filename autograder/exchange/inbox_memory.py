@@ -31,7 +31,7 @@ class InboxMemory:
     incomplete: dict[str, Incomplete] = field(default_factory=dict)
     """Folders that may still become complete."""
     skipped: set[str] = field(default_factory=set)
-    """Folders that are never opened: they aren't submissions, or exceed what one owner may hand in."""
+    """Folders that are never opened: they aren't submissions, or exceed what one owner may submit."""
     counts: Counter[Owner] = field(default_factory=Counter)
     """How many arrivals and incomplete folders each owner has had."""
 

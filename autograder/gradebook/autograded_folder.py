@@ -84,7 +84,7 @@ def write_autograded(
 
     Args:
         notebooks: The text of each notebook, by name.
-        submitter: Who handed it in, if a team did.
+        submitter: Who submitted it, if a team did.
         before_replace: Called once everything is written, before it replaces an older folder.
 
     Returns:

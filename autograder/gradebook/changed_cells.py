@@ -1,4 +1,4 @@
-"""Updates the gradebook's rows when cells of an assignment change after students handed it in; marks by hand stay.
+"""Updates the gradebook's rows when cells of an assignment change after students submitted it; marks by hand stay.
 
 nbgrader refuses to add or remove a cell once there are submissions. Here each submission gets a row for a new cell,
 a renamed cell keeps its rows, and marks by hand for a removed cell are written to a file before its rows are deleted.

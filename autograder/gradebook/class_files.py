@@ -35,7 +35,7 @@ class StudentFiles:
     notebooks: int = 1
     """How many notebooks the submission has."""
     damaged: bool = False
-    """Whether nothing that was handed in could be graded."""
+    """Whether nothing that was submitted could be graded."""
     stopped: tuple[str, ...] = ()
     """The ids of cells that ran into a limit or ended their process."""
     changed: tuple[str, ...] = ()

@@ -53,9 +53,9 @@ class _ClassRecords:
     names: Mapping[str, str]
     """Everyone in the gradebook."""
     submitted: Mapping[str, datetime | None]
-    """When the submission in submitted/ that counts was handed in."""
+    """When the submission in submitted/ that counts was submitted."""
     attempts: Mapping[str, list[datetime]]
-    """When those in the exchange were handed in."""
+    """When those in the exchange were submitted."""
     strangers: set[str]
     """Students who aren't on the roster."""
     histories: Mapping[str, tuple[HistoryEntry, ...]]
@@ -81,7 +81,7 @@ class _ClassRecords:
         return {column.name: column.worth for column in self.columns}
 
     def list_students(self) -> list[str]:
-        """List everyone, without those who aren't on the roster and handed nothing in."""
+        """List everyone, without those who aren't on the roster and submitted nothing."""
         everyone = {*self.names, *self.submitted, *self.attempts}
         return sorted(everyone - (self.strangers - self.submitters - self.students_to_collect), key=make_sort_key)
 
@@ -150,7 +150,7 @@ def _build_member(records: _ClassRecords, student: str, whole: bool, checks: boo
         name=records.names.get(student, ""),
         on_roster=student not in records.strangers,
         team=team.name if team else "",
-        handed_in=student in records.submitters,
+        has_submitted=student in records.submitters,
         uncollected=student in records.students_to_collect,
         attempts=tuple(records.attempts.get(student, ())),
         until=records.extensions.get(student),

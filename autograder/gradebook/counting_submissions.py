@@ -18,13 +18,13 @@ class CountingSubmission:
     """The submission that counts for a student."""
 
     submitter: str
-    """Who handed it in: the student, or a member of the same team."""
+    """Who submitted it: the student, or a member of the same team."""
     submitted: datetime | None
-    """When it was handed in, in naive UTC; None if nbgrader kept no time."""
+    """When it was submitted, in naive UTC; None if nbgrader kept no time."""
 
 
 def find_counting_submissions(course: Path, lab: str, term: Term) -> dict[str, CountingSubmission]:
-    """Find the submission that counts, for each student who handed in this lab or whose team did."""
+    """Find the submission that counts, for each student who submitted this lab or whose team did."""
     counting = {
         student: CountingSubmission(student, read_time(get_submitted_path(course, lab, student)))
         for student in list_submitted_students(course, lab)
@@ -51,6 +51,6 @@ def find_newest_submission(course: Path, lab: str, students: Iterable[str]) -> C
 
 
 def find_counting_times(course: Path, lab: str, term: Term) -> dict[str, datetime | None]:
-    """Find when the counting submission was handed in, for each student with a folder in submitted/."""
+    """Find when the counting submission was submitted, for each student with a folder in submitted/."""
     counting = find_counting_submissions(course, lab, term)
     return {student: counting[student].submitted for student in list_submitted_students(course, lab)}

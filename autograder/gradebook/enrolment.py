@@ -1,7 +1,7 @@
 """Works out who is on the roster, since nbgrader keeps no such list.
 
 `gradlab roster` and nbgrader's own import write names, addresses and LMS ids. Grading, in nbgrader too, adds students
-who hand in with only an id. So if anyone was imported, students who have only an id weren't.
+who submit with only an id. So if anyone was imported, students who have only an id weren't.
 """
 
 from __future__ import annotations

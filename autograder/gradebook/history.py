@@ -32,7 +32,7 @@ class HistoryEntry(StrictModel):
     """Points from checks, including excused ones."""
     worth: float
     submitted: datetime | None = None
-    """When it was handed in, if that's known."""
+    """When it was submitted, if that's known."""
     device: str = "cpu"
     versions: Versions
     key: str = ""

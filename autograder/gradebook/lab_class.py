@@ -34,7 +34,7 @@ class Member:
 
     student: str
     name: str = ""
-    handed_in: bool = False
+    has_submitted: bool = False
     """Whether there is a submission, or there was one when it was graded."""
     graded: bool = False
     again: bool = False
@@ -53,7 +53,7 @@ class Member:
     late: float = 0.0
     """Seconds after the due date, or after the extension."""
     damaged: bool = False
-    """Whether nothing that was handed in could be graded."""
+    """Whether nothing that was submitted could be graded."""
     notes: tuple[Note, ...] = ()
     remarks: tuple[Note, ...] = ()
     """For the instructor only."""

@@ -83,7 +83,7 @@ class NbgraderCourse:
         return kind(coursedir=self.api.coursedir, config=self.api.config)
 
     def read_timestamp(self, folder: Path) -> datetime | None:
-        """Read when the submission in this folder was handed in, in naive UTC."""
+        """Read when the submission in this folder was submitted, in naive UTC."""
         time: datetime | None = self.api.coursedir.get_existing_timestamp(str(folder))
         return time
 

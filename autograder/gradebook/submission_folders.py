@@ -11,6 +11,6 @@ def get_submitted_path(course: Path, lab: str, student: str) -> Path:
 
 
 def list_submitted_students(course: Path, lab: str) -> list[str]:
-    """List the students who handed in this lab."""
+    """List the students who submitted this lab."""
     folders = (course / "submitted").iterdir() if (course / "submitted").is_dir() else ()
     return sorted(folder.name for folder in folders if os.path.lexists(folder / lab))

@@ -52,7 +52,7 @@ class SubmissionResult(StrictModel):
     changed: tuple[str, ...] = ()
     """The course's names that it had rebound, for the instructor."""
     submitted: datetime | None = None
-    """When it was handed in, in naive UTC, if that's known."""
+    """When it was submitted, in naive UTC, if that's known."""
     late: float = 0.0
     """Seconds after the due date, or after the student's extension."""
     notebooks: tuple[str, ...] = ()

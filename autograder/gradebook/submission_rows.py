@@ -64,7 +64,7 @@ class SubmissionRow:
     """What the gradebook has for a submission."""
 
     submitted: datetime | None
-    """When it was handed in, in naive UTC, if that's known."""
+    """When it was submitted, in naive UTC, if that's known."""
     until: datetime | None
     """When the student's extension ends."""
     seconds_late: float
@@ -166,7 +166,7 @@ def compute_seconds_late(submitted: datetime | None, until: datetime | None) -> 
     """Compute how late a submission is, as nbgrader does.
 
     Args:
-        submitted: When it was handed in, if that's known.
+        submitted: When it was submitted, if that's known.
         until: When it was due, or the student's extension ended.
     """
     return max((submitted - until).total_seconds(), 0.0) if submitted and until else 0.0

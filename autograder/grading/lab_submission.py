@@ -44,7 +44,7 @@ from autograder.sandbox.gpu import list_gpus
 from labkit.outcome import compute_earned
 from labkit.verdict import Verdict
 
-TOO_MUCH = "The notebook takes too long to read. Remove cells that aren't yours, and hand it in again."
+TOO_MUCH = "The notebook takes too long to read. Remove cells that aren't yours, and submit it again."
 PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # applied by nbgrader after it runs the cells
 
 

@@ -122,7 +122,7 @@ def compute_stock_marks(
 
     Args:
         notebooks: The autograded notebooks, by name.
-        submitted: When it was handed in, as UTC without a time zone, if known.
+        submitted: When it was submitted, as UTC without a time zone, if known.
     """
     scores: dict[str, float | None] = {}
     worth, blank = {}, {}
@@ -152,8 +152,8 @@ def _get_manual_score(cell: NotebookNode) -> float | None:
 
 
 def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:
-    """Make the graded cells of a notebook that wasn't handed in."""
-    outcome = Outcome("tests", "the notebook", seen="it wasn't handed in, or couldn't be read")
+    """Make the graded cells of a notebook that wasn't submitted."""
+    outcome = Outcome("tests", "the notebook", seen="it wasn't submitted, or couldn't be read")
     return [
         GradedCell(
             id=make_stock_name(name, get_cell_name(cell)),
@@ -186,7 +186,7 @@ def _parse_content(source: bytes) -> StockContent:
 def _repair_notebook(source: StockNotebook, file: NotebookFile | None) -> tuple[NotebookNode | None, list[Note]]:
     """Return the notebook to grade, or None, and its notes."""
     if file is None or file.content is None:
-        reason = file.refusal if file else f"No notebook named {source.name}.ipynb was handed in."
+        reason = file.refusal if file else f"No notebook named {source.name}.ipynb was submitted."
         return None, build_blank(source, reason)[1]
     try:
         with bound_work():

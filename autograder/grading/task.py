@@ -54,7 +54,7 @@ def apply_stock_limits(settings: Settings, config: Mapping[str, Any]) -> Setting
 
 @dataclass(frozen=True)
 class NotebookFile:
-    """One notebook of a submission, as it was handed in."""
+    """One notebook of a submission, as it was submitted."""
 
     name: str
     content: bytes | None

@@ -22,7 +22,7 @@ def record_origin(cell: NotebookNode, number: int, text: str, grade_id: str = ""
     """Record what is known of a cell after matching.
 
     Args:
-        number: The cell's number in the notebook as handed in, from 1.
+        number: The cell's number in the notebook as submitted, from 1.
         text: The cell's text as the student has it.
         given: Whether it's the course's own.
     """

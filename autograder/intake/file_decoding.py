@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 MAX_VALUES = 10_000_000  # in the JSON; each takes up to about 70 bytes of memory
-AGAIN = "Save it in JupyterLab, and hand it in again while the lab is open."
+AGAIN = "Save it in JupyterLab, and submit it again while the lab is open."
 
-# What students hand in instead of a notebook, by the first bytes.
+# What students submit instead of a notebook, by the first bytes.
 KINDS_OF_FILE = {
     b"PK": f"It is a zip archive. {AGAIN}",
     b"\x1f\x8b": f"It is a compressed archive. {AGAIN}",

@@ -97,12 +97,12 @@ def _read_content(path: Path) -> bytes:
         if status.st_size == 0:
             notes = "".join(f" {note}" for note in collect_folder_notes(path, b""))
             raise RefusedSubmission(
-                f"No notebook named {path.name} was handed in, or it is empty. Hand it in again under this name.{notes}"
+                f"No notebook named {path.name} was submitted, or it is empty. Submit it again under this name.{notes}"
             )
         if status.st_size > MAX_BYTES:
             raise RefusedSubmission(
                 f"The file is over {MAX_BYTES // 1_000_000} MB. Clear the outputs (Edit, Clear Outputs of All Cells), "
-                "save, and hand it in again."
+                "save, and submit it again."
             )
         return file.read(MAX_BYTES)
 

@@ -58,7 +58,7 @@ def _find_similar_ids(course: Path, students: Sequence[str], roster: Collection[
 
 def _suggest_fix(course: Path, stranger: str, roster_ids: Sequence[str]) -> str:
     """Say what to do if the stranger is a student on the roster."""
-    summary, student = f"{stranger} handed in, but the roster has {' and '.join(roster_ids)}", roster_ids[0]
+    summary, student = f"{stranger} submitted, but the roster has {' and '.join(roster_ids)}", roster_ids[0]
     assignments = [path.name for path in sorted((course / "submitted" / stranger).iterdir()) if path.is_dir()]
     if any((course / "submitted" / stranger / name / SECRET).exists() for name in assignments):
         return (
@@ -67,7 +67,7 @@ def _suggest_fix(course: Path, stranger: str, roster_ids: Sequence[str]) -> str:
     target = course / "submitted" / student
     if both := [name for name in assignments if (target / name).exists()]:
         names = join_names(both)
-        return f"{summary}, who also handed in {names}: if they're the same student, keep one folder of each lab"
+        return f"{summary}, who also submitted {names}: if they're the same student, keep one folder of each lab"
     files = (
         f"submitted/{stranger}/* submitted/{student}/"
         if target.exists()

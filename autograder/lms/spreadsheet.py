@@ -12,7 +12,7 @@ def _format_raw_points(lab: LabClass, member: Member | None) -> str:
 
 
 def _describe_state(lab: LabClass, member: Member | None) -> str:
-    if member is None or not member.handed_in:
+    if member is None or not member.has_submitted:
         return "in the exchange" if member and member.uncollected else "missing"
     if not member.graded:
         return "not graded"

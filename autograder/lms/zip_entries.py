@@ -54,9 +54,9 @@ class SubmissionFiles:
     origin: str
     """What the LMS calls the submission."""
     submitters: tuple[Submitter, ...] = ()
-    """What the LMS says about the students who handed it in."""
+    """What the LMS says about the students who submitted it."""
     when: datetime | None = None
-    """When it was handed in, if the LMS says so; UTC if it has no zone."""
+    """When it was submitted, if the LMS says so; UTC if it has no zone."""
     late: bool = False
     """Whether the LMS calls it late."""
     files: dict[str, ZipEntry] = field(default_factory=dict)
@@ -102,7 +102,7 @@ def list_entries(archive: zipfile.ZipFile) -> list[ZipEntry]:
 def report_ignored(
     ignored: Mapping[str, list[str]], problems: list[str], reason: str = "not part of a submission"
 ) -> None:
-    """Append a line about ignored files for each student, who may have handed in any number of files."""
+    """Append a line about ignored files for each student, who may have submitted any number of files."""
     for student, names in ignored.items():
         problems.append(
             f"{make_readable(student[:MAX_SHOWN])}: {reason}, so not collected: {format_short_names(names)}"

@@ -40,7 +40,7 @@ class MarkSheet:
     blank: Mapping[str, bool] = field(default_factory=dict)
     """Whether the answer is unchanged since it was handed out, for each cell that students write."""
     submitted: datetime | None = None
-    """When it was handed in, in naive UTC, if that's known."""
+    """When it was submitted, in naive UTC, if that's known."""
     worth: Mapping[str, float] = field(default_factory=dict)
     """The points that each graded cell is worth."""
     same: frozenset[str] = frozenset()

@@ -70,7 +70,7 @@ class Result(StrictModel):
     notebooks: tuple[str, ...] = ()
     """The names of a stock assignment's notebooks."""
     missing: tuple[str, ...] = ()
-    """Notebooks that weren't handed in, or couldn't be read."""
+    """Notebooks that weren't submitted, or couldn't be read."""
 
     @model_validator(mode="before")
     @classmethod

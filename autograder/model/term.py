@@ -48,7 +48,7 @@ class Excuse(StrictModel):
 
 
 class Team(StrictModel):
-    """Students who hand in together: the newest submission of any member counts for all."""
+    """Students who submit together: the newest submission of any member counts for all."""
 
     name: str
     members: tuple[str, ...]

@@ -177,7 +177,7 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         return nb, resources
 
     def _set_extension(self, result: Result, until: datetime | None) -> datetime | None:
-        """Set the extension, which AssignLatePenalties uses next. Returns when the submission was handed in."""
+        """Set the extension, which AssignLatePenalties uses next. Returns when the submission was submitted."""
         with self.gradebook:
             submission = self.gradebook.find_submission(result.lab, result.student)
             set_extension(submission, submission.assignment.duedate, until)

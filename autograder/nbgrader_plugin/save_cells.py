@@ -1,4 +1,4 @@
-"""nbgrader's preprocessor that puts cells into the gradebook, even if the assignment changed after hand-ins."""
+"""nbgrader's preprocessor that puts cells into the gradebook, and lets an assignment change after submissions."""
 
 from __future__ import annotations
 

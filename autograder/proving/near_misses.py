@@ -38,7 +38,7 @@ def get_near_misses() -> dict[str, Spoiler]:
         **{label: functools.partial(_call_with_changed_lists, change) for label, change in lists.items()},
         "remembers its results by the identity of its first argument": _ResultCache(lambda a: id(a[0]) if a else None),
         "remembers its results by the shapes of its arguments": _ResultCache(_get_shapes),
-        "an argument that equals the result handed back in its place": _return_argument,
+        "an argument that equals the result returned instead of it": _return_argument,
         "copies of results that share memory with an argument": _copy_shared,
         "called twice, where a call changes its arguments": _call_twice,
         "arguments left as they were": _restore_arguments,

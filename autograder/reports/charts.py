@@ -70,7 +70,7 @@ def draw_exercises_chart(shares: Sequence[tuple[str, float, int]]) -> Chart:
 
 
 def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: bool) -> Chart:
-    """Draw how many students had handed in at each time.
+    """Draw how many students had submitted at each time.
 
     Args:
         times: Sorted times of submissions.
@@ -84,7 +84,7 @@ def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: 
     if begin == end:
         begin, end = begin - STEPS[0], end + STEPS[0]
     span = (_convert_to_seconds(begin), _convert_to_seconds(end))
-    axes = Axes("UTC", "handed in", span, (0, max(6, len(times))), width=WIDTH - LEFT - 40, height=180, x_ticks=())
+    axes = Axes("UTC", "submitted", span, (0, max(6, len(times))), width=WIDTH - LEFT - 40, height=180, x_ticks=())
     parts = draw_frame(axes)
     for time in _list_round_times(begin, end):
         x, base = axes.place(_convert_to_seconds(time), 0)
@@ -100,7 +100,7 @@ def draw_timeline_chart(times: Sequence[datetime], due: datetime | None, first: 
         rule = draw_line(x, TOP, x, base, INK, 1.5, "stroke-dasharray='4 3'")
         parts.append(_label(f"due {format_minute(due)} UTC", rule))
         words += f" Due {format_minute(due)}, the dashed line."
-    title = f"Handed in, by each student's {'first' if first else 'latest'} submission"
+    title = f"Submitted, by each student's {'first' if first else 'latest'} submission"
     return _build_chart("timeline", title, words, parts, TOP + axes.height + BOTTOM)
 
 

@@ -18,11 +18,11 @@ HEAD = "student name points worth penalty submitted extended_until late_seconds 
 
 def write_class_csv(lab_class: LabClass, path: Path) -> None:
     """Write a row for everyone in the course; an exercise without points has an empty cell."""
-    any_handed_in = any(member.handed_in for member in lab_class.members)
+    any_submitted = any(member.has_submitted for member in lab_class.members)
     rows = []
     for member in lab_class.members:
         marks = [mark.points if (mark := member.marks.get(column.name)) else None for column in lab_class.columns]
-        standings = ", ".join(list_standings(member, any_handed_in))
+        standings = ", ".join(list_standings(member, any_submitted))
         times = [_format_time(member.submitted), _format_time(member.until), member.late, len(member.attempts)]
         total = [member.student, member.name, member.points if member.graded else None, lab_class.worth, member.penalty]
         rows.append([*total, *times, standings, *marks])
@@ -69,7 +69,7 @@ def _encode_member(member: Member) -> dict[str, Any]:
         "student": member.student,
         "name": member.name,
         "team": member.team,
-        "handed_in": member.handed_in,
+        "handed_in": member.has_submitted,
         "graded": member.graded,
         "points": member.points if member.graded else None,
         "penalty": member.penalty,

@@ -1,4 +1,4 @@
-"""Prepares feedback pages for nbgrader's release_feedback, and says who can still hand in."""
+"""Prepares feedback pages for nbgrader's release_feedback, and says who can still submit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_releasable(course: Path, lab: str, pages: Iterable[Path]) -> list[str]:
 def describe_still_working(
     due: datetime | None, extended: Mapping[str, datetime], now: datetime, until: datetime | None = None
 ) -> str:
-    """Describe who may still hand in; empty if no one may. Times are naive UTC.
+    """Describe who may still submit; empty if no one may. Times are naive UTC.
 
     Args:
         until: When `gradlab watch` stops marking.

@@ -19,7 +19,7 @@ from labkit.points import format_points
 
 MAX_GROUPS = 50
 HEADINGS = {
-    Standing.MISSING: "Nothing handed in that counts",
+    Standing.MISSING: "Nothing submitted that counts",
     Standing.UNCOLLECTED: "In the exchange, not collected yet; run gradlab watch LAB --once --newest",
     Standing.TO_GRADE: "Not graded yet; run gradlab grade LAB",
     Standing.OLDER: "Marked by an earlier build of the lab; gradlab regrade LAB shows what would change",
@@ -27,7 +27,7 @@ HEADINGS = {
     Standing.LIMIT: "Ran into a limit, or ended its process",
     Standing.WAITS: "Has an answer that a person must read",
     Standing.LATE: "Late",
-    Standing.STRANGER: "Handed in, but not on the roster",
+    Standing.STRANGER: "Submitted, but not on the roster",
 }
 
 
@@ -37,9 +37,9 @@ def write_report(lab_class: LabClass, path: Path, stray: Sequence[str] = ()) -> 
     Args:
         stray: A line for each thing in submitted/ and in the exchange that isn't graded.
     """
-    if not any(member.handed_in for member in lab_class.members):
+    if not any(member.has_submitted for member in lab_class.members):
         raise GradlabError(
-            f"no one has handed in {lab_class.lab} yet\n    fix: {describe_collecting(quote(lab_class.lab))}"
+            f"no one has submitted {lab_class.lab} yet\n    fix: {describe_collecting(quote(lab_class.lab))}"
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     term, similar = path.with_name("term.html"), path.with_name(f"{lab_class.lab}.similar.html")
@@ -71,7 +71,7 @@ def render_report(lab_class: LabClass, term: str = "", similar: str = "", stray:
         "report.html.j2",
         lab=lab_class.lab,
         lab_class=lab_class,
-        handed_in=sum(member.handed_in and member.on_roster for member in lab_class.members),
+        submitters=sum(member.has_submitted and member.on_roster for member in lab_class.members),
         on_roster=sum(member.on_roster for member in lab_class.members),
         numbers=compute_spread([member.points for member in lab_class.counting_members]),
         standings=group_by_standing(lab_class),

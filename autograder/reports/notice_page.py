@@ -12,7 +12,7 @@ def render_notice_page(lab: str, student: str, when: str, words: str, more: str 
     """Return the page as HTML.
 
     Args:
-        when: When it was handed in.
+        when: When it was submitted.
         words: The reason in a sentence, which JupyterLab shows too.
         more: What counts instead.
     """

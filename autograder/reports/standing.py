@@ -25,16 +25,16 @@ class Standing(StrEnum):
     STRANGER = "not on the roster"
 
 
-def list_standings(member: Member, any_handed_in: bool = True) -> list[Standing]:
+def list_standings(member: Member, any_submitted: bool = True) -> list[Standing]:
     """Return all standings of a member.
 
     Args:
-        any_handed_in: Whether anyone has handed the lab in; before that, no one is missing.
+        any_submitted: Whether anyone has submitted the lab; before that, no one is missing.
     """
     holds = {
-        Standing.MISSING: any_handed_in and not member.handed_in and not member.uncollected,
+        Standing.MISSING: any_submitted and not member.has_submitted and not member.uncollected,
         Standing.UNCOLLECTED: member.uncollected,
-        Standing.TO_GRADE: member.handed_in and (not member.graded or member.again),
+        Standing.TO_GRADE: member.has_submitted and (not member.graded or member.again),
         Standing.OLDER: member.older,
         Standing.DAMAGED: member.damaged,
         Standing.LIMIT: bool(member.stopped),
@@ -47,10 +47,10 @@ def list_standings(member: Member, any_handed_in: bool = True) -> list[Standing]
 
 def group_by_standing(lab_class: LabClass) -> dict[Standing, list[Member]]:
     """Return the members who have each standing."""
-    any_handed_in = any(member.handed_in for member in lab_class.members)
+    any_submitted = any(member.has_submitted for member in lab_class.members)
     members: dict[Standing, list[Member]] = {standing: [] for standing in Standing}
     for member in lab_class.members:
-        for standing in list_standings(member, any_handed_in):
+        for standing in list_standings(member, any_submitted):
             members[standing].append(member)
     return members
 

@@ -23,7 +23,8 @@ class LabStatus:
     """The numbers of one lab."""
 
     lab: str
-    handed_in: int
+    submitters: int
+    """How many students submitted it."""
     graded: int
     counts: dict[Standing, int]
     mean: float | None
@@ -76,7 +77,7 @@ def compute_status(lab_class: LabClass, limits: LabTerm | None = None) -> LabSta
     shares = [member.points / lab_class.worth for member in lab_class.counting_members] if lab_class.worth else []
     return LabStatus(
         lab=lab_class.lab,
-        handed_in=sum(member.handed_in for member in lab_class.members),
+        submitters=sum(member.has_submitted for member in lab_class.members),
         graded=len(lab_class.graded_members),
         counts={standing: len(members) for standing, members in group_by_standing(lab_class).items()},
         mean=fmean(shares) if len(shares) >= MIN_STUDENTS else None,
@@ -94,7 +95,7 @@ def collect_next_steps(statuses: Sequence[LabStatus]) -> list[str]:
 
 
 def list_first_steps(statuses: Sequence[LabStatus], released: bool = True) -> list[str]:
-    """Return commands to run before anyone has handed in.
+    """Return commands to run before anyone has submitted.
 
     Args:
         statuses: The labs that the gradebook knows.
@@ -112,7 +113,7 @@ def list_first_steps(statuses: Sequence[LabStatus], released: bool = True) -> li
 def build_numbers_table(statuses: Sequence[LabStatus]) -> tuple[list[str], list[list[str]]]:
     """Return the head and rows of a table of the numbers, without rare columns whose numbers are all 0."""
     columns: dict[str, list[str]] = {
-        "handed in": [str(status.handed_in) for status in statuses],
+        "submitted": [str(status.submitters) for status in statuses],
         "graded": [str(status.graded) for status in statuses],
         **{standing: [str(status.counts[standing] or "") for status in statuses] for standing in Standing},
         "mean": ["" if status.mean is None else f"{status.mean:.0%}" for status in statuses],

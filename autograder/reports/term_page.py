@@ -32,7 +32,7 @@ class Row:
     student: str
     name: str
     by_lab: tuple[Member | None, ...]
-    """The student in each lab; None if the lab wasn't handed in."""
+    """The student in each lab; None if the lab wasn't submitted."""
     points: float
     """Points in labs that count."""
     worth: float
@@ -44,19 +44,19 @@ class Row:
 
 
 def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset()) -> list[Row]:
-    """Return a row for each student. A lab that no one handed in doesn't count.
+    """Return a row for each student. A lab that no one submitted doesn't count.
 
     Args:
         practice: Labs whose marks are in no total.
     """
-    begun = [lab for lab in labs if any(member.handed_in for member in lab.members)]
+    begun = [lab for lab in labs if any(member.has_submitted for member in lab.members)]
     members = [{member.student: member for member in lab.members} for lab in labs]
     rows = []
     for student in dict.fromkeys(member.student for lab in labs for member in lab.members):
         in_labs = [lab.get(student) for lab in members]
-        by_lab = tuple(member if member and member.handed_in else None for member in in_labs)
+        by_lab = tuple(member if member and member.has_submitted else None for member in in_labs)
         counted = [(m, lab) for m, lab in zip(in_labs, labs, strict=True) if lab in begun and lab.lab not in practice]
-        total = sum(member.points for member, _ in counted if member and member.handed_in)
+        total = sum(member.points for member, _ in counted if member and member.has_submitted)
         worth = sum(lab.worth for _, lab in counted)
         name = next((member.name for member in in_labs if member), "")
         behind = _explain_behind([(member or Member(student), lab) for member, lab in counted])
@@ -68,11 +68,11 @@ def build_rows(labs: Sequence[LabClass], practice: frozenset[str] = frozenset())
 def _explain_behind(counted: Sequence[tuple[Member, LabClass]]) -> tuple[str, ...]:
     """Return reasons to ask this student how it is going; none if the student keeps up."""
     due = [(member, lab) for member, lab in counted if _is_due(member, lab)]
-    absent = [lab for member, lab in due if not (member.handed_in or member.uncollected)]
-    if absent and not any(member.handed_in or member.uncollected for member, _ in counted):
-        return (f"handed in nothing so far: {', '.join(lab.lab for lab in absent)}",)
+    absent = [lab for member, lab in due if not (member.has_submitted or member.uncollected)]
+    if absent and not any(member.has_submitted or member.uncollected for member, _ in counted):
+        return (f"submitted nothing so far: {', '.join(lab.lab for lab in absent)}",)
     reasons = []
-    missed = [lab for lab in absent if sum(m.handed_in for m in lab.members) * 2 >= len(lab.members)]
+    missed = [lab for lab in absent if sum(m.has_submitted for m in lab.members) * 2 >= len(lab.members)]
     if len(missed) >= MISSED:
         names = ", ".join(lab.lab for lab in missed)
         reasons.append(f"{format_count(len(missed), 'lab', 'is', 'are')} missing: {names}")
@@ -97,8 +97,8 @@ def _is_due(member: Member, lab: LabClass) -> bool:
 
 def write_term_page(labs: Sequence[LabClass], term: Term, path: Path) -> None:
     """Write the page, and the table of points as CSV next to it."""
-    if not any(member.handed_in for lab in labs for member in lab.members):
-        raise GradlabError(f"no one has handed in anything yet\n    fix: {describe_collecting()}")
+    if not any(member.has_submitted for lab in labs for member in lab.members):
+        raise GradlabError(f"no one has submitted anything yet\n    fix: {describe_collecting()}")
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = build_rows(labs, term.practice)
     reports = {lab.lab: f"{lab.lab}.html" for lab in labs if path.with_name(f"{lab.lab}.html").exists()}

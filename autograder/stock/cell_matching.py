@@ -29,7 +29,7 @@ class StockSubmittedCell:
 
     cell: NotebookNode
     number: int
-    """Its number in the notebook as handed in."""
+    """Its number in the notebook as submitted."""
     identity: str = ""
     """nbgrader's name of the course's cell that it matches."""
     is_given: bool = False

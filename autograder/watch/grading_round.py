@@ -166,7 +166,7 @@ class GradingRound:
             self.state.report_once(f"{outcome.student} {arrival.lab}: {outcome.failure}")
 
     def _release(self, arrival: Arrival) -> None:
-        """Release the page to the student who handed in, once the whole team has its marks."""
+        """Release the page to the student who submitted it, once the whole team has its marks."""
         state, lab, folder = self.state, arrival.lab, arrival.folder
         if folder not in self.submitter_outcomes or folder in self.failed or arrival in self.running.values():
             return

@@ -32,7 +32,7 @@ def prepare_all(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
     """Put these labs into the gradebook before the first submission arrives and would have to wait for it.
 
     Returns:
-        A line for each change to a lab that was handed in, and for each unknown name in term.toml.
+        A line for each change to a lab that was submitted, and for each unknown name in term.toml.
     """
     term = read_term(nbgrader.root)
     with nbgrader.open_gradebook() as gradebook:

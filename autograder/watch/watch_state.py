@@ -107,7 +107,7 @@ class WatchState:
 def find_due_arrivals(state: WatchState) -> list[Arrival]:
     """Return the newest submission of each student that has to be marked now, in order of arrival.
 
-    Students with fewer turns go first, so someone who hands in often holds no one else up.
+    Students with fewer turns go first, so someone who submits often holds no one else up.
     """
     now = get_utc_now()
     try:
@@ -180,7 +180,7 @@ def _leave_unmarked(state: WatchState, arrival: Arrival, inspection: Inspection)
     if decision.due_from:
         state.due_times[arrival.folder] = decision.due_from
         words = f"It will be marked after {format_time(decision.due_from, state.inbox.zone)}."
-        more = "If you hand in again, the newer submission is marked instead."
+        more = "If you submit again, the newer submission is marked instead."
     else:
         state.report_once(f"{arrival.student} {arrival.lab}: not marked, {decision.refusal}")
         state.finish(arrival)
@@ -188,8 +188,8 @@ def _leave_unmarked(state: WatchState, arrival: Arrival, inspection: Inspection)
         words, more = f"Not marked: {decision.refusal}.", describe_counting_mark(history, state.inbox.zone)
     if any(mark.submitted == arrival.when for mark in history):
         return  # gradlab grade marked it, and the instructor releases its page
-    handed_in = format_time(arrival.when, state.inbox.zone)
-    page = render_notice_page(arrival.lab, arrival.student, handed_in, words, more).encode()
+    submitted = format_time(arrival.when, state.inbox.zone)
+    page = render_notice_page(arrival.lab, arrival.student, submitted, words, more).encode()
     try:
         for notebook in list_source_notebooks(state.course, arrival.lab):
             if not state.inbox.has_page(arrival, notebook.stem):

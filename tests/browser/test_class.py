@@ -49,7 +49,7 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
             page.screenshot(path=ARTIFACTS / "class_marked.png")
             page.get_by_role("tab", name=f"{LAB}.ipynb").click()
             hand_in(page)
-            expect(page.get_by_text("Handed in. Not marked: the only attempt is used up.").first).to_be_visible()
+            expect(page.get_by_text("Submitted. Not marked: the only attempt is used up.").first).to_be_visible()
             page.screenshot(path=ARTIFACTS / "class_not_marked.png")
     finally:
         watching.send_signal(signal.SIGINT)

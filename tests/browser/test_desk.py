@@ -137,7 +137,7 @@ def test_answers_are_read_by_keyboard_and_an_item_that_changes_takes_its_marks_a
     keys.type("0.5")
     keys.press("Control+Enter")
     expect(status).to_have_text("No other answer is waiting.")
-    expect(page.locator("#count")).to_have_text("5 handed in, 0 waiting")
+    expect(page.locator("#count")).to_have_text("5 submitted, 0 waiting")
 
     comment = "Say why: 2n times 2n is four times a square."
     marks = {
@@ -207,7 +207,7 @@ def test_a_class_that_wrote_anything_is_read_from_its_first_answer_to_its_last(
     requests: list[str] = []
     page.on("request", lambda request: requests.append(f"{request.method} {request.url.rpartition('/')[2]}"))
     for number in range(1, 20):
-        expect(page.locator("#count")).to_have_text(f"20 handed in, {20 - number} waiting")
+        expect(page.locator("#count")).to_have_text(f"20 submitted, {20 - number} waiting")
         expect(page.locator("li.now")).to_be_in_viewport()
         page.keyboard.press("p")
         page.keyboard.type("2")

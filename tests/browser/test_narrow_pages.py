@@ -46,7 +46,7 @@ def make_class() -> LabClass:
     members = tuple(
         Member(
             student,
-            handed_in=True,
+            has_submitted=True,
             graded=True,
             marks=dict.fromkeys(NAMES, Mark(1.0)),
             submitted=datetime(2027, 2, 1, 17, 58),

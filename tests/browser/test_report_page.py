@@ -25,7 +25,7 @@ def report(tmp_path: Path) -> Path:
     members = tuple(
         Member(
             f"student_{n}",
-            handed_in=True,
+            has_submitted=True,
             graded=True,
             marks={f"exercise_{e}": Mark(float((n * (e + 1)) % 4)) for e in range(14)},
             submitted=datetime(2027, 1, 30) + timedelta(hours=n),
@@ -95,7 +95,7 @@ def test_a_table_sorts_by_its_whole_heads_with_mouse_and_keyboard_and_filters(pa
 def test_heads_of_marks_are_whole_and_leave_no_gap_above_them(page: Page, tmp_path: Path, width: int) -> None:
     names = ("masked_scaled_dot_product_attention_with_dropout", "standardize_features_per_channel", "q")
     marks = dict.fromkeys(names, Mark(1.0))
-    members = tuple(Member(f"student_{n}", handed_in=True, graded=True, marks=marks) for n in range(3))
+    members = tuple(Member(f"student_{n}", has_submitted=True, graded=True, marks=marks) for n in range(3))
     path = tmp_path / "x.html"
     path.write_text(render_report(LabClass("x", tuple(Column(name, 3) for name in names), members)), encoding="utf-8")
     page.set_viewport_size({"width": width, "height": 900})

@@ -76,7 +76,7 @@ def find_victims(running: subprocess.Popen[str], kind: str) -> list[int]:
 @pytest.fixture(scope="module")
 def submitted_class(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A course in which no one is graded yet."""
-    course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("copies") / "handed_in"))
+    course = Path(shutil.copytree(built_course, tmp_path_factory.mktemp("copies") / "submitted_work"))
     hand_in(course, STUDENTS, SLOWLY)
     return course
 

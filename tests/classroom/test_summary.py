@@ -15,7 +15,7 @@ def test_submitters_missing_from_the_roster_are_counted_once_there_is_a_roster(s
     with Gradebook(written_class.url) as gradebook:
         assert "roster" not in summarize_lab(gradebook, LAB, []).describe()
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="cy", last_name="Young")])
-        assert summarize_lab(gradebook, LAB, []).describe() == "0 graded; 1 not handed in; 1 not on the roster (ben)"
+        assert summarize_lab(gradebook, LAB, []).describe() == "0 graded; 1 not submitted; 1 not on the roster (ben)"
 
 
 def test_changed_marks_are_counted(small_course: Path) -> None:

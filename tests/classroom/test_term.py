@@ -214,7 +214,7 @@ def test_a_team_has_the_newest_submission_of_its_members(course: Path, two_grade
     grade_class(course, two_graders)
     assert {student: read_points(course, student) for student in ("cy", "dee")} == {"cy": 2, "dee": 2}
     result = read_result(f"sqlite:///{course}/gradebook.db", course, LAB, "cy")
-    assert "Handed in by dee, for your team." in describe_notes(result.notes)
+    assert "Submitted by dee, for your team." in describe_notes(result.notes)
 
 
 @pytest.mark.nightly  # by day tests/test_teaching.py walks a term with it

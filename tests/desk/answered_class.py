@@ -57,7 +57,7 @@ def add_question(course: Path) -> None:
 
 
 def hand_in(course: Path, class_: Mapping[str, str | None] = CLASS, late: str = "") -> None:
-    """student -> the answer to the question. late: a student who handed in a day after the others."""
+    """student -> the answer to the question. late: a student who submitted a day after the others."""
     api = open_course(course)
     (lab,) = read_labs(read_course(course))
     with api.api.gradebook as gradebook:

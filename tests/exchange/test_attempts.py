@@ -72,7 +72,7 @@ def test_a_page_says_how_many_are_left_when_the_next_is_marked_and_until_when() 
     )
     late = settings.model_copy(update={"wait_minutes": 60 * 60})
     assert describe_attempts(first.submitted or NOW, [first], late, NOW) == (
-        "Attempt 1 of 3. The next one, if handed in by 2026-02-03 18:00 UTC, will be marked after 2026-02-03 22:30 UTC."
+        "Attempt 1 of 3. The next one, if submitted by 2026-02-03 18:00 UTC, will be marked after 2026-02-03 22:30 UTC."
     )
     last = describe_attempts(third.submitted or NOW, [first, second, third], settings, NOW, ZoneInfo("Europe/Berlin"))
     assert last == (

@@ -63,8 +63,8 @@ def test_missing_late_and_ungraded_students_are_known(small_course: Path) -> Non
     ada, ben, _, dan, eve = write_class(small_course, CLASS, "2027-01-31 18:00 UTC", missing=["eve"]).read().members
     assert (ada.late, ada.again) == (0, True)
     assert (ben.late, ben.again) == (18 * 3600, False)
-    assert (dan.handed_in, dan.graded) == (True, False)
-    assert (eve.handed_in, eve.graded) == (False, False)
+    assert (dan.has_submitted, dan.graded) == (True, False)
+    assert (eve.has_submitted, eve.graded) == (False, False)
 
 
 def test_an_extension_counts_once_written_even_before_a_submission(small_course: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_student_missing_from_the_roster_is_only_in_labs_they_submitted(small_
         write_roster(gradebook, [Person(id="ada", last_name="Lovelace"), Person(id="dee", last_name="Young")])
     put(small_course / "inbound" / "waits+01_squares+2026-01-01 10:00:00.0 UTC")
     members = written_class.read(small_course / "inbound").members
-    assert {m.student: (m.on_roster, m.handed_in) for m in members} == {
+    assert {m.student: (m.on_roster, m.has_submitted) for m in members} == {
         "ada": (True, True),
         "ben": (False, True),
         "cleo": (False, True),

@@ -1,4 +1,4 @@
-"""A class that hands in a small lab, graded as `gradlab grade` does: by nbgrader, in one course folder."""
+"""A class that submits a small lab, graded as `gradlab grade` does: by nbgrader, in one course folder."""
 
 import json
 import shutil

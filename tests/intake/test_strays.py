@@ -30,7 +30,7 @@ def test_ids_that_look_alike_are_reported(tmp_path: Path) -> None:
     assert find_strays(tmp_path) == ["Ada and ada look like one student: each gets a separate mark"]
     assert find_strays(tmp_path, {"ada", "Ada", "ben"}) == [], "the roster has both"
     assert [line.split(",")[0] for line in find_strays(tmp_path, {"ADA", "Ben"})] == [
-        "Ada handed in", "ada handed in", "ben handed in",
+        "Ada submitted", "ada submitted", "ben submitted",
     ]  # fmt: skip
 
 
@@ -38,19 +38,19 @@ def test_advice_about_an_id_in_another_case_depends_on_its_folders(tmp_path: Pat
     for lab in ("01", "02"):
         (tmp_path / "source" / lab).mkdir(parents=True)
     (tmp_path / "submitted" / "Ada" / "01").mkdir(parents=True)
-    is_one = "Ada handed in, but the roster has ada: if they're the same student, "
+    is_one = "Ada submitted, but the roster has ada: if they're the same student, "
     removal = ", and nbgrader db student remove Ada --force"
     assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada submitted/ada{removal}"]
     (tmp_path / "submitted" / "ada" / "02").mkdir(parents=True)
     assert find_strays(tmp_path, {"ada"}) == [f"{is_one}mv submitted/Ada/* submitted/ada/{removal}"]
     (tmp_path / "submitted" / "ada" / "01").mkdir(parents=True)
     assert find_strays(tmp_path, {"ada"}) == [
-        "Ada handed in, but the roster has ada, who also handed in 01: if they're the same student, keep one folder of each "
+        "Ada submitted, but the roster has ada, who also submitted 01: if they're the same student, keep one folder of each "
         "lab"
     ]
     (tmp_path / "submitted" / "Ada" / "01" / "submission_secret.txt").write_text("x")
     assert find_strays(tmp_path, {"ada"}) == [
-        "Ada handed in, but the roster has ada: if they're the same student, change the roster's id to Ada, the login in the "
+        "Ada submitted, but the roster has ada: if they're the same student, change the roster's id to Ada, the login in the "
         "exchange"
     ]
 

@@ -61,7 +61,7 @@ def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
     watching = answer_next_submission(student, tmp_path / f"{LAB}.html")
     reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
-    assert reply == {"words": "Handed in, and marked: 1.5 of 2 points", "marked": True}
+    assert reply == {"words": "Submitted, and marked: 1.5 of 2 points", "marked": True}
     assert get_page_path(notebook).read_text() == PAGE
     (arrival,) = open_student_inbox(student).iter_arrivals([LAB])
     assert json.loads((arrival.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
@@ -83,7 +83,7 @@ def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_
     watching = answer_next_submission(student, tmp_path / f"{LAB}.html", page)
     reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
-    assert reply == {"words": f"Handed in. {words}", "marked": False}
+    assert reply == {"words": f"Submitted. {words}", "marked": False}
     assert get_page_path(notebook).read_text() == "of the last mark"
 
 

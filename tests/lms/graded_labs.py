@@ -31,7 +31,7 @@ def make_member(student: str, f: float, q: float | None = None, penalty: float =
 
 LABS = [
     make_lab("01_a", make_member("ada", 10, 5), make_member("grace", 7.25, 4, penalty=1.5, late=LATE), Member("eve")),
-    make_lab("02_b", make_member("ada", 3), Member("grace", handed_in=True), Member("eve")),
+    make_lab("02_b", make_member("ada", 3), Member("grace", has_submitted=True), Member("eve")),
 ]
 
 

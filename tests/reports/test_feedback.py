@@ -331,7 +331,7 @@ def test_worked_solutions_are_shown_from_their_time_on_but_not_to_students_with_
     def pages(term: str) -> list[bool]:
         (course / "term.toml").write_text(term)
         texts = [page.read_text() for page in write_feedback(results, course, lab.name)]
-        assert all("Handed in 2026-02-01 09:05 UTC." in text for text in texts)
+        assert all("Submitted 2026-02-01 09:05 UTC." in text for text in texts)
         return ["The worked solution" in text for text in texts]
 
     term_file = f"[labs.{lab.name}]\nsolutions = {{}}\n"

@@ -31,7 +31,7 @@ def make_failure(seen: str = "nan", misconception: str = "") -> Outcome:
 
 def make_member(student: str, points: float | None = 4.0, mark: Mark | None = None, **fields: object) -> Member:
     defaults: dict[str, object] = {
-        "handed_in": True,
+        "has_submitted": True,
         "graded": True,
         "marks": {"softmax": Mark(points), "why": mark or Mark(None, waits=True)},
         "answers": {"softmax": f"code of {student}", "why": "because"},
@@ -119,8 +119,8 @@ def test_failed_checks_and_misconceptions_are_counted_commonest_first() -> None:
 def test_students_who_need_attention_are_listed_by_reason() -> None:
     hung = Outcome("b", "it ends", seen="the time limit of 20 s for a check was reached", blame="process")
     lab_class = make_lab(
-        make_member("missing", handed_in=False, graded=False, marks={}),
-        make_member("there", handed_in=False, graded=False, marks={}, uncollected=True),
+        make_member("missing", has_submitted=False, graded=False, marks={}),
+        make_member("there", has_submitted=False, graded=False, marks={}, uncollected=True),
         make_member("new", graded=False, marks={}),
         make_member("older", mark=Mark(0.0), older=True),
         make_member("damaged", mark=Mark(0.0), damaged=True, notes=(NO_NOTEBOOK,)),
@@ -145,7 +145,7 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
     }
     page = render_report(lab_class, stray=["submitted/a.txt is no student's folder"])
     for words in (
-        "8 of 10 students handed it in, and 1 who is not on the roster; 8 are graded.",
+        "8 of 10 students submitted it, and 1 who is not on the roster; 8 are graded.",
         "It is no notebook.",
         "longer than 60 s",
         "b, “it ends”: the time limit of 20 s for a check was reached.",
@@ -173,7 +173,7 @@ def test_students_with_an_extension_are_listed_with_its_end(tmp_path: Path) -> N
 
 
 def test_no_one_is_missing_before_the_first_submission() -> None:
-    assert not group_by_standing(make_lab(make_member("ada", handed_in=False, graded=False)))[Standing.MISSING]
+    assert not group_by_standing(make_lab(make_member("ada", has_submitted=False, graded=False)))[Standing.MISSING]
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(5, "1 min"), (3900, "1 h 5 min"), (90_000, "1 d 1 h"), (86400, "1 d")])
@@ -189,7 +189,7 @@ def test_few_students_get_no_statistics() -> None:
 def test_csv_and_json_files_say_the_same_as_the_report(tmp_path: Path) -> None:
     lab_class = make_lab(
         make_member("=1+1", 4.0, penalty=1.0, late=60.0, submitted=datetime(2027, 1, 1)),
-        make_member("gone", handed_in=False, graded=False, marks={}),
+        make_member("gone", has_submitted=False, graded=False, marks={}),
     )
     write_class_csv(lab_class, tmp_path / "x.csv")
     write_class_json(lab_class, tmp_path / "x.json")

@@ -143,7 +143,7 @@ def test_a_page_without_pairs_says_so() -> None:
     )
 
 
-def test_a_pair_says_when_each_of_the_two_handed_in_if_that_is_known() -> None:
+def test_a_pair_says_when_each_of_the_two_submitted_if_that_is_known() -> None:
     ada, ben = (Member(name, answers={"e": "x = 1"}) for name in ("ada", "ben"))
     pair = SimilarPair("ada", "ben", 9.0, (AlikeExercise("e", 1.0, 0, True),))
 
@@ -152,10 +152,10 @@ def test_a_pair_says_when_each_of_the_two_handed_in_if_that_is_known() -> None:
 
     first, second = datetime(2027, 2, 1, 17, 58), datetime(2027, 2, 1, 18, 3)
     both = page(replace(ada, submitted=first), replace(ben, submitted=second))
-    assert "ada: handed in 2027-02-01 17:58 UTC<br>ben: handed in 2027-02-01 18:03 UTC</p>" in both
+    assert "ada: submitted 2027-02-01 17:58 UTC<br>ben: submitted 2027-02-01 18:03 UTC</p>" in both
     one = page(ada, replace(ben, submitted=second))
-    assert "ada: handed in" not in one and "ben: handed in 2027-02-01 18:03 UTC</p>" in one
-    assert "handed in 2" not in page(ada, ben)
+    assert "ada: submitted" not in one and "ben: submitted 2027-02-01 18:03 UTC</p>" in one
+    assert "submitted 2" not in page(ada, ben)
 
 
 def get_reference(lab: Lab) -> dict[str, Sequence[str]]:

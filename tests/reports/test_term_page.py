@@ -66,7 +66,7 @@ def test_fewer_or_few_points_mean_falling_behind_and_waiting_marks_do_not() -> N
 def test_a_student_without_submissions_is_falling_behind_once_a_lab_is_due_for_them() -> None:
     early = replace(make_lab("1", [9, None, None]), due=get_utc_now() + timedelta(days=1))
     rows = {row.student: row.behind for row in build_rows([make_lab("0", [9, None, None]), early])}
-    assert rows["ben"] == ("handed in nothing so far: 0",) and not rows["ada"]
+    assert rows["ben"] == ("submitted nothing so far: 0",) and not rows["ada"]
     assert not any(row.behind for row in build_rows([early]))
     past = replace(early, due=get_utc_now() - timedelta(days=1))
     ada, ben, cleo = past.members
@@ -78,7 +78,7 @@ def test_a_student_without_submissions_is_falling_behind_once_a_lab_is_due_for_t
 def test_points_of_a_student_falling_behind_are_those_of_the_labs_that_count_for_them() -> None:
     labs = [make_lab("0", [9, 4.9, 4.9]), make_lab("1", [9, None, None]), make_lab("2", [9, 8, 9])]
     rows = {row.student: (row.behind, row.points, row.worth) for row in build_rows(labs)}
-    assert rows["ben"] == ((), 12.9, 30), "one lab of the three was handed in by few, and is not missing"
+    assert rows["ben"] == ((), 12.9, 30), "one lab of the three was submitted by few, and is not missing"
     labs[1] = make_lab("1", [9, 9, None])
     behind, got, worth = {row.student: row for row in build_rows(labs)}["cleo"].behind, 13.9, 30
     assert behind == (f"{got} of the {worth} points of labs that are marked or missing",)
@@ -168,7 +168,7 @@ def test_a_status_ends_with_what_to_do_in_the_order_of_use() -> None:
         replace(eve, uncollected=True),
     )
     status = compute_status(replace(lab_class, members=members))
-    assert (status.handed_in, status.graded, status.mean) == (4, 3, None)
+    assert (status.submitters, status.graded, status.mean) == (4, 3, None)
     commands = [step.split(":")[0] for step in collect_next_steps([status])]
     assert commands == [
         "gradlab watch 01 --once --newest",

@@ -47,6 +47,6 @@ def _digest_files(submitted: Path) -> str:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        source = make(Path(folder, "handed_in"))
+        source = make(Path(folder, "submitted_work"))
         of, marks = _digest_files(source), read_marks(grade_with_stock(source, Path(folder, "stock")))
     KEPT.write_text(json.dumps({"of": of, "marks": marks}, indent=1) + "\n")

@@ -63,7 +63,7 @@ def test_a_graded_cell_that_was_added_is_graded(course: Path, two_graders: Local
     (line,) = change_and_grade(
         course, two_graders, p=[F, T, make_test("u", "assert f(5) == 6", 5), WORDS, make_task("free", "Draw.")]
     )
-    assert line == "a1 changed after it was handed in, and is graded again (new: p/free, p/u)"
+    assert line == "a1 changed after it was submitted, and is graded again (new: p/free, p/u)"
     now = read_exercises(course)
     assert (now["t"].points, now["u"].points, now["u"].worth) == (2, 0, 5)
     assert (now["words"].points, now["words"].comment, now["words"].waits) == (3.5, "good", False)

@@ -11,7 +11,7 @@ from tests.stock.stock_course import OURS, copy_course, release, run
 
 @pytest.fixture(scope="module")
 def submitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make(tmp_path_factory.mktemp("handed_in"))
+    return make(tmp_path_factory.mktemp("submitted_work"))
 
 
 @pytest.mark.slow

@@ -270,7 +270,7 @@ def test_tests_that_nbgrader_made_are_run_as_it_made_them(course: Path) -> None:
     assert "AUTOTEST" not in (course / "autograded/right/ps3/made.ipynb").read_text()
 
 
-def test_a_notebook_that_was_not_handed_in_earns_nothing_and_waits_for_no_one(course: Path) -> None:
+def test_a_notebook_that_was_not_submitted_earns_nothing_and_waits_for_no_one(course: Path) -> None:
     assert read_marks(course, "wrong", "ps3", "bonus") == {"counted": 0}
     result = load_document(course, "wrong", "ps3")
     assert result.missing == ("bonus", "old") and result.notebooks == ("bonus", "made", "old")

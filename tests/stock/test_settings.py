@@ -134,7 +134,7 @@ def test_how_nbgrader_makes_its_feedback_is_not_read() -> None:
 @pytest.mark.parametrize(
     "section, name, value",
     [
-        ("CourseDirectory", "submitted_directory", "handed_in"),
+        ("CourseDirectory", "submitted_directory", "submitted_work"),
         ("CourseDirectory", "directory_structure", "{assignment_id}/{nbgrader_step}/{student_id}"),
         ("Execute", "kernel_name", "ir"),
         ("Execute", "kernel_name", "julia-1.10"),

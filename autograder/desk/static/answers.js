@@ -21,7 +21,7 @@ export function showState(row) {
   row.classList.toggle("waits", mark(row).waits);
   row.classList.toggle("draft", reading.drafts.has(row.dataset.student));
   const waiting = rows.filter((each) => mark(each).waits).length;
-  get("count").textContent = `${rows.length} handed in, ${waiting} waiting`;
+  get("count").textContent = `${rows.length} submitted, ${waiting} waiting`;
 }
 
 export function filter() {

@@ -335,5 +335,5 @@ def log_sigmoid(x):
     return torch.where(x >= 0, -torch.log1p(torch.exp(-high)), low - torch.log1p(torch.exp(low))).to(x.dtype)
 
 
-# %% equivalent "an argument that equals the result handed back in its place"
+# %% equivalent "an argument that equals the result returned instead of it"
 # Where x is so low that the result equals it to the bit. The gradient is 1 there, and no new tensor is promised.

@@ -286,5 +286,5 @@ def ste_sign(x: Tensor) -> Tensor:
 # At exactly -1 and 1 either gradient is allowed.
 
 
-# %% equivalent "an argument that equals the result handed back in its place"
+# %% equivalent "an argument that equals the result returned instead of it"
 # Where all of x is -1 or 1: no new tensor is promised, and there either gradient holds.

@@ -73,7 +73,7 @@ instructors_version = write_case(
     "It is the instructor's notebook, with solutions and hidden tests: it leaked.", note="instructor's version"
 )(lambda folder, notebook: write_bytes(folder, find_course_notebook(folder).read_bytes()))
 only_numbers = write_case(
-    "The file holds a list of numbers: the wrong JSON was handed in.", note="not a notebook of format", intact=[]
+    "The file holds a list of numbers: the wrong JSON was submitted.", note="not a notebook of format", intact=[]
 )(lambda folder, notebook: write_bytes(folder, b"[1, 2, 3]"))
 python_export = write_case(
     "The notebook is a Python file with its name changed: exported as a script.", note="Python file", intact=[]

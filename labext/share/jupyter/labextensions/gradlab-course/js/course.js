@@ -24,7 +24,7 @@ export class Course {
     return this.request('state', { path, notebook });
   }
 
-  /** Have a saved notebook marked: {words, page}. In a class, answer {ask} first; once agreed, hand it in. */
+  /** Have a saved notebook marked: {words, page}. In a class, answer {ask} first; once agreed, submit it. */
   mark(path, agreed = false) {
     return this.request('mark', { path, agreed });
   }
