@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 from typer.cli import get_docs_for_click
+from typer.core import TyperCommand, TyperGroup
 
 import autograder.cli
 from autograder.cli.app import app
@@ -22,12 +23,24 @@ shows them. The commands are in `.venv/bin`. [teaching.md](teaching.md) uses the
 
 
 def format_command_reference() -> str:
-    """Format the page, with a section for each command."""
+    """Format the page: a list of the commands by group, then a section for each."""
     assert autograder.cli.run  # importing it has registered the commands
     group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    groups: dict[str, list[str]] = {}
+    for command in group.commands.values():
+        assert isinstance(command, TyperCommand)
+        groups.setdefault(str(command.rich_help_panel), []).append(str(command.name))
+    rows = [f"| {panel} | {', '.join(map(_link, names))} |" for panel, names in groups.items()]
     text = get_docs_for_click(obj=group, ctx=typer.Context(group), name="gradlab")
-    sections = text.split("\n## `gradlab ")[1:]
-    return HEAD + "".join(f"\n## `gradlab {_shorten(section)}" for section in sections)
+    sections = {section.split("`")[0]: section for section in text.split("\n## `gradlab ")[1:]}
+    ordered = [sections[name] for names in groups.values() for name in names]
+    parts = [HEAD, "| to | commands |", "|---|---|", *rows, *(f"\n## `gradlab {_shorten(part)}" for part in ordered)]
+    return "\n".join(parts) + "\n"
+
+
+def _link(name: str) -> str:
+    return f"[{name}](#gradlab-{name})"
 
 
 def _shorten(section: str) -> str:
@@ -35,7 +48,7 @@ def _shorten(section: str) -> str:
     section = re.sub(r"\* `--help`: Show this message and exit\.\n", "", section)
     section = re.sub(r"\*\*(Options|Arguments)\*\*:\n\n(?!\*)", "", section)
     section = section.replace("**Usage**:\n\n", "")
-    return re.sub(r"\n{3,}", "\n\n", section).rstrip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", section).rstrip()
 
 
 if __name__ == "__main__":

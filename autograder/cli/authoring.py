@@ -25,7 +25,7 @@ def require_labs(course: Path) -> None:
         )
 
 
-@app.command()
+@app.command(rich_help_panel="Write a course")
 def build(
     labs: LabNames = None,
     course: CoursePath = Path("."),
@@ -53,7 +53,7 @@ def build(
     out.print(f"{count_text} built, {format_count(len(changed), 'file')} changed. Next: gradlab prove")
 
 
-@app.command()
+@app.command(rich_help_panel="Write a course")
 def release(
     folder: Annotated[Path, typer.Option("--student", help="The new folder; FOLDER.zip is written next to it.")],
     labs: LabNames = None,
@@ -68,7 +68,7 @@ def release(
     out.print(f"wrote {folder} and {path.name}. Next: hand out the zip; its README says how to start")
 
 
-@app.command()
+@app.command(rich_help_panel="Write a course")
 def prove(
     labs: LabNames = None,
     course: CoursePath = Path("."),
@@ -150,7 +150,7 @@ def _print_proof(proof: Proof, mutate: bool) -> None:
     out.print(f"{line}, {'unchanged' if proof.kept else format_count(len(proof.problems), 'problem')}")
 
 
-@app.command()
+@app.command(rich_help_panel="Write a course")
 def new(lab: LabName, course: CoursePath = Path(".")) -> None:
     """Create a lab: a lesson and an exercise that build and prove, for you to replace piece by piece."""
     from autograder.authoring.new_lab import create_lab

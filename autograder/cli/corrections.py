@@ -16,7 +16,7 @@ from autograder.cli.grading import catch_ctrl_c
 Reason = Annotated[str, typer.Option(help="A note for yourself in term.toml.")]
 
 
-@app.command()
+@app.command(rich_help_panel="Correct marks")
 def extend(
     lab: LabName,
     student: Annotated[str, typer.Argument(help="The student's id.")],
@@ -39,7 +39,7 @@ def extend(
     )
 
 
-@app.command()
+@app.command(rich_help_panel="Correct marks")
 def excuse(
     lab: LabName,
     check: Annotated[str, typer.Argument(help="An exercise, a check's id or label, or EXERCISE/CHECK.")],
@@ -70,7 +70,7 @@ def excuse(
     )
 
 
-@app.command()
+@app.command(rich_help_panel="Correct marks")
 def regrade(
     lab: LabName,
     student: Annotated[str, typer.Option(help="Only this student's submission.")] = "",

@@ -10,7 +10,9 @@ import typer
 from autograder.cli.app import CoursePath, app
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command(
+    rich_help_panel="Read and report", context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
 def desk(
     context: typer.Context,
     course: CoursePath = Path("."),

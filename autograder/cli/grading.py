@@ -40,7 +40,7 @@ class Device(StrEnum):
 OnDevice = Annotated[Device, typer.Option(help="The device that labs run on; auto: cuda if available, else cpu.")]
 
 
-@app.command()
+@app.command(rich_help_panel="Grade submissions")
 def grade(
     lab: LabName,
     course: CoursePath = Path("."),
@@ -96,7 +96,7 @@ def grade(
         raise GradlabError(f"{format_count(failed, 'submission')} could not be graded; see above for the reasons")
 
 
-@app.command()
+@app.command(rich_help_panel="Grade submissions")
 def watch(
     labs: Annotated[list[str] | None, typer.Argument(help="Names of labs; all released labs by default.")] = None,
     course: CoursePath = Path("."),
@@ -152,7 +152,7 @@ def _print_line(line: str) -> None:
     err.print(line, markup=False)
 
 
-@app.command()
+@app.command(rich_help_panel="Grade submissions")
 def mark(
     lab: Annotated[str, typer.Argument(help="The lab's name, or the notebook's path.")] = "",
     course: CoursePath = Path("."),

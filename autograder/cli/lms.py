@@ -12,7 +12,7 @@ from autograder.base.errors import GradlabError
 from autograder.cli.app import CoursePath, LabName, app, err, format_count, out, pause_gc, print_warnings
 
 
-@app.command()
+@app.command(rich_help_panel="Move students and grades")
 def roster(
     file: Annotated[Path, typer.Argument(help="A CSV file from your LMS, or with nbgrader's columns.")],
     course: CoursePath = Path("."),
@@ -33,7 +33,7 @@ def roster(
     out.print(f"{format_count(new, 'student')} added, {known} already there. Next: gradlab status")
 
 
-@app.command()
+@app.command(rich_help_panel="Move students and grades")
 def collect(
     lab: LabName,
     file: Annotated[Path, typer.Argument(help="The zip of all submissions, as your LMS makes it.")],
@@ -67,7 +67,7 @@ def collect(
         raise GradlabError(f"not everything in the zip could be collected: {count_text} above")
 
 
-@app.command()
+@app.command(rich_help_panel="Move students and grades")
 def export(
     course: CoursePath = Path("."),
     name: Annotated[str, typer.Option("--for", metavar="NAME", help="The LMS or form to write the file for.")] = "csv",

@@ -12,7 +12,7 @@ from rich.table import Table
 from autograder.cli.app import CoursePath, app, out
 
 
-@app.command()
+@app.command(rich_help_panel="Try Gradlab")
 def doctor() -> None:
     """Show which sandbox layers this machine offers, and what can be graded with them."""
     from autograder.sandbox import find_layers, find_strongest_level, report_layers
@@ -31,7 +31,7 @@ def doctor() -> None:
         )
 
 
-@app.command()
+@app.command(rich_help_panel="Try Gradlab")
 def demo(
     folder: Annotated[Path, typer.Option(help="The folder for the demo's course; it replaces an earlier demo.")] = Path(
         "demo"

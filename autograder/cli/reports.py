@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from autograder.model.arrivals import Arrival
 
 
-@app.command()
+@app.command(rich_help_panel="Read and report")
 def feedback(
     lab: LabName,
     course: CoursePath = Path("."),
@@ -66,7 +66,7 @@ def feedback(
         out.print(f"{count_text}. Next: {then}{', once no one is working on the lab' if is_someone_working else ''}")
 
 
-@app.command()
+@app.command(rich_help_panel="Read and report")
 def report(
     lab: Annotated[str, typer.Argument(help="The lab's name; without one, the report is about the term.")] = "",
     course: CoursePath = Path("."),
@@ -98,7 +98,7 @@ def report(
     out.print(f"wrote {path}, and its table as CSV next to it. Next: open it in a browser")
 
 
-@app.command()
+@app.command(rich_help_panel="Read and report")
 def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     """Write a page of pairs of submissions that are suspiciously similar: something to look at, not a verdict."""
     gc.disable()
@@ -125,7 +125,7 @@ def similar(lab: LabName, course: CoursePath = Path(".")) -> None:
     out.print(f"{count_text} to look at among {notebooks}. This isn't a verdict. Next: read {path}")
 
 
-@app.command()
+@app.command(rich_help_panel="Read and report")
 def status(course: CoursePath = Path(".")) -> None:
     """Show the status of each lab (submitted, graded, waiting, late, missing), its dates, and what to do next."""
     from autograder.exchange.course_exchange import has_released_lab
